@@ -88,7 +88,7 @@ fn store_word(error: &store::Error) -> &'static str {
         store::Error::TooManyUploads => "too many uploads",
         store::Error::TooManyEntries => "too many entries",
         store::Error::InUse | store::Error::Busy => "busy",
-        store::Error::TakenBack => BROKEN_OFF,
+        store::Error::Cancelled => BROKEN_OFF,
         store::Error::Denied(_)
         | store::Error::ReadOnlyDisk
         | store::Error::Failed(_)

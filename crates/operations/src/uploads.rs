@@ -3,14 +3,16 @@
 //! The store writes them. Creating, inspecting and discarding a resumable upload are not operations: each
 //! part of it is one. Invariants: an aborted upload has its log line, with the bytes received.
 
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use plimsoll_io::{Detached, Pipe};
+use plimsoll_io::{Lease, Pipe};
 use plimsoll_store::{
-    Algorithm, Begin, Committed, Completed, Condition, Error as StoreError, Expected, Filling, KeptUpload,
-    NewUpload, Path, TakeBack, Terms, Upload, UploadId,
+    Algorithm, Begin, CancelHandle, Committed, Completed, Condition, Error as StoreError, Expected,
+    KeptUpload, NewUpload, Path, ReceivePipe, Terms, Upload, UploadId,
 };
 
 use crate::Operations;
@@ -161,19 +163,19 @@ impl Operations {
     /// Returns the caller's resumable uploads.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::all_kept`].
+    /// As [`plimsoll_store::Home::resumable_uploads`].
     pub async fn kept_uploads(&self, caller: &Caller) -> Result<Vec<KeptUpload>, Error> {
         let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
-        Ok(at.home.all_kept(caller.io()).await?)
+        Ok(at.home.resumable_uploads(caller.io()).await?)
     }
 
     /// Returns one of the caller's resumable uploads.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::kept`].
+    /// As [`plimsoll_store::Home::resumable_upload`].
     pub async fn kept_upload(&self, caller: &Caller, id: UploadId) -> Result<KeptUpload, Error> {
         let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
-        Ok(at.home.kept(caller.io(), id).await?)
+        Ok(at.home.resumable_upload(caller.io(), id).await?)
     }
 
     /// Returns one of the caller's resumable uploads that was committed recently.
@@ -198,8 +200,8 @@ impl Operations {
     /// condition for its commit.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::go_on`].
-    pub async fn go_on(
+    /// As [`plimsoll_store::Home::resume_upload`].
+    pub async fn resume_upload(
         &self,
         caller: &Caller,
         id: UploadId,
@@ -216,7 +218,7 @@ impl Operations {
             let at = permitted?;
             transfer.keep(at.keep(self, caller, &place, Right::Write));
             let terms = |to, words: &str| Terms { to, ..terms(caller, &at, again(words)) };
-            Ok(at.home.go_on(caller.io(), id, offset, digests, terms).await?)
+            Ok(at.home.resume_upload(caller.io(), id, offset, digests, terms).await?)
         };
         let begun = begun.await;
         Ok(Arriving { is_part, ..Arriving::new(transfer, begun)? })
@@ -274,6 +276,15 @@ fn terms(caller: &Caller, at: &Permitted, condition: Condition) -> Terms {
     Terms { to: at.path.clone(), condition, quota: at.quota }
 }
 
+/// Returns the output of `future`, if it is ready at once.
+async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
 impl Arriving {
     fn new(transfer: Transfer, begun: Result<Upload, Error>) -> Result<Arriving, Error> {
         match begun {
@@ -283,8 +294,8 @@ impl Arriving {
     }
 
     /// Returns the offset at which this part of the upload began: the bytes received earlier.
-    pub fn begun_at(&self) -> u64 {
-        self.upload.begun_at()
+    pub fn start_offset(&self) -> u64 {
+        self.upload.start_offset()
     }
 
     /// Whether it is a part of a file, which has no digest of the whole file.
@@ -321,7 +332,7 @@ impl Arriving {
     ///
     /// # Errors
     /// As [`Upload::write`]; end it then with [`Arriving::fail`].
-    pub async fn write(&mut self, piece: Detached) -> Result<(), Error> {
+    pub async fn write(&mut self, piece: Lease) -> Result<(), Error> {
         self.write_all([piece]).await
     }
 
@@ -329,15 +340,15 @@ impl Arriving {
     ///
     /// # Errors
     /// As [`Arriving::write`].
-    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<(), Error> {
+    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Lease>) -> Result<(), Error> {
         let written = self.upload.write_all(pieces).await;
-        self.transfer.moved(self.upload.bytes() - self.upload.begun_at());
+        self.transfer.moved(self.upload.bytes() - self.upload.start_offset());
         Ok(written?)
     }
 
     /// As [`Upload::filling`].
-    pub fn filling(&self) -> Option<Filling> {
-        self.upload.filling()
+    pub fn receive_pipe(&self) -> Option<ReceivePipe> {
+        self.upload.receive_pipe()
     }
 
     /// As [`Upload::write_piped`].
@@ -346,7 +357,7 @@ impl Arriving {
     /// As [`Upload::write`]; end it then with [`Arriving::fail`].
     pub async fn write_piped(&mut self, pipe: Arc<Pipe>, bytes: u64) -> Result<(), Error> {
         let written = self.upload.write_piped(pipe, bytes).await;
-        self.transfer.moved(self.upload.bytes() - self.upload.begun_at());
+        self.transfer.moved(self.upload.bytes() - self.upload.start_offset());
         Ok(written?)
     }
 
@@ -354,17 +365,21 @@ impl Arriving {
     ///
     /// # Errors
     /// As [`Upload::write`]; the reason why the right has ended. End it then with [`Arriving::fail`].
-    pub async fn meanwhile<F: Future>(&mut self, next: Pin<&mut F>) -> Result<F::Output, Error> {
+    pub async fn meanwhile<F: Future>(&mut self, mut next: Pin<&mut F>) -> Result<F::Output, Error> {
         let Arriving { upload, transfer, .. } = self;
         let Some(permit) = transfer.permit() else { return Ok(upload.meanwhile(next).await?) };
         // Here, because `during` checks only while it waits, and data may always be ready.
         permit.check_if_due().await?;
-        Ok(permit.during(upload.meanwhile(next)).await??)
+        // Bytes that are received already need no timer.
+        match poll_once(next.as_mut()).await {
+            Some(output) => Ok(output),
+            None => Ok(permit.during(upload.meanwhile(next)).await??),
+        }
     }
 
     /// As [`Upload::take_back`].
-    pub fn take_back(&mut self) -> TakeBack {
-        self.upload.take_back()
+    pub fn cancel_handle(&mut self) -> CancelHandle {
+        self.upload.cancel_handle()
     }
 
     /// As [`Upload::is_synced`].
@@ -390,9 +405,9 @@ impl Arriving {
 
     /// Aborts an upload, and waits until the store has settled it: a resumable upload keeps its recorded
     /// bytes, any other is removed.
-    pub async fn break_off(self) {
+    pub async fn abort(self) {
         let Arriving { upload, transfer, .. } = self;
-        upload.give_up().await;
+        upload.abort().await;
         drop(transfer);
     }
 

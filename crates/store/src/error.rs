@@ -73,7 +73,7 @@ pub enum Error {
     InUse,
     /// The sender cancelled the upload before its commit.
     #[error("taken back")]
-    TakenBack,
+    Cancelled,
     /// The file permissions, which are the operator's, deny access; or the home is quarantined.
     #[error("the system refuses it: {0}")]
     Denied(io::Error),

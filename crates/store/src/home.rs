@@ -22,8 +22,7 @@ use crate::owner::Whose;
 use crate::path::Path;
 use crate::store::{Common, Settings};
 use crate::usage::{self, Quota, Usage};
-use crate::write::written::Written;
-use crate::write::{HeldTogether, Recordings, UploadId};
+use crate::write::{BufferBudget, Recordings, SharedUpload, UploadId};
 
 /// The files of one account. Clones are the same home.
 #[derive(Clone)]
@@ -87,16 +86,16 @@ impl Drop for Change<'_> {
 /// The state that a home's lock protects.
 pub(crate) struct State {
     /// The uploads in progress and the resumable ones, with the bytes reserved for each.
-    pub(crate) uploads: HashMap<UploadId, Upcoming>,
+    pub(crate) uploads: HashMap<UploadId, UploadEntry>,
 }
 
 /// An upload's entry in the state of its home.
-pub(crate) struct Upcoming {
+pub(crate) struct UploadEntry {
     pub(crate) bytes: u64,
     /// Whether a connection is writing to it.
     pub(crate) in_use: bool,
-    /// Its file, if a connection is writing to it, and it is resumable or will be.
-    pub(crate) slot: Weak<Mutex<Option<Written>>>,
+    /// Its buffer and file, if a connection is writing to it, and it is resumable or will be.
+    pub(crate) shared: Weak<SharedUpload>,
     /// The path that identifies it, if it can be resumed by path.
     pub(crate) by_path: Option<ByPath>,
 }
@@ -108,9 +107,9 @@ pub(crate) struct ByPath {
     pub(crate) created: SystemTime,
 }
 
-impl Upcoming {
-    pub(crate) fn new(bytes: u64, in_use: bool) -> Upcoming {
-        Upcoming { bytes, in_use, slot: Weak::new(), by_path: None }
+impl UploadEntry {
+    pub(crate) fn new(bytes: u64, in_use: bool) -> UploadEntry {
+        UploadEntry { bytes, in_use, shared: Weak::new(), by_path: None }
     }
 }
 
@@ -176,7 +175,7 @@ impl Home {
     }
 
     /// The memory that the uploads to all homes of the store take for buffered bytes.
-    pub(crate) fn held_together(&self) -> Arc<HeldTogether> {
+    pub(crate) fn buffer_budget(&self) -> Arc<BufferBudget> {
         Arc::clone(&self.0.common.held)
     }
 

@@ -45,6 +45,6 @@ pub use store::Settings;
 pub use tier::{End, Files, Home, Store, Upload};
 pub use usage::{Quota, Usage};
 pub use write::{
-    Algorithm, Begin, CommitGuard, Committed, Expected, FileDigest, Filling, KeptUpload, NewUpload, TakeBack,
-    Terms, UploadId,
+    Algorithm, Begin, CancelHandle, CommitGuard, Committed, Expected, FileDigest, KeptUpload, NewUpload,
+    ReceivePipe, Terms, UploadId,
 };

@@ -15,13 +15,13 @@ pub const PATH_NAMES_MAX: usize = 128;
 /// tree.
 pub const LEVELS_MAX: usize = 512;
 /// Bytes of an upload that are buffered in memory before they are written: one receive.
-pub const HELD_BYTES_MAX: usize = 64 * 1024;
+pub const BUFFERED_BYTES_MAX: usize = 64 * 1024;
 /// The same for an upload that is received fast, while the store has memory for it.
-pub const HELD_FAST_BYTES_MAX: usize = 1024 * 1024;
+pub const BUFFERED_FAST_BYTES_MAX: usize = 1024 * 1024;
 /// The time within which the buffer must fill to count as fast: a megabyte in it is ten in a second.
-pub const HELD_TIME: Duration = Duration::from_millis(100);
+pub const BUFFERED_TIME: Duration = Duration::from_millis(100);
 /// Memory, in bytes, that the uploads of a store may take for buffered bytes, beyond one receive each.
-pub const HELD_TOGETHER_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const BUFFERED_TOGETHER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes below which a piece of an upload is copied together with others: the block that received it is
 /// much larger.
 pub const GATHERED_BYTES: usize = 16 * 1024;

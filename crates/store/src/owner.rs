@@ -13,7 +13,7 @@ use plimsoll_io::{Existing, File, FileKind, Fs};
 use crate::error::{Error, Result};
 use crate::limits::DIRECTORY_BYTES_MAX;
 use crate::store::ACCOUNTS;
-use crate::write::written::write_all;
+use crate::write::staging::write_all;
 
 /// The file, beside a home's own folders.
 const NAME: &[u8] = b"account";

@@ -17,7 +17,7 @@ use crate::home::Home;
 use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, Whose};
-use crate::write::{HeldTogether, Recordings};
+use crate::write::{BufferBudget, Recordings};
 
 /// The folder, in the data folder, that has one folder for each account.
 pub(crate) const ACCOUNTS: &[u8] = b"accounts";
@@ -61,7 +61,7 @@ pub(crate) struct Common {
     pub(crate) settings: Settings,
     pub(crate) syncs: Syncs,
     pub(crate) finished: Finished,
-    pub(crate) held: Arc<HeldTogether>,
+    pub(crate) held: Arc<BufferBudget>,
     pub(crate) recordings: Recordings,
     pub(crate) known_digests: KnownDigests,
     pub(crate) running_digests: RunningDigests,

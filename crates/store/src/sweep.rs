@@ -10,9 +10,9 @@ use std::time::SystemTime;
 use plimsoll_io::{Entry, Existing, File, FileKind, Fs};
 
 use crate::error::Result;
-use crate::home::{Home, Upcoming};
+use crate::home::{Home, UploadEntry};
 use crate::write::UploadId;
-use crate::write::record::{Told, has_expired, read};
+use crate::write::record::{RecordContents, has_expired, read};
 
 /// The suffix of trees in `pending`, which are to be removed, or are not in place yet.
 const TREE: &str = ".tree";
@@ -55,10 +55,12 @@ impl Home {
         let record = fs.open_beneath(self.pending(), &id.record_name())?;
         let told = read(fs, &record, id)?.filter(|told| has_bytes(fs, self, id, told.offset));
         match told {
-            Some(Told { about, offset, .. }) if !has_expired(fs.stat(&record)?.modified, self, now) => {
+            Some(RecordContents { about, offset, .. })
+                if !has_expired(fs.stat(&record)?.modified, self, now) =>
+            {
                 let bytes = about.bytes.unwrap_or(offset);
                 let by_path = about.by_path();
-                self.lock().uploads.insert(id, Upcoming { by_path, ..Upcoming::new(bytes, false) });
+                self.lock().uploads.insert(id, UploadEntry { by_path, ..UploadEntry::new(bytes, false) });
             }
             _ => self.remove_upload(fs, id),
         }

@@ -1,20 +1,15 @@
 //! Copies the body of a request into an upload.
 //!
-//! Invariants: at most `GATHERED_BYTES` are buffered, copied out of the blocks that they came in. An
-//! aborted body must be left to the upload, which determines the bytes to keep.
+//! It buffers nothing. Invariant: an aborted body is left to the upload, which determines the bytes to keep.
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::pin::pin;
 use std::time::Duration;
 
-use plimsoll_io::Lease;
 use plimsoll_operations::{Arriving, Error};
 use plimsoll_proto::http::{Answer, BodyError, Request};
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::mtime::parse_mtime;
 
-use crate::limits::GATHERED_BYTES;
 use crate::refusal::Refusal;
 
 /// Returns the modification time that the client sends with a file, since 1970.
@@ -53,57 +48,19 @@ impl From<Stopped> for Refusal {
     }
 }
 
-/// Writes all of the body to the upload.
+/// Writes all of the body to the upload. The upload gathers small receives.
 pub(crate) async fn receive(request: &mut Request<'_>, mut arriving: Arriving) -> Result<Arriving, Stopped> {
-    let mut small = Vec::new();
     loop {
-        let mut next = pin!(request.body.recv());
-        let received = match now(next.as_mut()).await {
-            Some(received) => received,
-            None => {
-                // Buffered bytes are not recorded yet, so they must not wait for a slow sender.
-                if !small.is_empty() {
-                    arriving = write(arriving, Lease::owned(std::mem::take(&mut small))).await?;
-                }
-                match arriving.meanwhile(next).await {
-                    Ok(received) => received,
-                    Err(error) => return Err(Stopped::Failed(arriving.fail(error))),
-                }
-            }
-        };
-        let more = match received {
-            Ok(Some(lease)) if small.len() + lease.len() < GATHERED_BYTES => {
-                small.extend_from_slice(&lease);
-                continue;
-            }
-            Ok(more) => Ok(more),
+        let next = pin!(request.body.recv());
+        let written = match arriving.meanwhile(next).await {
+            Ok(Ok(Some(lease))) => arriving.write(lease).await,
+            Ok(Ok(None)) => return Ok(arriving),
+            // Dropping the upload records that it was interrupted.
+            Ok(Err(error)) => return Err(Stopped::Body(error)),
             Err(error) => Err(error),
         };
-        if !small.is_empty() {
-            let gathered = Lease::owned(std::mem::take(&mut small));
-            arriving = write(arriving, gathered).await?;
+        if let Err(error) = written {
+            return Err(Stopped::Failed(arriving.fail(error)));
         }
-        match more {
-            Ok(Some(lease)) => arriving = write(arriving, lease).await?,
-            Ok(None) => return Ok(arriving),
-            // Dropping the upload records that it was interrupted.
-            Err(error) => return Err(Stopped::Body(error)),
-        }
-    }
-}
-
-/// Returns the output of `future`, if it is ready at once.
-async fn now<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
-}
-
-async fn write(mut arriving: Arriving, lease: Lease) -> Result<Arriving, Stopped> {
-    match arriving.write(lease.detach()).await {
-        Ok(()) => Ok(arriving),
-        Err(error) => Err(Stopped::Failed(arriving.fail(error))),
     }
 }

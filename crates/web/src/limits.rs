@@ -7,9 +7,6 @@
 pub const JSON_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a JSON body of an unauthenticated request, which has a name and a password.
 pub const STRANGERS_JSON_BYTES_MAX: usize = 4 * 1024;
-/// Receives of fewer bytes are copied together before they are written: each lease occupies a whole
-/// block, however little is in it.
-pub const GATHERED_BYTES: usize = 8 * 1024;
 /// Bytes of a file whose digest is computed before its first byte is sent: a few milliseconds.
 pub const DIGEST_BEFORE_BODY_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes that an upload may announce.

@@ -131,7 +131,7 @@ async fn receive_all(
             Some(Ok(Some(lease))) => lease,
             Some(Ok(None)) => break,
             Some(Err(broken)) => return Err(broken.into()),
-            None => match request.body.with_interims(STORE_TELLS_EVERY, upload.write_held()).await {
+            None => match request.body.with_interims(STORE_TELLS_EVERY, upload.write_buffer()).await {
                 Ok(()) => continue,
                 Err(error) => return Ok(Err(error)),
             },
@@ -140,7 +140,7 @@ async fn receive_all(
         for frame in come {
             let done = match frame {
                 Frame::Bytes(bytes) => {
-                    request.body.with_interims(STORE_TELLS_EVERY, upload.write(bytes.detach())).await
+                    request.body.with_interims(STORE_TELLS_EVERY, upload.write(bytes)).await
                 }
                 Frame::Prepare => request.body.with_interims(STORE_TELLS_EVERY, upload.prepare()).await,
                 Frame::End(end) => {

@@ -123,7 +123,7 @@ impl Scene {
 }
 
 async fn send(arriving: &mut Arriving, bytes: &[u8]) -> Result<(), Error> {
-    arriving.write(Lease::owned(bytes.to_vec()).detach()).await
+    arriving.write(Lease::owned(bytes.to_vec())).await
 }
 
 fn own(path: &str) -> Place {

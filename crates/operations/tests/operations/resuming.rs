@@ -16,7 +16,7 @@ fn a_broken_off_upload_is_kept_and_gone_on_with_and_each_part_has_its_line() {
         let alice = scene.person("alice").await;
         let (operations, place) = (&scene.operations, own("f"));
         let mut first = operations.upload_from(&alice, &place, Begin::Start).await.unwrap();
-        assert_eq!(first.begun_at(), 0);
+        assert_eq!(first.start_offset(), 0);
         send(&mut first, b"hello").await.unwrap();
         drop(first);
         assert!(scene.log.last().contains("\"bytes\":5,\"result\":\"broken off\""), "{}", scene.log.last());
@@ -26,7 +26,7 @@ fn a_broken_off_upload_is_kept_and_gone_on_with_and_each_part_has_its_line() {
         assert_eq!(operations.pending_size(&alice, &place).await.unwrap(), Some(5));
 
         let mut second = operations.upload_from(&alice, &place, Begin::Offset(4)).await.unwrap();
-        assert_eq!((second.begun_at(), second.bytes()), (4, 4));
+        assert_eq!((second.start_offset(), second.bytes()), (4, 4));
         second.in_ascii();
         send(&mut second, b"~~ world").await.unwrap();
         second.commit().await.unwrap();
@@ -64,7 +64,7 @@ fn in_what_others_share_nothing_is_kept_and_a_file_that_is_there_is_gone_on_with
         scene.io.sleep(SECOND).await;
         assert_eq!(operations.pending_size(&bob, &of("alice", "d/g")).await.unwrap(), None);
         let his = operations.upload_from(&bob, &of("alice", "d/g"), Begin::End).await.unwrap();
-        assert_eq!(his.begun_at(), 0);
+        assert_eq!(his.start_offset(), 0);
         assert_eq!(operations.pending_size(&alice, &own("d/g")).await.unwrap(), Some(4));
     });
 }

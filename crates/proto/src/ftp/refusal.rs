@@ -79,7 +79,7 @@ fn reply_to_store_error(error: StoreError) -> Reply {
         E::TooManyEntries => (450, "The folder has too many entries to be listed; move some elsewhere."),
         E::Away => (450, "The files cannot be reached just now; look before you try again."),
         E::InUse => (450, "Another connection is writing to it; try again when it has finished."),
-        E::TakenBack => (426, "The transfer was stopped."),
+        E::Cancelled => (426, "The transfer was stopped."),
         E::Busy => (450, "The server is busy; try again shortly."),
         E::ReadOnlyDisk => {
             tracing::error!("the disk is read-only: nothing can be stored or changed");

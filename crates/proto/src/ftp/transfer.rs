@@ -16,7 +16,7 @@ use plimsoll_io::{
     Deadline, Either, FileRange, Filled, Io, Lease, Peer, Pipe, Rx, Slot, Stream, Want, join, select,
 };
 use plimsoll_operations::{Arriving, Permit, Transfer};
-use plimsoll_store::Filling;
+use plimsoll_store::ReceivePipe;
 use plimsoll_store::apart::Contents;
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
@@ -214,7 +214,7 @@ impl TransferContext<'_> {
     ) -> Result<(), TransferError> {
         loop {
             self.deadline.after(self.limits.receive_time);
-            let filling = if text.is_none() { arriving.filling() } else { None };
+            let filling = if text.is_none() { arriving.receive_pipe() } else { None };
             let next = pin!(self.deadline.within(next_of(&mut data.rx, filling)));
             let received = arriving.meanwhile(next).await.map_err(TransferError::File)?;
             let received = received.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
@@ -258,7 +258,7 @@ impl TransferContext<'_> {
             return Ok(());
         }
         self.count_received(arriving, more as u64)?;
-        arriving.write_all(pieces.into_iter().map(Lease::detach)).await.map_err(TransferError::File)
+        arriving.write_all(pieces).await.map_err(TransferError::File)
     }
 }
 
@@ -270,7 +270,7 @@ enum Next {
     End,
 }
 
-async fn next_of(rx: &mut Rx, filling: Option<Filling>) -> io::Result<Next> {
+async fn next_of(rx: &mut Rx, filling: Option<ReceivePipe>) -> io::Result<Next> {
     if let Some(filling) = filling
         && let Some(next) = poll_fn(|cx| poll_piped(cx, rx, &filling)).await?
     {
@@ -281,7 +281,7 @@ async fn next_of(rx: &mut Rx, filling: Option<Filling>) -> io::Result<Next> {
 }
 
 /// Receives through a pipe; `None` if the bytes must be received into memory.
-fn poll_piped(cx: &mut Context<'_>, rx: &Rx, filling: &Filling) -> Poll<io::Result<Option<Next>>> {
+fn poll_piped(cx: &mut Context<'_>, rx: &Rx, filling: &ReceivePipe) -> Poll<io::Result<Option<Next>>> {
     let polled = filling.poll(|| rx.pipe(), |pipe| rx.poll_recv_into(cx, pipe, PIPE_BYTES as u64));
     let Some((pipe, filled)) = polled else { return Poll::Ready(Ok(None)) };
     filled.map_ok(|filled| match filled {

@@ -243,7 +243,7 @@ pub enum How {
         /// The offset at which it must begin, as it was reported to the caller.
         at: u64,
     },
-    /// As [`crate::Home::go_on`].
+    /// As [`crate::Home::resume_upload`].
     GoOn {
         /// The upload.
         id: UploadId,

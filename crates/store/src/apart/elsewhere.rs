@@ -133,7 +133,7 @@ impl Elsewhere {
         self.ask(io, Question::Keep { terms: said(&terms), bytes, words }).await
     }
 
-    pub(crate) async fn kept(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
+    pub(crate) async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
         self.ask(io, Question::Kept(id)).await
     }
 
@@ -145,7 +145,7 @@ impl Elsewhere {
         self.ask(io, Question::PendingAt(path.clone())).await
     }
 
-    pub(crate) async fn all_kept(&self, io: &Io) -> Result<Vec<KeptUpload>> {
+    pub(crate) async fn resumable_uploads(&self, io: &Io) -> Result<Vec<KeptUpload>> {
         self.ask(io, Question::AllKept).await
     }
 
@@ -178,7 +178,7 @@ impl Elsewhere {
 
     /// Uses only those of the `terms` that do not depend on the upload: the store knows its path and
     /// condition.
-    pub(crate) async fn go_on(
+    pub(crate) async fn resume_upload(
         &self,
         io: &Io,
         id: UploadId,
@@ -186,7 +186,7 @@ impl Elsewhere {
         digests: Vec<(Algorithm, Vec<u8>)>,
         terms: impl FnOnce(Path, &str) -> Terms,
     ) -> Result<Upload> {
-        let KeptUpload { to, bytes, .. } = self.kept(io, id).await?;
+        let KeptUpload { to, bytes, .. } = self.resumable_upload(io, id).await?;
         let Terms { condition, quota, .. } = terms(to.clone(), "");
         let only_new = condition.said().only_new;
         self.begin(io, How::GoOn { id, offset, digests, quota, only_new }, (to, bytes, offset)).await

@@ -83,10 +83,10 @@ impl StoreServer {
                 let terms = self.terms(terms);
                 encode_result(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
             }
-            Question::Kept(id) => encode_result(home.kept(io, id).await),
+            Question::Kept(id) => encode_result(home.resumable_upload(io, id).await),
             Question::Completed(id) => encode_result(home.completed(io, id).await),
             Question::PendingAt(path) => encode_result(home.pending_at(io, &path).await),
-            Question::AllKept => encode_result(home.all_kept(io).await),
+            Question::AllKept => encode_result(home.resumable_uploads(io).await),
             Question::Discard(id) => encode_result(home.discard(io, id).await),
             Question::EndOf { path, keep } => encode_result(home.end_of(io, &path, keep).await),
             Question::Digest(path, algorithm) => {
@@ -165,14 +165,14 @@ impl StoreServer {
             How::From { terms, begin, keep, at } => {
                 let upload = home.upload_from(io, self.terms(terms), begin, keep).await?;
                 // The upload has grown since its offset was reported to the front.
-                if upload.begun_at() == at { Ok(upload) } else { Err(Error::InUse) }
+                if upload.start_offset() == at { Ok(upload) } else { Err(Error::InUse) }
             }
             How::GoOn { id, offset, digests, quota, only_new } => {
                 let terms = |to, words: &str| {
                     let condition = Said { words: words.to_owned(), only_new, only_folder: false };
                     Terms { to, condition: self.condition(&condition), quota }
                 };
-                home.go_on(io, id, offset, digests, terms).await
+                home.resume_upload(io, id, offset, digests, terms).await
             }
             How::Parts { terms, parts } => home.upload_of_parts(io, self.terms(terms), parts, 0).await,
         }
@@ -191,7 +191,7 @@ impl StoreServer {
             }
             Ending::Pause => upload.pause().await.map(Ended::Paused),
             Ending::GiveUp => {
-                upload.give_up().await;
+                upload.abort().await;
                 Ok(Ended::GivenUp)
             }
         }

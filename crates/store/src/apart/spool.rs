@@ -6,9 +6,9 @@
 use plimsoll_io::{Detached, File, Io, Work};
 
 use crate::error::Result;
-use crate::limits::HELD_BYTES_MAX;
+use crate::limits::BUFFERED_BYTES_MAX;
 use crate::write::UploadId;
-use crate::write::written::write_all;
+use crate::write::staging::write_all;
 
 /// An unlinked file, and its size in bytes.
 pub(super) struct Spool {
@@ -48,7 +48,7 @@ impl Spool {
     pub(super) async fn read(&self, at: u64) -> Result<Vec<u8>> {
         let file = self.file.clone();
         let read = self.io.ask(Work::Files, move |fs| {
-            let mut bytes = vec![0; HELD_BYTES_MAX];
+            let mut bytes = vec![0; BUFFERED_BYTES_MAX];
             let count = fs.read_at(&file, &mut bytes, at)?;
             bytes.truncate(count);
             Ok(bytes)

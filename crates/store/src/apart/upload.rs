@@ -23,9 +23,9 @@ use super::remote::{CALL, FILES, Remote, broken};
 use super::spool::Spool;
 use super::to_ascii;
 use crate::error::{Error, Result};
-use crate::limits::{HELD_BYTES_MAX, STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME};
+use crate::limits::{BUFFERED_BYTES_MAX, STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME};
 use crate::path::Path;
-use crate::write::{Algorithm, CommitGuard, Committed, TakeBack};
+use crate::write::{Algorithm, CancelHandle, CommitGuard, Committed};
 
 /// An upload in progress.
 pub(crate) struct Upload {
@@ -35,10 +35,10 @@ pub(crate) struct Upload {
     spooled: Option<Spooled>,
     to: Path,
     announced: Option<u64>,
-    begun_at: u64,
+    start_offset: u64,
     bytes: u64,
     /// None until a handle was requested.
-    take_back: Option<TakeBack>,
+    take_back: Option<CancelHandle>,
     /// The modification time that the file gets, since 1970.
     modified: Option<Duration>,
 }
@@ -102,15 +102,15 @@ impl Upload {
         arrival: NewArrival,
         to: Path,
         announced: Option<u64>,
-        begun_at: u64,
+        start_offset: u64,
     ) -> Result<Upload> {
         let pipe = Rc::<Pipe>::default();
         let sending: Sending = Box::pin(send(Arc::clone(remote), io.clone(), arrival, Out(Rc::clone(&pipe))));
-        let bytes = begun_at;
+        let bytes = start_offset;
         let (sending, spooled) = (Some(sending), None);
         let (take_back, modified) = (None, None);
         let mut upload =
-            Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back, modified };
+            Upload { sending, pipe, spooled, to, announced, start_offset, bytes, take_back, modified };
         upload.until(|pipe| pipe.is_open.get()).await?;
         Ok(upload)
     }
@@ -130,8 +130,8 @@ impl Upload {
         let spool = Spool::new(io, folder).await?;
         let spooled = Spooled { spool, remote: Arc::clone(remote), io: io.clone(), arrival, bytes_max };
         let (pipe, spooled) = (Rc::default(), Some(spooled));
-        let (sending, begun_at, bytes, take_back, modified) = (None, 0, 0, None, None);
-        Ok(Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back, modified })
+        let (sending, start_offset, bytes, take_back, modified) = (None, 0, 0, None, None);
+        Ok(Upload { sending, pipe, spooled, to, announced, start_offset, bytes, take_back, modified })
     }
 
     /// Sends the spooled bytes to the store.
@@ -166,8 +166,8 @@ impl Upload {
         .await
     }
 
-    pub(crate) fn begun_at(&self) -> u64 {
-        self.begun_at
+    pub(crate) fn start_offset(&self) -> u64 {
+        self.start_offset
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -178,7 +178,7 @@ impl Upload {
         &self.to
     }
 
-    pub(crate) fn take_back(&mut self) -> TakeBack {
+    pub(crate) fn cancel_handle(&mut self) -> CancelHandle {
         self.take_back.get_or_insert_default().clone()
     }
 
@@ -200,7 +200,7 @@ impl Upload {
             return spooled.write_all(pieces).await;
         }
         for piece in pieces {
-            for part in piece.chunks(HELD_BYTES_MAX) {
+            for part in piece.chunks(BUFFERED_BYTES_MAX) {
                 let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
                 self.pipe.push(Segment::Owned([&frames::data_head(length), part].concat()));
             }
@@ -226,9 +226,9 @@ impl Upload {
             return Err(Error::Length);
         }
         self.send_spooled().await?;
-        if self.take_back.as_ref().is_some_and(TakeBack::is_taken) {
+        if self.take_back.as_ref().is_some_and(CancelHandle::is_cancelled) {
             self.end_by_giving_up().await;
-            return Err(Error::TakenBack);
+            return Err(Error::Cancelled);
         }
         if !guard.as_ref().is_none_or(CommitGuard::holds) {
             return Ok(None);
@@ -250,7 +250,7 @@ impl Upload {
         }
     }
 
-    pub(crate) async fn give_up(mut self) {
+    pub(crate) async fn abort(mut self) {
         self.end_by_giving_up().await;
     }
 

@@ -83,7 +83,7 @@ pub(super) fn begin(fs: &dyn Fs, to: &End, existing: Existing, usage: Usage, id:
     let mut state = to.home.lock();
     let (_, replaced) = target(fs, to, existing)?;
     to.home.allows(fs, &state, to.quota, less_of(replaced.as_ref()), usage)?;
-    Claim::room(&to.home, &mut state, id, to.quota, usage.bytes)
+    Claim::reserve(&to.home, &mut state, id, to.quota, usage.bytes)
 }
 
 /// The usage that is freed when the copy is in place. A replaced folder counts until it is removed.

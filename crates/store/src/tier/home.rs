@@ -195,7 +195,7 @@ impl Home {
     ///
     /// # Errors
     /// [`crate::Error::NotFound`]; [`crate::Error::Offset`] with the offset at which the upload is.
-    pub async fn go_on(
+    pub async fn resume_upload(
         &self,
         io: &Io,
         id: UploadId,
@@ -204,8 +204,8 @@ impl Home {
         terms: impl FnOnce(Path, &str) -> Terms,
     ) -> Result<Upload> {
         match &self.0 {
-            At::Here(home) => home.go_on(io, id, offset, digests, terms).await.map(Upload::here),
-            At::Apart(home) => home.go_on(io, id, offset, digests, terms).await.map(Upload::apart),
+            At::Here(home) => home.resume_upload(io, id, offset, digests, terms).await.map(Upload::here),
+            At::Apart(home) => home.resume_upload(io, id, offset, digests, terms).await.map(Upload::apart),
         }
     }
 
@@ -244,10 +244,10 @@ impl Home {
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], also for one that has expired.
-    pub async fn kept(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
+    pub async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
         match &self.0 {
-            At::Here(home) => home.kept(io, id).await,
-            At::Apart(home) => home.kept(io, id).await,
+            At::Here(home) => home.resumable_upload(io, id).await,
+            At::Apart(home) => home.resumable_upload(io, id).await,
         }
     }
 
@@ -278,10 +278,10 @@ impl Home {
     ///
     /// # Errors
     /// Any error of reading them.
-    pub async fn all_kept(&self, io: &Io) -> Result<Vec<KeptUpload>> {
+    pub async fn resumable_uploads(&self, io: &Io) -> Result<Vec<KeptUpload>> {
         match &self.0 {
-            At::Here(home) => home.all_kept(io).await,
-            At::Apart(home) => home.all_kept(io).await,
+            At::Here(home) => home.resumable_uploads(io).await,
+            At::Apart(home) => home.resumable_uploads(io).await,
         }
     }
 

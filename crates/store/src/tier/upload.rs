@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_io::{Detached, Pipe};
+use plimsoll_io::{Lease, Pipe};
 
 use crate::apart;
 use crate::error::Result;
-use crate::write::{self, Algorithm, CommitGuard, Committed, Filling, TakeBack};
+use crate::write::{self, Algorithm, CancelHandle, CommitGuard, Committed, ReceivePipe};
 
 /// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
 pub struct Upload(Way);
@@ -30,10 +30,10 @@ impl Upload {
     }
 
     /// The offset at which it began: the bytes it had before this connection sent any.
-    pub fn begun_at(&self) -> u64 {
+    pub fn start_offset(&self) -> u64 {
         match &self.0 {
-            Way::Here(upload) => upload.begun_at(),
-            Way::Apart(upload) => upload.begun_at(),
+            Way::Here(upload) => upload.start_offset(),
+            Way::Apart(upload) => upload.start_offset(),
         }
     }
 
@@ -62,12 +62,12 @@ impl Upload {
     }
 
     /// Returns a handle that cancels the upload during its commit, unless it is too late. A cancelled
-    /// commit returns [`crate::Error::TakenBack`], and the upload is as if it had been aborted. For a
+    /// commit returns [`crate::Error::Cancelled`], and the upload is as if it had been aborted. For a
     /// remote store, it is too late once the request to commit is sent.
-    pub fn take_back(&mut self) -> TakeBack {
+    pub fn cancel_handle(&mut self) -> CancelHandle {
         match &mut self.0 {
-            Way::Here(upload) => upload.take_back(),
-            Way::Apart(upload) => upload.take_back(),
+            Way::Here(upload) => upload.cancel_handle(),
+            Way::Apart(upload) => upload.cancel_handle(),
         }
     }
 
@@ -100,7 +100,7 @@ impl Upload {
     /// # Errors
     /// [`crate::Error::Length`], [`crate::Error::Quota`], [`crate::Error::Full`], [`crate::Error::Failed`],
     /// [`crate::Error::Away`]; the upload cannot continue then.
-    pub async fn write(&mut self, piece: Detached) -> Result<()> {
+    pub async fn write(&mut self, piece: Lease) -> Result<()> {
         self.write_all([piece]).await
     }
 
@@ -108,17 +108,17 @@ impl Upload {
     ///
     /// # Errors
     /// As [`Upload::write`].
-    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
+    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Lease>) -> Result<()> {
         match &mut self.0 {
             Way::Here(upload) => upload.write_all(pieces).await,
-            Way::Apart(upload) => upload.write_all(pieces).await,
+            Way::Apart(upload) => upload.write_all(pieces.into_iter().map(Lease::detach)).await,
         }
     }
 
     /// Returns the pipe that the next bytes are to be received into, if they are many; none for memory.
-    pub fn filling(&self) -> Option<Filling> {
+    pub fn receive_pipe(&self) -> Option<ReceivePipe> {
         match &self.0 {
-            Way::Here(upload) => upload.filling(),
+            Way::Here(upload) => upload.receive_pipe(),
             Way::Apart(_) => None,
         }
     }
@@ -146,7 +146,7 @@ impl Upload {
     }
 
     /// Waits for `next`. Returns none after a moment if buffered bytes are to be
-    /// [written](Upload::write_held) then, or when a recording is due. The caller waits again afterwards.
+    /// [written](Upload::write_buffer) then, or when a recording is due. The caller waits again afterwards.
     pub async fn soon<F: Future>(&self, next: Pin<&mut F>) -> Option<F::Output> {
         match &self.0 {
             Way::Here(upload) => upload.soon(next).await,
@@ -158,9 +158,9 @@ impl Upload {
     ///
     /// # Errors
     /// As [`Upload::write`].
-    pub async fn write_held(&self) -> Result<()> {
+    pub async fn write_buffer(&self) -> Result<()> {
         match &self.0 {
-            Way::Here(upload) => upload.write_held().await,
+            Way::Here(upload) => upload.write_buffer().await,
             Way::Apart(_) => Ok(()),
         }
     }
@@ -227,10 +227,10 @@ impl Upload {
     }
 
     /// Aborts the upload and waits until it is settled, so that a later lookup reports all received bytes.
-    pub async fn give_up(self) {
+    pub async fn abort(self) {
         match self.0 {
-            Way::Here(upload) => upload.give_up().await,
-            Way::Apart(upload) => upload.give_up().await,
+            Way::Here(upload) => upload.abort().await,
+            Way::Apart(upload) => upload.abort().await,
         }
     }
 }

@@ -10,18 +10,19 @@
 
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{File, FileKind, Fs, Instant, Io, Stat, Work};
 
 use super::claim::Claim;
 use super::commit::Terms;
-use super::held::Held;
 use super::id::UploadId;
-use super::kept::KeptUpload;
-use super::record::About;
-use super::upload::{Slot, Upload};
-use super::written::{Offset, Stay, Written};
+use super::record::UploadDescription;
+use super::resumable::KeptUpload;
+use super::staging::{Offset, Retention, StagingFile};
+use super::state::{Paused, Receiving};
+use super::upload::{SharedUpload, Upload};
 use crate::error::{Error, NotResumable, Result};
 use crate::home::{Home, State};
 #[cfg(doc)]
@@ -71,7 +72,7 @@ enum Base {
 
 /// An upload that has begun.
 struct Begun {
-    slot: (Slot, Held),
+    shared: Arc<SharedUpload>,
     terms: Terms,
     at: u64,
     /// The file whose first bytes are to be copied.
@@ -103,12 +104,12 @@ impl Home {
             Some(begun) => begun,
             None => io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??,
         };
-        let mut upload = Upload::over(self, io, begun.terms, None, begun.at, begun.slot);
+        let mut upload = Upload::over(self, io, begun.terms, None, begun.at, begun.shared);
         if keep && begun.source.is_none() {
             upload.record_as_it_comes(self);
         }
         if let Some(source) = begun.source {
-            upload.copy_begin(self, source).await?;
+            upload.copy_start(self, source).await?;
         }
         Ok(upload)
     }
@@ -196,22 +197,23 @@ impl Home {
             return None;
         }
         let mut state = self.try_lock()?;
-        let (claim, before) = Claim::at_hand(fs, self, &mut state, asked.id, &asked.terms, 0)?;
+        let (claim, before) = Claim::try_new(fs, self, &mut state, asked.id, &asked.terms, 0)?;
         Some(asked.begun_with(claim, &mut state, before))
     }
 
     fn begin_again(&self, fs: &dyn Fs, asked: Asked, id: UploadId, at: u64) -> Result<Begun> {
         self.take_over(fs, id);
-        let (written, about) = Written::open(fs, self, id, Offset::Cut(at), &[], asked.now)?;
-        let slot = written.shown(&mut self.lock(), about.by_path());
-        Ok(Begun { slot, terms: asked.terms, at, source: None })
+        let (receiving, description) = Paused::of(self, id).resume(fs, Offset::Cut(at), &[], asked.now)?;
+        let shared = SharedUpload::registered(receiving, &mut self.lock(), &description);
+        Ok(Begun { shared, terms: asked.terms, at, source: None })
     }
 
     fn begin_with(&self, fs: &dyn Fs, asked: Asked, source: Source, at: u64) -> Result<Begun> {
         let terms = unchanged(asked.terms, source.stat);
         let claim = Claim::new(fs, self, asked.id, &terms, at)?;
-        let slot = Written::new(claim, &[], Stay::No).in_slot();
-        Ok(Begun { slot, terms, at, source: Some(source.file) })
+        let staging = StagingFile::new(claim, &[], Retention::Removed);
+        let shared = SharedUpload::new(Receiving::new(staging));
+        Ok(Begun { shared, terms, at, source: Some(source.file) })
     }
 }
 
@@ -240,15 +242,15 @@ impl Asked {
 
     /// Begins an empty upload; `before` is the entry now at the path.
     fn begun_with(&self, claim: Claim, state: &mut State, before: Option<Stat>) -> Begun {
-        let slot = if self.keep {
-            let created = later(self.now, before);
-            let about = About::new_by_path(self.terms.to.clone(), created);
-            let by_path = about.by_path();
-            Written::new(claim, &[], Stay::Unrecorded(about)).shown(state, by_path)
+        let shared = if self.keep {
+            let description = UploadDescription::new_by_path(self.terms.to.clone(), later(self.now, before));
+            let retention = Retention::Unrecorded(description.clone());
+            let receiving = Receiving::new(StagingFile::new(claim, &[], retention));
+            SharedUpload::registered(receiving, state, &description)
         } else {
-            Written::new(claim, &[], Stay::No).in_slot()
+            SharedUpload::new(Receiving::new(StagingFile::new(claim, &[], Retention::Removed)))
         };
-        Begun { slot, terms: self.terms.clone(), at: 0, source: None }
+        Begun { shared, terms: self.terms.clone(), at: 0, source: None }
     }
 }
 

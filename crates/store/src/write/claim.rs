@@ -4,15 +4,15 @@
 //! releases it. Uploads in progress never reserve more space than the quota.
 
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, Weak};
+use std::sync::Weak;
 
 use plimsoll_io::{Fs, Stat};
 
 use super::commit::Terms;
 use super::id::UploadId;
-use super::written::Written;
+use super::upload::SharedUpload;
 use crate::error::{Error, Result};
-use crate::home::{ByPath, Home, State, Upcoming, weight};
+use crate::home::{ByPath, Home, State, UploadEntry, weight};
 use crate::limits::UPLOADS_PER_HOME_MAX;
 use crate::usage::{Quota, Usage};
 
@@ -28,13 +28,13 @@ impl Claim {
     /// Reserves space for a new upload of `bytes`, if conditions and quota now allow the upload.
     pub(super) fn new(fs: &dyn Fs, home: &Home, id: UploadId, terms: &Terms, bytes: u64) -> Result<Claim> {
         home.clear_abandoned(fs);
-        Claim::let_in(fs, home, &mut home.lock(), id, terms, bytes).map(|(claim, _)| claim)
+        Claim::admit(fs, home, &mut home.lock(), id, terms, bytes).map(|(claim, _)| claim)
     }
 
     /// As [`Claim::new`], without blocking; also returns the entry now at the path. None if the path is not
     /// cached, if cleanup may be due, or if the upload is refused. The caller then takes the blocking path,
     /// which also reports the error.
-    pub(super) fn at_hand(
+    pub(super) fn try_new(
         fs: &dyn Fs,
         home: &Home,
         state: &mut State,
@@ -42,13 +42,13 @@ impl Claim {
         terms: &Terms,
         bytes: u64,
     ) -> Option<(Claim, Option<Stat>)> {
-        if home.has_abandoned() || state.uploads.values().any(|upcoming| !upcoming.in_use) {
+        if home.has_abandoned() || state.uploads.values().any(|entry| !entry.in_use) {
             return None;
         }
-        Claim::let_in(fs, home, state, id, terms, bytes).ok()
+        Claim::admit(fs, home, state, id, terms, bytes).ok()
     }
 
-    fn let_in(
+    fn admit(
         fs: &dyn Fs,
         home: &Home,
         state: &mut State,
@@ -59,11 +59,11 @@ impl Claim {
         let (_, before) = home.replaceable(fs, terms)?;
         let less = before.as_ref().map_or_else(Usage::default, weight);
         home.allows(fs, state, terms.quota, less, Usage::file(bytes))?;
-        Ok((Claim::room(home, state, id, terms.quota, bytes)?, before))
+        Ok((Claim::reserve(home, state, id, terms.quota, bytes)?, before))
     }
 
     /// Reserves space for a new entry of `bytes`, of any kind.
-    pub(crate) fn room(
+    pub(crate) fn reserve(
         home: &Home,
         state: &mut State,
         id: UploadId,
@@ -74,17 +74,17 @@ impl Claim {
             return Err(Error::TooManyUploads);
         }
         has_room(state, quota, bytes)?;
-        state.uploads.insert(id, Upcoming::new(bytes, true));
+        state.uploads.insert(id, UploadEntry::new(bytes, true));
         Ok(Claim { home: home.clone(), id, kept: false })
     }
 
     /// Claims a resumable upload.
-    pub(super) fn again(home: &Home, id: UploadId) -> Result<Claim> {
+    pub(super) fn resume(home: &Home, id: UploadId) -> Result<Claim> {
         match home.lock().uploads.get_mut(&id) {
             None => Err(Error::NotFound),
-            Some(upcoming) if upcoming.in_use => Err(Error::InUse),
-            Some(upcoming) => {
-                upcoming.in_use = true;
+            Some(entry) if entry.in_use => Err(Error::InUse),
+            Some(entry) => {
+                entry.in_use = true;
                 Ok(Claim { home: home.clone(), id, kept: true })
             }
         }
@@ -100,35 +100,30 @@ impl Claim {
         self.kept = false;
     }
 
-    /// Registers the slot of the upload's file, and the path that identifies the upload.
-    pub(super) fn show(
-        &self,
-        state: &mut State,
-        slot: Weak<Mutex<Option<Written>>>,
-        by_path: Option<ByPath>,
-    ) {
-        if let Some(upcoming) = state.uploads.get_mut(&self.id) {
-            (upcoming.slot, upcoming.by_path) = (slot, by_path);
+    /// Registers the upload, so that another connection can take it over, and the path that identifies it.
+    pub(super) fn register(&self, state: &mut State, shared: Weak<SharedUpload>, by_path: Option<ByPath>) {
+        if let Some(entry) = state.uploads.get_mut(&self.id) {
+            (entry.shared, entry.by_path) = (shared, by_path);
         }
     }
 
     /// Releases the reserved space beyond `bytes`.
     pub(super) fn cut(&self, bytes: u64) {
-        if let Some(upcoming) = self.home.lock().uploads.get_mut(&self.id) {
-            upcoming.bytes = upcoming.bytes.min(bytes);
+        if let Some(entry) = self.home.lock().uploads.get_mut(&self.id) {
+            entry.bytes = entry.bytes.min(bytes);
         }
     }
 
     /// Reserves `bytes` in all, as an upload of unannounced length grows.
     pub(super) fn grow(&self, quota: Quota, bytes: u64) -> Result<()> {
         let mut state = self.home.lock();
-        let Some(before) = state.uploads.get(&self.id).map(|upcoming| upcoming.bytes) else { return Ok(()) };
+        let Some(before) = state.uploads.get(&self.id).map(|entry| entry.bytes) else { return Ok(()) };
         if bytes <= before {
             return Ok(());
         }
         has_room(&state, quota, bytes - before)?;
-        if let Entry::Occupied(mut upcoming) = state.uploads.entry(self.id) {
-            upcoming.get_mut().bytes = bytes;
+        if let Entry::Occupied(mut entry) = state.uploads.entry(self.id) {
+            entry.get_mut().bytes = bytes;
         }
         Ok(())
     }
@@ -139,8 +134,8 @@ impl Drop for Claim {
         let mut state = self.home.lock();
         if !self.kept {
             state.uploads.remove(&self.id);
-        } else if let Some(upcoming) = state.uploads.get_mut(&self.id) {
-            upcoming.in_use = false;
+        } else if let Some(entry) = state.uploads.get_mut(&self.id) {
+            entry.in_use = false;
         }
     }
 }
@@ -149,6 +144,6 @@ impl Drop for Claim {
 /// the home's files: a file that is replaced needs space for both versions.
 fn has_room(state: &State, quota: Quota, more: u64) -> Result<()> {
     let Some(most) = quota.bytes else { return Ok(()) };
-    let taken = state.uploads.values().map(|upcoming| upcoming.bytes).fold(0, u64::saturating_add);
+    let taken = state.uploads.values().map(|entry| entry.bytes).fold(0, u64::saturating_add);
     if taken.saturating_add(more) <= most { Ok(()) } else { Err(Error::Quota) }
 }

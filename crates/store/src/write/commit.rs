@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
 use serde::{Deserialize, Serialize};
 
+use super::digest::Algorithm;
 use super::id::UploadId;
 use crate::apart::SaidStat;
 use crate::condition::Condition;
@@ -43,7 +43,7 @@ pub struct Committed {
 
 /// A handle that cancels an upload during its commit. Clones share the state.
 #[derive(Clone, Default)]
-pub struct TakeBack(Arc<AtomicBool>);
+pub struct CancelHandle(Arc<AtomicBool>);
 
 /// Checks, with the home locked and right before an upload gets its name, whether the permission for it
 /// still holds. It must not block. Clones share the check.
@@ -61,28 +61,32 @@ impl CommitGuard {
     }
 }
 
-/// An upload with all its bytes written.
-pub(crate) struct Whole<'a> {
+/// A request to commit an upload.
+#[derive(Clone)]
+pub(crate) struct CommitRequest {
+    pub(crate) terms: Terms,
+    /// The expected digests of the whole file.
+    pub(crate) digests: Vec<(Algorithm, Vec<u8>)>,
+    /// Checked last, as is the guard.
+    pub(crate) cancel: Option<CancelHandle>,
+    pub(crate) guard: Option<CommitGuard>,
+}
+
+/// A staging file with all bytes of its upload, synced.
+pub(crate) struct StagedFile<'a> {
     pub(crate) id: UploadId,
     pub(crate) file: &'a File,
     pub(crate) bytes: u64,
-    /// Whether the file has been synced since its last byte.
-    pub(crate) is_synced: bool,
-    /// The modification time that it gets, since 1970; none leaves that of its last write.
-    pub(crate) modified: Option<Duration>,
-    /// Checked last, as is the guard.
-    pub(crate) take_back: Option<&'a TakeBack>,
-    pub(crate) guard: Option<&'a CommitGuard>,
 }
 
-impl TakeBack {
+impl CancelHandle {
     /// Cancels the upload, if it is not too late: the result of its commit tells which.
-    pub fn take(&self) {
+    pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
     }
 
     /// Whether the upload was cancelled.
-    pub(crate) fn is_taken(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
@@ -95,16 +99,14 @@ impl Terms {
 }
 
 impl Home {
-    /// Commits an upload. `None` if its guard refuses: the file is then synced, and nothing else has
-    /// changed.
-    pub(crate) fn commit(&self, fs: &dyn Fs, whole: &Whole<'_>, terms: &Terms) -> Result<Option<Committed>> {
-        if let Some(modified) = whole.modified {
-            fs.set_modified(whole.file, modified)?;
-        }
-        if !whole.is_synced || whole.modified.is_some() {
-            self.sync(fs, &[whole.file])?;
-        }
-        let Some((folder, committed)) = self.put_in_place(fs, &self.change(), whole, terms)? else {
+    /// Commits an upload. `None` if its guard refuses: nothing has changed then.
+    pub(crate) fn commit(
+        &self,
+        fs: &dyn Fs,
+        staged: &StagedFile<'_>,
+        request: &CommitRequest,
+    ) -> Result<Option<Committed>> {
+        let Some((folder, committed)) = self.put_in_place(fs, &self.change(), staged, request)? else {
             return Ok(None);
         };
         self.sync(fs, &[&folder])?;
@@ -116,26 +118,26 @@ impl Home {
         &self,
         fs: &dyn Fs,
         state: &State,
-        whole: &Whole<'_>,
-        terms: &Terms,
+        staged: &StagedFile<'_>,
+        request: &CommitRequest,
     ) -> Result<Option<(File, Committed)>> {
-        let (place, before) = self.replaceable(fs, terms)?;
+        let (place, before) = self.replaceable(fs, &request.terms)?;
         let less = before.as_ref().map_or_else(Usage::default, weight);
-        let more = Usage::file(whole.bytes);
-        self.allows(fs, state, terms.quota, less, more)?;
+        let more = Usage::file(staged.bytes);
+        self.allows(fs, state, request.terms.quota, less, more)?;
         let Place { folder, name } = place;
-        if whole.take_back.is_some_and(TakeBack::is_taken) {
-            return Err(Error::TakenBack);
+        if request.cancel.as_ref().is_some_and(CancelHandle::is_cancelled) {
+            return Err(Error::Cancelled);
         }
-        if !whole.guard.is_none_or(CommitGuard::holds) {
+        if !request.guard.as_ref().is_none_or(CommitGuard::holds) {
             return Ok(None);
         }
         if before.as_ref().is_some_and(|stat| stat.kind == FileKind::File && stat.size >= FREED_LATER_BYTES) {
             fs.free_later(&folder, name);
         }
-        fs.rename(self.pending(), &whole.id.data_name(), &folder, name, Existing::Replaced)?;
+        fs.rename(self.pending(), &staged.id.data_name(), &folder, name, Existing::Replaced)?;
         self.replaces(state, less, more);
-        Ok(Some((folder, Committed { created: before.is_none(), stat: fs.stat(whole.file)? })))
+        Ok(Some((folder, Committed { created: before.is_none(), stat: fs.stat(staged.file)? })))
     }
 
     /// Returns the place of an upload and the entry now there, if that may be replaced.

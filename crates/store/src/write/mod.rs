@@ -11,24 +11,25 @@
 //! blocking work is in closures that run to their end.
 
 mod begin;
+mod buffer;
 pub(crate) mod claim;
 mod commit;
 mod digest;
-mod held;
 mod id;
-mod kept;
 mod parts;
 pub(crate) mod record;
 mod recording;
+mod resumable;
+pub(crate) mod staging;
+mod state;
 mod upload;
-pub(crate) mod written;
 
 pub use begin::Begin;
-pub use commit::{CommitGuard, Committed, TakeBack, Terms};
+pub(crate) use buffer::BufferBudget;
+pub use buffer::ReceivePipe;
+pub use commit::{CancelHandle, CommitGuard, Committed, Terms};
 pub use digest::{Algorithm, Expected, FileDigest};
-pub use held::Filling;
-pub(crate) use held::HeldTogether;
 pub use id::UploadId;
-pub use kept::{KeptUpload, NewUpload};
 pub(crate) use recording::Recordings;
-pub(crate) use upload::Upload;
+pub use resumable::{KeptUpload, NewUpload};
+pub(crate) use upload::{SharedUpload, Upload};

@@ -10,8 +10,8 @@ use plimsoll_io::{File, Fs, Io, Work};
 use super::commit::Terms;
 use super::digest::Expected;
 use super::id::UploadId;
+use super::staging::StagingFile;
 use super::upload::Upload;
-use super::written::{Written, write_all};
 use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::limits::{JOIN_BLOCK_BYTES, JOINED_AT_ONCE_BYTES};
@@ -30,7 +30,7 @@ impl Home {
     ) -> Result<Upload> {
         let mut sources = Vec::with_capacity(parts.len());
         for id in parts {
-            let kept = self.kept(io, id).await?;
+            let kept = self.resumable_upload(io, id).await?;
             if !kept.is_part() {
                 return Err(Error::NotFound);
             }
@@ -50,10 +50,9 @@ impl Home {
     }
 }
 
-impl Written {
+impl StagingFile {
     /// Appends `bytes` from `offset` of another file.
     pub(super) fn append_part(&mut self, fs: &dyn Fs, source: &File, offset: u64, bytes: u64) -> Result<()> {
-        let file = self.file(fs)?;
         let mut block = vec![0; JOIN_BLOCK_BYTES];
         let (mut from, end) = (offset, offset + bytes);
         while from < end {
@@ -62,8 +61,7 @@ impl Written {
                 // Another program has truncated the file.
                 0 => return Err(Error::Precondition),
                 read => {
-                    write_all(fs, &file, &block[..read], self.at)?;
-                    self.at += read as u64;
+                    self.append(fs, &block[..read])?;
                     from += read as u64;
                 }
             }
@@ -75,18 +73,18 @@ impl Written {
 impl Upload {
     /// Appends the first `bytes` of a file. Other work of the home's store gets its turn in between.
     async fn append_file(&mut self, source: &File, bytes: u64) -> Result<()> {
-        self.settle_by(Work::Chores);
+        self.end_by(Work::Chores);
         let mut offset = 0;
         while offset < bytes {
             let (source, count) = (source.clone(), JOINED_AT_ONCE_BYTES.min(bytes - offset));
-            let appended = self.work(Work::Chores, move |fs, slot| {
-                slot.as_mut().ok_or(Error::InUse)?.append_part(fs, &source, offset, count)
+            let appended = self.work(Work::Chores, move |fs, state, _| {
+                state.append(fs, |staging| staging.append_part(fs, &source, offset, count))
             });
             appended.await?;
             offset += count;
             self.has_appended(count);
         }
-        self.settle_by(Work::Writes);
+        self.end_by(Work::Writes);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use plimsoll_wire::http::target::{decode_path, encode_path};
 use serde::{Deserialize, Serialize};
 
 use super::id::UploadId;
-use super::written::write_all;
+use super::staging::write_all;
 use crate::error::{Error, Result};
 use crate::home::{ByPath, Home};
 use crate::limits::RECORD_BYTES_MAX;
@@ -21,7 +21,7 @@ use crate::path::Path;
 
 /// The description of an upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct About {
+pub(crate) struct UploadDescription {
     /// The path that it is to have; the root for a partial upload, which has none.
     pub(crate) to: Path,
     /// Its length in bytes, if it was announced.
@@ -43,6 +43,8 @@ pub(super) struct Record {
     begin: u64,
     /// The index of the line that is written next: not the one that was written last.
     next: u64,
+    /// Whether the line that was written last is synced.
+    is_synced: bool,
 }
 
 /// Bytes of a line with an offset: 20 digits, a space, a check code of 8, the line's end.
@@ -50,8 +52,8 @@ const OFFSET_LINE_BYTES: usize = 30;
 
 /// The contents of a record.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) about: About,
+pub(crate) struct RecordContents {
+    pub(crate) about: UploadDescription,
     pub(crate) offset: u64,
     begin: u64,
     next: u64,
@@ -71,11 +73,16 @@ struct FirstLine {
 
 impl Record {
     /// Writes the record of a new upload.
-    pub(super) fn create(fs: &dyn Fs, home: &Home, id: UploadId, about: &About) -> Result<Record> {
+    pub(super) fn create(
+        fs: &dyn Fs,
+        home: &Home,
+        id: UploadId,
+        about: &UploadDescription,
+    ) -> Result<Record> {
         let file = fs.create(home.pending(), &id.record_name())?;
         let line = about.to_line();
         write_all(fs, &file, &line, 0)?;
-        Ok(Record { id, file, begin: line.len() as u64, next: 0 })
+        Ok(Record { id, file, begin: line.len() as u64, next: 0, is_synced: true })
     }
 
     /// Opens the record of an upload. Also returns the description and the offset.
@@ -84,26 +91,42 @@ impl Record {
         home: &Home,
         id: UploadId,
         now: SystemTime,
-    ) -> Result<(Record, About, u64)> {
+    ) -> Result<(Record, UploadDescription, u64)> {
         let file = fs.open_to_write(home.pending(), &id.record_name())?;
         let stat = fs.stat(&file)?;
         if has_expired(stat.modified, home, now) {
             return Err(Error::NotFound);
         }
-        let Told { about, offset, begin, next } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
-        Ok((Record { id, file, begin, next }, about, offset))
+        let RecordContents { about, offset, begin, next } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
+        Ok((Record { id, file, begin, next, is_synced: true }, about, offset))
     }
 
     pub(super) fn file(&self) -> &File {
         &self.file
     }
 
+    /// Syncs the line that was written last.
+    pub(super) fn sync(&mut self, fs: &dyn Fs, home: &Home) -> Result<()> {
+        home.sync(fs, &[&self.file])?;
+        self.is_synced = true;
+        Ok(())
+    }
+
+    /// Notes that the line that was written last is synced: a [recording](super::recording) syncs it while
+    /// the upload continues.
+    pub(super) fn note_synced(&mut self) {
+        self.is_synced = true;
+    }
+
     /// Records that the bytes up to `offset` are synced, which must be true. The other line stays: a power
-    /// cut may tear this one.
-    pub(super) fn write_offset(&mut self, fs: &dyn Fs, offset: u64) -> Result<()> {
+    /// cut may tear this one. So the other line is synced first, if a recording has not done that yet.
+    pub(super) fn write_offset(&mut self, fs: &dyn Fs, home: &Home, offset: u64) -> Result<()> {
+        if !self.is_synced {
+            self.sync(fs, home)?;
+        }
         let at = self.begin + self.next * OFFSET_LINE_BYTES as u64;
         write_all(fs, &self.file, &offset_line(self.id, offset), at)?;
-        self.next = 1 - self.next;
+        (self.next, self.is_synced) = (1 - self.next, false);
         Ok(())
     }
 
@@ -114,18 +137,18 @@ impl Record {
     /// After an error the record may yield either offset, now or after a power cut.
     pub(super) fn cut_to(&mut self, fs: &dyn Fs, home: &Home, offset: u64) -> Result<()> {
         for _ in 0..2 {
-            self.write_offset(fs, offset)?;
-            home.sync(fs, &[&self.file])?;
+            self.write_offset(fs, home, offset)?;
+            self.sync(fs, home)?;
         }
         Ok(())
     }
 }
 
-impl About {
+impl UploadDescription {
     /// Returns the offset to report when the bytes up to `offset` are synced: never that of the end before
     /// the commit. The commit may have failed or never have been requested; a client that takes the upload
     /// for complete would never retry. A partial upload is complete by itself.
-    pub(super) fn told(&self, offset: u64) -> u64 {
+    pub(super) fn reported_offset(&self, offset: u64) -> u64 {
         if self.to.is_root() {
             return offset;
         }
@@ -144,7 +167,7 @@ pub(super) fn expires(modified: Duration, home: &Home) -> SystemTime {
 }
 
 /// Reads a record's file; none if it is no valid record.
-pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<Told>> {
+pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<RecordContents>> {
     let size = fs.stat(file)?.size.min(RECORD_BYTES_MAX);
     let mut text = vec![0; usize::try_from(size).unwrap_or(0)];
     let mut filled = 0;
@@ -158,9 +181,9 @@ pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<Told
     Ok(parse(&text, id))
 }
 
-fn parse(text: &[u8], id: UploadId) -> Option<Told> {
+fn parse(text: &[u8], id: UploadId) -> Option<RecordContents> {
     let end = text.iter().position(|byte| *byte == b'\n')?;
-    let about = About::from_line(&text[..end])?;
+    let about = UploadDescription::from_line(&text[..end])?;
     let begin = end + 1;
     let offset_at = |line: usize| {
         let start = begin + line * OFFSET_LINE_BYTES;
@@ -169,21 +192,21 @@ fn parse(text: &[u8], id: UploadId) -> Option<Told> {
     let (first, second) = (offset_at(0), offset_at(1));
     // Offsets only grow, and a cut overwrites both lines: the larger one is the later one.
     let next = u64::from(first > second);
-    Some(Told { about, offset: first.max(second).unwrap_or(0), begin: begin as u64, next })
+    Some(RecordContents { about, offset: first.max(second).unwrap_or(0), begin: begin as u64, next })
 }
 
-impl About {
+impl UploadDescription {
     /// Describes a new upload, with its time as a record keeps it: to the microsecond.
-    pub(super) fn new(to: Path, bytes: Option<u64>, condition: String, now: SystemTime) -> About {
+    pub(super) fn new(to: Path, bytes: Option<u64>, condition: String, now: SystemTime) -> UploadDescription {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let micros = Duration::from_micros(u64::from(since.subsec_micros()));
         let created = SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs()) + micros;
-        About { to, bytes, created, condition, is_by_path: false }
+        UploadDescription { to, bytes, created, condition, is_by_path: false }
     }
 
     /// Describes a new upload that its path alone identifies: of unknown length, without a condition.
-    pub(super) fn new_by_path(to: Path, now: SystemTime) -> About {
-        About { is_by_path: true, ..About::new(to, None, String::new(), now) }
+    pub(super) fn new_by_path(to: Path, now: SystemTime) -> UploadDescription {
+        UploadDescription { is_by_path: true, ..UploadDescription::new(to, None, String::new(), now) }
     }
 
     /// The path and time that identify it, if it can be resumed by path.
@@ -205,14 +228,14 @@ impl About {
         line
     }
 
-    fn from_line(line: &[u8]) -> Option<About> {
+    fn from_line(line: &[u8]) -> Option<UploadDescription> {
         let line: FirstLine = serde_json::from_slice(line).ok()?;
         let mut path = Vec::new();
         decode_path(format!("/{}", line.path).as_bytes(), &mut path).ok()?;
         let created = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(line.created_micros))?;
         let to = Path::parse(&path).ok()?;
         let FirstLine { bytes, condition, by_path: is_by_path, .. } = line;
-        Some(About { to, bytes, created, condition, is_by_path })
+        Some(UploadDescription { to, bytes, created, condition, is_by_path })
     }
 }
 
@@ -237,11 +260,11 @@ fn check_of(id: UploadId, offset: u64) -> String {
 mod tests {
     use super::*;
 
-    fn about() -> About {
+    fn about() -> UploadDescription {
         let to = Path::parse(b"a folder/\xff 100%").unwrap();
         let created = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
         let condition = "If-None-Match: *".to_owned();
-        About { to, bytes: Some(10), created, condition, is_by_path: false }
+        UploadDescription { to, bytes: Some(10), created, condition, is_by_path: false }
     }
 
     fn id() -> UploadId {
@@ -262,14 +285,14 @@ mod tests {
         let begin = about().to_line().len() as u64;
         for (offsets, offset, next) in [(&[][..], 0, 0), (&[4], 4, 1), (&[4, 10], 10, 0), (&[12, 10], 12, 1)]
         {
-            let told = Told { about: about(), offset, begin, next };
+            let told = RecordContents { about: about(), offset, begin, next };
             assert_eq!(parse(&text(offsets), id()), Some(told), "{offsets:?}");
         }
     }
 
     #[test]
     fn a_record_without_the_field_is_not_of_an_upload_by_path() {
-        let about = About::new_by_path(Path::parse(b"a").unwrap(), SystemTime::UNIX_EPOCH);
+        let about = UploadDescription::new_by_path(Path::parse(b"a").unwrap(), SystemTime::UNIX_EPOCH);
         let line = about.to_line();
         assert_eq!(parse(&line, id()).unwrap().about, about);
         let without = String::from_utf8(line).unwrap().replace(",\"by_path\":true", "");

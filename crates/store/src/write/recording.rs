@@ -1,22 +1,21 @@
 //! Periodic recording of a resumable upload's offset, so that a killed server loses little of the upload.
 //!
 //! A recording syncs the upload's file, then writes and syncs its record. A sync may take long, so a
-//! recording holds the upload's lock only to read and update state, never during a sync. The connection
+//! recording locks the upload's state only to read and update it, never during a sync. The connection
 //! writes on meanwhile, and a fast upload is not slowed.
 //!
-//! Invariants: an offset is written to the record after the bytes before it are synced. One thread at a
-//! time writes to a record. An upload that was committed, settled or taken over is not recorded.
+//! Invariants: an offset is written to the record after the bytes before it are synced, and after the
+//! record's other line is. An upload that has ended is not recorded.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plimsoll_io::{File, Fs, Instant, Io, Work};
+use plimsoll_io::{Fs, Instant, Io, Work};
 
-use super::record::Record;
-use super::upload::Slot;
-use crate::error::Result;
+use super::staging::Recording;
+use super::upload::SharedUpload;
 use crate::home::Home;
 use crate::limits::{RECORDED_EVERY, RECORDINGS_MAX};
 
@@ -69,16 +68,16 @@ impl RecordingSchedule {
 
     /// Starts a recording on a thread that may wait for the disk, if one is due. If too many are in
     /// progress, or this upload's last one still is, the next is due a whole interval later.
-    pub(super) fn record_if_due(&self, io: &Io, slot: &Slot) {
+    pub(super) fn record_if_due(&self, io: &Io, upload: &Arc<SharedUpload>) {
         let now = io.now();
         if self.due_in(now) != Some(Duration::ZERO) {
             return;
         }
         self.since.set(Some(now));
         let Some(permit) = self.permit() else { return };
-        let slot = Arc::clone(slot);
+        let upload = Arc::clone(upload);
         let handed = io.hand_off(Work::Writes, move |fs| {
-            record(fs, &slot);
+            record(fs, &upload);
             drop(permit);
         });
         if handed.is_ok() {
@@ -97,61 +96,38 @@ impl RecordingSchedule {
     }
 }
 
-/// The state that a recording needs while it does not hold the upload's lock.
-pub(super) struct Recording {
-    pub(super) home: Home,
-    pub(super) file: File,
-    /// Whether the names of the file and of the record are synced already.
-    pub(super) is_named: bool,
-    /// The offset to record: all bytes before it are written.
-    pub(super) at: u64,
-    pub(super) record: Arc<Mutex<Record>>,
-}
-
-impl Recording {
-    /// Syncs the bytes, and the names if they are new.
-    fn sync(&self, fs: &dyn Fs) -> Result<()> {
-        let names = [self.home.pending()];
-        self.home.sync(fs, if self.is_named { &[] } else { &names })?;
-        self.home.sync(fs, &[&self.file])
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Records the offset that the upload has reached, unless the upload ends meanwhile.
-fn record(fs: &dyn Fs, slot: &Slot) {
-    let Some(recording) = begin(fs, slot) else { return };
+fn record(fs: &dyn Fs, upload: &SharedUpload) {
+    let Some(recording) = begin(fs, upload) else { return };
     let synced = recording.sync(fs);
-    let mut held = lock(slot);
-    let Some(written) = held.as_mut() else { return };
-    if synced.is_err() || written.synced() >= recording.at {
-        return written.end_recording(recording.at, synced);
-    }
-    // Lock order: the upload, then its record, as everywhere. The upload's lock is released during the sync.
-    let mut record = lock(&recording.record);
-    let told = record.write_offset(fs, recording.at);
-    drop(held);
-    let told = told.and_then(|()| recording.home.sync(fs, &[record.file()]));
-    drop(record);
-    if let Some(written) = lock(slot).as_mut() {
-        written.end_recording(recording.at, told);
+    let mut state = upload.lock();
+    let Ok(staging) = state.staging() else { return };
+    let written = synced.and_then(|()| staging.write_recorded_offset(fs, &recording));
+    // The state is unlocked during the sync.
+    drop(state);
+    let recorded = match written {
+        Ok(None) => Ok(()),
+        Ok(Some(record)) => recording.home.sync(fs, &[&record]),
+        Err(error) => Err(error),
+    };
+    if let Ok(staging) = upload.lock().staging() {
+        staging.end_recording(recording.offset, recorded);
     }
 }
 
-/// Writes buffered bytes and returns what is to be synced and recorded; none if there are no new bytes.
-fn begin(fs: &dyn Fs, slot: &Slot) -> Option<Recording> {
-    let mut slot = lock(slot);
-    let written = slot.as_mut()?;
-    if let Err(error) = written.write_kept(fs) {
-        // The buffered bytes are lost, so the upload fails; its sender gets the error with its next bytes.
-        written.fail(error);
-        slot.take()?.settle(fs);
+/// Writes buffered bytes and returns the files to be synced, and the offset to be recorded; none if there
+/// are no new bytes.
+fn begin(fs: &dyn Fs, upload: &SharedUpload) -> Option<Recording> {
+    let mut state = upload.lock();
+    if state.has_ended() {
         return None;
     }
-    match written.recording(fs) {
+    if let Err(error) = state.write_kept(fs, &upload.buffer) {
+        // The buffered bytes are lost. The sender gets the error with its next bytes.
+        upload.buffer.fail(error);
+        return None;
+    }
+    match state.staging().ok()?.begin_recording(fs) {
         Ok(recording) => recording,
         Err(error) => {
             // No bytes are lost by this, and the next recording tries again.

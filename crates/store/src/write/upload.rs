@@ -1,25 +1,27 @@
 //! An upload in progress: receives bytes, and has them written where that may block.
 //!
 //! It does not read from a connection. Invariants: bytes are written in the order of their arrival. When an
-//! upload is dropped, a running closure ends first, and then the upload is settled.
+//! upload is dropped, a running closure ends first, and then the upload ends.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use plimsoll_io::{Deadline, Detached, File, Fs, Io, Pipe, Work};
+use plimsoll_io::{Deadline, File, Fs, Io, Lease, Pipe, Work};
 
+use super::buffer::{Buffer, ReceivePipe};
 use super::claim::Claim;
-use super::commit::{CommitGuard, Committed, TakeBack, Terms};
+use super::commit::{CancelHandle, CommitGuard, CommitRequest, Committed, Terms};
 use super::digest::{Algorithm, Expected};
-use super::held::{Filling, Held};
 use super::id::UploadId;
+use super::record::UploadDescription;
 use super::recording::RecordingSchedule;
-use super::written::{Offset, Outcome, Stay, Written};
+use super::staging::{Offset, Retention, StagingFile};
+use super::state::{Paused, Receiving, UploadState};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
-use crate::home::Home;
-use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, HELD_TIME, PIPED_FROM_BYTES};
+use crate::home::{Home, State};
+use crate::limits::{BUFFERED_TIME, COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, PIPED_FROM_BYTES};
 
 /// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
 pub(crate) struct Upload {
@@ -28,30 +30,68 @@ pub(crate) struct Upload {
     /// The announced length in bytes; none if it was not announced.
     announced: Option<u64>,
     /// The offset at which it began.
-    begun_at: u64,
+    start_offset: u64,
     /// Bytes received so far, including those that it began with.
     bytes: u64,
-    held: Held,
     /// The deadline of a wait for more bytes, after which buffered bytes are written, or a recording
     /// starts.
     pause: Deadline,
     schedule: RecordingSchedule,
     /// Whether its commit waits for the disk.
     is_synced: bool,
-    slot: Slot,
+    shared: Arc<SharedUpload>,
     /// None until a handle was requested.
-    take_back: Option<TakeBack>,
+    cancel: Option<CancelHandle>,
     /// The home and identifier to be remembered after the commit, for a resumable upload of announced
     /// length.
-    told: Option<(Home, UploadId)>,
-    /// The kind of work that settles it if it is dropped now. It waits for work in progress, so it is of
-    /// the same kind.
-    settles: Work,
+    completes: Option<(Home, UploadId)>,
+    /// The kind of work that ends it if it is dropped now. It waits for work in progress, so it is of the
+    /// same kind.
+    ends_by: Work,
 }
 
-/// The slot of the upload's file. A thread that works on the file holds the lock. None once the file is
-/// committed, settled or taken over.
-pub(super) type Slot = Arc<Mutex<Option<Written>>>;
+/// The buffer and the state of an upload, which has its file. The connection that receives the upload owns
+/// it; its closures and a connection that takes the upload over share it.
+///
+/// Lock order: the state, then the buffer. A thread that works on the file holds the state, also while it
+/// waits for the disk. The buffer is locked for moments only.
+pub(crate) struct SharedUpload {
+    pub(super) buffer: Buffer,
+    state: Mutex<UploadState>,
+}
+
+impl SharedUpload {
+    pub(super) fn new(receiving: Receiving) -> Arc<SharedUpload> {
+        let buffer = receiving.staging().buffer();
+        Arc::new(SharedUpload { buffer, state: Mutex::new(UploadState::Receiving(receiving)) })
+    }
+
+    /// As [`SharedUpload::new`], where another connection finds the upload, and can take it over.
+    pub(super) fn registered(
+        receiving: Receiving,
+        home: &mut State,
+        description: &UploadDescription,
+    ) -> Arc<SharedUpload> {
+        let shared = SharedUpload::new(receiving);
+        if let Ok(staging) = shared.lock().staging() {
+            staging.claim.register(home, Arc::downgrade(&shared), description.by_path());
+        }
+        shared
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, UploadState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it has ended, as far as is known without waiting.
+    fn has_ended(&self) -> bool {
+        match self.state.try_lock() {
+            Ok(state) => state.has_ended(),
+            Err(TryLockError::Poisoned(state)) => state.get_ref().has_ended(),
+            Err(TryLockError::WouldBlock) => false,
+        }
+    }
+}
 
 impl Home {
     /// Begins an upload, which is not resumable if it is interrupted.
@@ -63,11 +103,11 @@ impl Home {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
         let (bytes, asked, now) = (announced.unwrap_or(0), terms.clone(), io.wall());
-        let at_hand = io.at_hand(|fs| {
+        let claimed = io.at_hand(|fs| {
             let mut state = self.try_lock()?;
-            Claim::at_hand(fs, self, &mut state, id, &terms, bytes)
+            Claim::try_new(fs, self, &mut state, id, &terms, bytes)
         });
-        let claim = match at_hand {
+        let claim = match claimed {
             Some((claim, _)) => claim,
             None => {
                 let claim = io.offload(Work::Writes, move |fs| {
@@ -78,8 +118,9 @@ impl Home {
                 claim.await??
             }
         };
-        let written = Written::new(claim, &expected.digests, Stay::No);
-        Ok(Upload::over(self, io, terms, announced, 0, written.in_slot()))
+        let staging = StagingFile::new(claim, &expected.digests, Retention::Removed);
+        let shared = SharedUpload::new(Receiving::new(staging));
+        Ok(Upload::over(self, io, terms, announced, 0, shared))
     }
 
     /// Resumes an upload, if that is at `offset`. With `digests` of the part that is now sent, the part
@@ -90,7 +131,7 @@ impl Home {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Offset`] with the offset at which the upload is.
-    pub(crate) async fn go_on(
+    pub(crate) async fn resume_upload(
         &self,
         io: &Io,
         id: UploadId,
@@ -104,13 +145,14 @@ impl Home {
             // Before the takeover, so that a wrong offset does not end another connection's upload.
             home.check_offset(fs, id, offset, now)?;
             home.take_over(fs, id);
-            let (written, about) = Written::open(fs, &home, id, Offset::Exactly(offset), &digests, now)?;
-            let shown = written.shown(&mut home.lock(), about.by_path());
-            Ok::<_, Error>((shown, about))
+            let paused = Paused::of(&home, id);
+            let (receiving, description) = paused.resume(fs, Offset::Exactly(offset), &digests, now)?;
+            let shared = SharedUpload::registered(receiving, &mut home.lock(), &description);
+            Ok::<_, Error>((shared, description))
         });
-        let (slot, about) = opened.await??;
-        let mut upload = Upload::over(self, io, terms(about.to, &about.condition), about.bytes, offset, slot);
-        upload.told = about.bytes.map(|_| (self.clone(), id));
+        let (shared, UploadDescription { to, bytes, condition, .. }) = opened.await??;
+        let mut upload = Upload::over(self, io, terms(to, &condition), bytes, offset, shared);
+        upload.completes = bytes.map(|_| (self.clone(), id));
         upload.record_as_it_comes(self);
         Ok(upload)
     }
@@ -122,25 +164,22 @@ impl Upload {
         io: &Io,
         terms: Terms,
         announced: Option<u64>,
-        begun_at: u64,
-        (slot, held): (Slot, Held),
+        start_offset: u64,
+        shared: Arc<SharedUpload>,
     ) -> Upload {
-        let (io, pause, is_synced) = (io.clone(), io.deadline(), home.is_synced());
-        let (bytes, take_back, told, settles) = (begun_at, None, None, Work::Writes);
         Upload {
-            io,
+            io: io.clone(),
             terms,
             announced,
-            begun_at,
-            bytes,
-            held,
-            pause,
+            start_offset,
+            bytes: start_offset,
+            pause: io.deadline(),
             schedule: RecordingSchedule::none(),
-            is_synced,
-            slot,
-            take_back,
-            told,
-            settles,
+            is_synced: home.is_synced(),
+            shared,
+            cancel: None,
+            completes: None,
+            ends_by: Work::Writes,
         }
     }
 
@@ -152,31 +191,31 @@ impl Upload {
     /// Computes the SHA-256 of the whole file as it is written, for a client that will have it checked at
     /// the end. Call it before any bytes.
     pub(crate) fn start_running_digest(&self) {
-        if let Some(written) = &mut *self.slot.lock().unwrap_or_else(PoisonError::into_inner) {
-            written.start_running_digest();
+        if self.shared.lock().staging().is_ok_and(StagingFile::start_running_digest) {
+            self.shared.buffer.receive_into_memory();
         }
     }
 
     /// Sets the modification time, since 1970, that the file gets at its commit. Call it before any bytes.
     pub(crate) fn set_modified(&self, modified: Duration) {
-        if let Some(written) = &mut *self.slot.lock().unwrap_or_else(PoisonError::into_inner) {
-            written.set_modified(modified);
+        if let Ok(staging) = self.shared.lock().staging() {
+            staging.set_modified(modified);
         }
     }
 
     /// Copies the first bytes of a file, up to the offset that the upload begins at. Call it before any
     /// bytes.
-    pub(super) async fn copy_begin(&mut self, home: &Home, source: File) -> Result<()> {
-        let (bytes, mut copying) = (self.begun_at, None);
+    pub(super) async fn copy_start(&mut self, home: &Home, source: File) -> Result<()> {
+        let (bytes, mut copying) = (self.start_offset, None);
         if bytes > COPIED_AT_ONCE_BYTES_MAX {
-            (self.settles, copying) = (Work::Chores, Some(home.begin_copy()?));
+            (self.ends_by, copying) = (Work::Chores, Some(home.begin_copy()?));
         }
-        let copied = self.work(self.settles, move |fs, slot| {
+        let copied = self.work(self.ends_by, move |fs, state, _| {
             let _until_done = copying;
-            slot.as_mut().ok_or(Error::InUse)?.copy_begin(fs, &source, bytes)
+            state.append(fs, |staging| staging.copy_start(fs, &source, bytes))
         });
         copied.await?;
-        self.settles = Work::Writes;
+        self.ends_by = Work::Writes;
         Ok(())
     }
 
@@ -185,14 +224,14 @@ impl Upload {
         self.bytes += bytes;
     }
 
-    /// Sets the kind of work that settles the upload if it is dropped.
-    pub(super) fn settle_by(&mut self, work: Work) {
-        self.settles = work;
+    /// Sets the kind of work that ends the upload if it is dropped.
+    pub(super) fn end_by(&mut self, work: Work) {
+        self.ends_by = work;
     }
 
     /// The offset at which it began: the bytes it had before this connection sent any.
-    pub(crate) fn begun_at(&self) -> u64 {
-        self.begun_at
+    pub(crate) fn start_offset(&self) -> u64 {
+        self.start_offset
     }
 
     /// Bytes received so far, including those that it began with.
@@ -211,8 +250,8 @@ impl Upload {
     }
 
     /// Returns a handle that cancels the upload during its commit.
-    pub(crate) fn take_back(&mut self) -> TakeBack {
-        self.take_back.get_or_insert_default().clone()
+    pub(crate) fn cancel_handle(&mut self) -> CancelHandle {
+        self.cancel.get_or_insert_default().clone()
     }
 
     /// The announced length in bytes, if any.
@@ -225,22 +264,22 @@ impl Upload {
     /// # Errors
     /// [`Error::Length`], [`Error::Quota`], [`Error::Full`], [`Error::Failed`]; the upload cannot continue
     /// then.
-    pub(crate) async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
+    pub(crate) async fn write_all(&mut self, pieces: impl IntoIterator<Item = Lease>) -> Result<()> {
         let (now, quota, mut is_due) = (self.io.now(), self.terms.quota, false);
         for piece in pieces {
             self.bytes += piece.len() as u64;
             if self.announced.is_some_and(|most| self.bytes > most) {
                 return Err(Error::Length);
             }
-            is_due = self.held.push(piece, now, quota);
+            is_due = self.shared.buffer.push(piece, now, quota);
         }
         self.write_if(is_due).await
     }
 
     /// Returns the pipe that the next bytes are to be received into. None until some bytes were received:
     /// few are not worth a pipe.
-    pub(crate) fn filling(&self) -> Option<Filling> {
-        (self.bytes - self.begun_at >= PIPED_FROM_BYTES).then(|| Filling::of(&self.held))
+    pub(crate) fn receive_pipe(&self) -> Option<ReceivePipe> {
+        (self.bytes - self.start_offset >= PIPED_FROM_BYTES).then(|| ReceivePipe(Arc::clone(&self.shared)))
     }
 
     /// Takes the next bytes that went into the pipe; none means that the pipe is full. If the future is
@@ -250,7 +289,8 @@ impl Upload {
         if self.announced.is_some_and(|most| self.bytes > most) {
             return Err(Error::Length);
         }
-        let is_due = self.held.push_piped(&pipe, bytes, self.io.now(), self.terms.quota) || bytes == 0;
+        let is_due =
+            self.shared.buffer.push_piped(&pipe, bytes, self.io.now(), self.terms.quota) || bytes == 0;
         // The writer is left with the last reference: it returns the emptied pipe for reuse.
         drop(pipe);
         self.write_if(is_due).await
@@ -262,24 +302,18 @@ impl Upload {
     async fn write_if(&self, is_due: bool) -> Result<()> {
         self.schedule.received(self.io.now());
         if is_due {
-            return self.write_held().await;
+            return self.write_buffer().await;
         }
-        self.schedule.record_if_due(&self.io, &self.slot);
-        if self.held.goes_ahead() {
-            let (slot, held) = (Arc::clone(&self.slot), self.held.clone());
+        self.schedule.record_if_due(&self.io, &self.shared);
+        if self.shared.buffer.goes_ahead() {
+            let shared = Arc::clone(&self.shared);
             let handed = self.io.hand_off(Work::Writes, move |fs| {
-                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                // The slot stays empty after a panic, so the upload fails: the buffered bytes are lost.
-                let Some(mut written) = slot.take() else { return };
-                let done = written.write(fs);
-                match &done {
-                    Ok(()) => *slot = Some(written),
-                    Err(_) => written.settle(fs),
-                }
-                held.went_ahead(done);
+                let mut state = shared.lock();
+                let written = state.write(fs, &shared.buffer);
+                shared.buffer.went_ahead(written);
             });
             if handed.is_err() {
-                self.held.went_ahead(Ok(()));
+                self.shared.buffer.went_ahead(Ok(()));
             }
         }
         Ok(())
@@ -292,16 +326,16 @@ impl Upload {
             if let Some(come) = self.soon(next.as_mut()).await {
                 return Ok(come);
             }
-            self.write_held().await?;
+            self.write_buffer().await?;
         }
     }
 
     /// Waits for `next`, but returns none after a moment if buffered bytes are to be written then, or when a
     /// recording is due.
     pub(crate) async fn soon<F: Future>(&self, next: Pin<&mut F>) -> Option<F::Output> {
-        let is_much = self.held.bytes() >= GATHERED_BYTES;
+        let is_much = self.shared.buffer.bytes() >= GATHERED_BYTES;
         let recorded_in = self.schedule.due_in(self.io.now());
-        let Some(time) = recorded_in.into_iter().chain(is_much.then_some(HELD_TIME)).min() else {
+        let Some(time) = recorded_in.into_iter().chain(is_much.then_some(BUFFERED_TIME)).min() else {
             return Some(next.await);
         };
         self.pause.after(time);
@@ -312,24 +346,22 @@ impl Upload {
     ///
     /// # Errors
     /// As [`Upload::write_all`].
-    pub(crate) async fn write_held(&self) -> Result<()> {
-        if self.held.bytes() > 0 {
-            self.work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.write(fs)).await?;
+    pub(crate) async fn write_buffer(&self) -> Result<()> {
+        if self.shared.buffer.bytes() > 0 {
+            self.work(Work::Writes, |fs, state, buffer| state.write(fs, buffer)).await?;
         }
-        self.schedule.record_if_due(&self.io, &self.slot);
+        self.schedule.record_if_due(&self.io, &self.shared);
         Ok(())
     }
 
     /// Writes and syncs the received bytes, so that a commit has little to wait for. The commit writes and
     /// syncs later bytes. If nothing is ever synced and other uploads are active, it does nothing.
     pub(crate) async fn prepare(&mut self) -> Result<()> {
-        if !self.is_synced && !self.held.is_alone() {
+        if !self.is_synced && !self.shared.buffer.is_alone() {
             // There is no sync to wait for, only a busy thread: the commit writes the rest.
             return Ok(());
         }
-        let prepared =
-            self.work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.prepare(fs));
-        prepared.await
+        self.work(Work::Writes, |fs, state, buffer| state.prepare(fs, buffer)).await
     }
 
     /// Commits the upload, if the digests of all its bytes, including earlier parts, are these. A resumable
@@ -347,29 +379,16 @@ impl Upload {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
-        let terms = self.terms.clone();
-        let (told, bytes, now) = (self.told.clone(), self.bytes, self.io.wall());
-        let take_back = self.take_back.clone();
-        let committed = self.work(Work::Writes, move |fs, slot| {
-            let written = slot.take().ok_or(Error::InUse)?;
-            let written = written.write_last(fs, bytes)?;
-            if take_back.is_some() {
-                // A thread that would cancel this upload may be waiting for this core, or a local client
-                // that is being killed.
-                fs.let_others_go();
+        let request =
+            CommitRequest { terms: self.terms.clone(), digests, cancel: self.cancel.clone(), guard };
+        let (completes, bytes, now) = (self.completes.clone(), self.bytes, self.io.wall());
+        let committed = self.work(Work::Writes, move |fs, state, buffer| {
+            let committed = state.commit(fs, buffer, bytes, &request)?;
+            if let (Some(_), Some((home, id))) = (&committed, completes) {
+                let (to, whole) = (request.terms.to, request.digests);
+                home.note_completed(id, now, Completed { to, bytes, whole });
             }
-            match written.commit(fs, &terms, (take_back.as_ref(), guard.as_ref()), &digests)? {
-                Outcome::Committed(committed) => {
-                    if let Some((home, id)) = told {
-                        home.note_completed(id, now, Completed { to: terms.to, bytes, whole: digests });
-                    }
-                    Ok(Some(committed))
-                }
-                Outcome::Refused(written) => {
-                    *slot = Some(*written);
-                    Ok(None)
-                }
-            }
+            Ok(committed)
         });
         committed.await
     }
@@ -380,19 +399,16 @@ impl Upload {
     /// [`Error::Digest`] if a digest of the part does not match: the part does not count then.
     pub(crate) async fn pause(self) -> Result<u64> {
         let bytes = self.bytes;
-        let paused = self.work(Work::Writes, move |fs, slot| {
-            slot.take().ok_or(Error::InUse)?.write_last(fs, bytes)?.pause(fs)
-        });
-        paused.await
+        self.work(Work::Writes, move |fs, state, buffer| state.pause(fs, buffer, bytes)).await
     }
 
-    /// Aborts the upload and waits until it is settled, so that a later lookup reports all received bytes.
-    pub(crate) async fn give_up(self) {
-        let settled = self.work(self.settles, move |fs, slot| {
-            slot.take().into_iter().for_each(|written| written.give_up(fs));
+    /// Aborts the upload and waits until it has ended, so that a later lookup reports all received bytes.
+    pub(crate) async fn abort(self) {
+        let aborted = self.work(self.ends_by, |fs, state, buffer| {
+            state.abort(fs, buffer);
             Ok(())
         });
-        if let Err(error) = settled.await {
+        if let Err(error) = aborted.await {
             tracing::info!(%error, "an aborted upload is settled later");
         }
     }
@@ -400,14 +416,12 @@ impl Upload {
     pub(super) async fn work<T: Send + 'static>(
         &self,
         kind: Work,
-        work: impl FnOnce(&dyn Fs, &mut Option<Written>) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&dyn Fs, &mut UploadState, &Buffer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let slot = Arc::clone(&self.slot);
-        let done = self
-            .io
-            .offload(kind, move |fs| work(fs, &mut slot.lock().unwrap_or_else(PoisonError::into_inner)));
+        let shared = Arc::clone(&self.shared);
+        let done = self.io.offload(kind, move |fs| work(fs, &mut shared.lock(), &shared.buffer));
         done.await?.map_err(|error| match error {
-            Error::InUse => self.held.failure().unwrap_or(error),
+            Error::InUse => self.shared.buffer.failure().unwrap_or(error),
             error => error,
         })
     }
@@ -415,22 +429,16 @@ impl Upload {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        // If no closure is running, this is the only reference to the slot. An upload that is settled needs
-        // no closure.
-        if let Some(slot) = Arc::get_mut(&mut self.slot)
-            && slot.get_mut().unwrap_or_else(PoisonError::into_inner).is_none()
-        {
+        if self.shared.has_ended() {
             return;
         }
-        let slot = Arc::clone(&self.slot);
-        let settled = self.io.hand_off(self.settles, move |fs| {
-            // Locked until it is settled: a lookup or takeover waits meanwhile.
-            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            slot.take().into_iter().for_each(|written| written.give_up(fs));
+        let shared = Arc::clone(&self.shared);
+        let handed = self.io.hand_off(self.ends_by, move |fs| {
+            // Locked until it has ended: a lookup or takeover waits meanwhile.
+            shared.lock().abort(fs, &shared.buffer);
         });
-        if settled.is_err() {
-            let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-            slot.take().into_iter().for_each(|written| written.abandon());
+        if handed.is_err() {
+            self.shared.lock().abandon();
         }
     }
 }

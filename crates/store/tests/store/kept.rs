@@ -20,13 +20,13 @@ fn terms(to: plimsoll_store::Path, _: &str) -> Terms {
 
 /// Sends a part and ends it; returns the offset then.
 async fn part(scene: &Scene, id: UploadId, offset: u64, bytes: &[u8]) -> Result<u64, Error> {
-    let mut upload = scene.home.go_on(&scene.io, id, offset, Vec::new(), terms).await?;
+    let mut upload = scene.home.resume_upload(&scene.io, id, offset, Vec::new(), terms).await?;
     send(&mut upload, bytes, 7).await?;
     upload.pause().await
 }
 
 async fn last_part(scene: &Scene, id: UploadId, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-    let mut upload = scene.home.go_on(&scene.io, id, offset, Vec::new(), terms).await?;
+    let mut upload = scene.home.resume_upload(&scene.io, id, offset, Vec::new(), terms).await?;
     send(&mut upload, bytes, 7).await?;
     upload.commit().await.map(drop)
 }
@@ -38,11 +38,11 @@ fn parts_add_up() {
         assert_eq!((kept.offset, kept.bytes), (0, Some(10)));
         assert_eq!(part(&scene, kept.id, 0, b"0123").await.unwrap(), 4);
         assert_eq!(scene.contents("a"), None);
-        assert_eq!(scene.home.kept(&scene.io, kept.id).await.unwrap().offset, 4);
+        assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, 4);
         last_part(&scene, kept.id, 4, b"456789").await.unwrap();
         assert_eq!(scene.contents("a"), Some(b"0123456789".to_vec()));
         assert!(scene.pending().is_empty());
-        assert!(matches!(scene.home.kept(&scene.io, kept.id).await, Err(Error::NotFound)));
+        assert!(matches!(scene.home.resumable_upload(&scene.io, kept.id).await, Err(Error::NotFound)));
         scene.assert_counted().await;
     });
 }
@@ -58,7 +58,7 @@ fn a_part_goes_on_where_the_last_one_ended_and_nowhere_else() {
         let too_long = part(&scene, kept.id, 4, b"4567890").await;
         assert!(matches!(too_long, Err(Error::Length)), "{too_long:?}");
         scene.settle().await;
-        let now = scene.home.kept(&scene.io, kept.id).await.unwrap().offset;
+        let now = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
         assert!((4..=10).contains(&now), "{now}");
     });
 }
@@ -73,7 +73,7 @@ fn one_whose_commit_failed_is_not_told_to_be_whole_and_can_be_completed() {
         assert!(matches!(refused, Err(Error::IsFolder)), "{refused:?}");
         scene.settle().await;
         scene.home.remove(&scene.io, path("a"), What::Any, Condition::none()).await.unwrap();
-        let told = scene.home.kept(&scene.io, kept.id).await.unwrap().offset;
+        let told = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
         assert_eq!(told, 9);
         last_part(&scene, kept.id, told, b"9").await.unwrap();
         scene.settle().await;
@@ -87,10 +87,10 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
     with_home(|scene| async move {
         let sent: Vec<u8> = (0..100_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
         let kept = keep(&scene, "a", sent.len() as u64).await;
-        let mut hanging = scene.home.go_on(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        let mut hanging = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
         send(&mut hanging, &sent[..70_000], 7_000).await.unwrap();
         // The received bytes are reported while the part continues.
-        let told = scene.home.kept(&scene.io, kept.id).await.unwrap().offset;
+        let told = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
         assert_eq!(told, 70_000);
         last_part(&scene, kept.id, told, &sent[70_000..]).await.unwrap();
         assert!(matches!(send(&mut hanging, &sent[70_000..], 70_000).await, Ok(()) | Err(Error::InUse)));
@@ -106,10 +106,10 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
 fn a_disk_that_failed_whoever_looked_is_known_to_whoever_sends() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
-        let mut sending = scene.home.go_on(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        let mut sending = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
         send(&mut sending, b"01234", 5).await.unwrap();
         scene.host.disk().fail_next(Call::Sync, std::io::ErrorKind::Other);
-        let looked = scene.home.kept(&scene.io, kept.id).await;
+        let looked = scene.home.resumable_upload(&scene.io, kept.id).await;
         assert!(matches!(looked, Err(Error::Failed(_))), "{looked:?}");
         send(&mut sending, b"56789", 5).await.unwrap();
         // Another sync would succeed, and prove nothing.
@@ -127,7 +127,7 @@ fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
         loop {
             let kept = keep(&scene, "a", 10).await;
             let digest = vec![(Algorithm::Sha256, sha2::Sha256::digest(&sent[..5]).to_vec())];
-            let mut part = scene.home.go_on(&scene.io, kept.id, 0, digest, terms).await.unwrap();
+            let mut part = scene.home.resume_upload(&scene.io, kept.id, 0, digest, terms).await.unwrap();
             send(&mut part, &sent[..5], 5).await.unwrap();
             call += 1;
             scene.settle().await;
@@ -139,7 +139,7 @@ fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
             if scene.host.disk().calls() < failing {
                 break;
             }
-            match scene.home.kept(&scene.io, kept.id).await {
+            match scene.home.resumable_upload(&scene.io, kept.id).await {
                 Ok(kept) => {
                     let at = usize::try_from(kept.offset).unwrap();
                     last_part(&scene, kept.id, kept.offset, &sent[at..]).await.unwrap();
@@ -158,7 +158,7 @@ fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
 fn an_upload_can_be_thrown_away_while_somebody_writes_to_it() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
-        let mut writing = scene.home.go_on(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        let mut writing = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
         send(&mut writing, b"0123", 4).await.unwrap();
         scene.home.discard(&scene.io, kept.id).await.unwrap();
         assert!(matches!(writing.pause().await, Err(Error::InUse)));
@@ -172,12 +172,12 @@ fn what_came_before_a_break_is_kept_and_is_what_was_sent() {
     with_home(|scene| async move {
         let sent: Vec<u8> = (0..200_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
         let kept = keep(&scene, "a", sent.len() as u64).await;
-        let mut upload = scene.home.go_on(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        let mut upload = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
         send(&mut upload, &sent[..150_000], 10_000).await.unwrap();
         drop(upload);
         scene.settle().await;
         let scene = scene.started_again().await;
-        let found = scene.home.kept(&scene.io, kept.id).await.unwrap();
+        let found = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap();
         assert_eq!(found.offset, 150_000);
         last_part(&scene, kept.id, found.offset, &sent[150_000..]).await.unwrap();
         assert_eq!(scene.contents("a"), Some(sent));
@@ -190,20 +190,21 @@ fn a_part_with_a_digest_counts_as_a_whole_or_not_at_all() {
         let kept = keep(&scene, "a", 10).await;
         let digest = |bytes: &[u8]| vec![(Algorithm::Sha256, sha2::Sha256::digest(bytes).to_vec())];
         let go_on = async |offset, digests, bytes: &[u8]| {
-            let mut upload = scene.home.go_on(&scene.io, kept.id, offset, digests, terms).await.unwrap();
+            let mut upload =
+                scene.home.resume_upload(&scene.io, kept.id, offset, digests, terms).await.unwrap();
             send(&mut upload, bytes, 3).await.unwrap();
             upload
         };
         let wrong = go_on(0, digest(b"other"), b"01234").await.pause().await;
         assert!(matches!(wrong, Err(Error::Digest)));
-        assert_eq!(scene.home.kept(&scene.io, kept.id).await.unwrap().offset, 0);
+        assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, 0);
         drop(go_on(0, digest(b"01234"), b"012").await);
         scene.settle().await;
-        assert_eq!(scene.home.kept(&scene.io, kept.id).await.unwrap().offset, 0);
+        assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, 0);
         assert_eq!(go_on(0, digest(b"01234"), b"01234").await.pause().await.unwrap(), 5);
         let wrong = go_on(5, digest(b"other"), b"56789").await.commit().await;
         assert!(matches!(wrong, Err(Error::Digest)));
-        assert_eq!(scene.home.kept(&scene.io, kept.id).await.unwrap().offset, 5);
+        assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, 5);
         go_on(5, digest(b"56789"), b"56789").await.commit().await.unwrap();
         assert_eq!(scene.contents("a"), Some(b"0123456789".to_vec()));
     });
@@ -215,7 +216,8 @@ fn the_digest_of_the_whole_is_checked_at_the_end() {
         for right in [true, false] {
             let kept = keep(&scene, if right { "right" } else { "wrong" }, 10).await;
             part(&scene, kept.id, 0, b"01234").await.unwrap();
-            let mut upload = scene.home.go_on(&scene.io, kept.id, 5, Vec::new(), terms).await.unwrap();
+            let mut upload =
+                scene.home.resume_upload(&scene.io, kept.id, 5, Vec::new(), terms).await.unwrap();
             send(&mut upload, if right { b"56789" } else { b"5678x" }, 2).await.unwrap();
             let digest = sha2::Sha256::digest(b"0123456789").to_vec();
             let committed = upload.commit_whole(vec![(Algorithm::Sha256, digest)]).await;
@@ -232,14 +234,14 @@ fn the_digest_of_the_whole_is_checked_at_the_end() {
 fn uploads_are_listed_until_they_end_or_are_thrown_away() {
     with_home(|scene| async move {
         let (one, two) = (keep(&scene, "a", 3).await, keep(&scene, "b", 3).await);
-        let mut listed = scene.home.all_kept(&scene.io).await.unwrap();
+        let mut listed = scene.home.resumable_uploads(&scene.io).await.unwrap();
         listed.sort_by_key(|kept| kept.to.clone());
         assert_eq!(listed.iter().map(|kept| kept.id).collect::<Vec<_>>(), [one.id, two.id]);
         assert_eq!(listed[0].to, path("a"));
         scene.home.discard(&scene.io, one.id).await.unwrap();
         assert!(matches!(scene.home.discard(&scene.io, one.id).await, Err(Error::NotFound)));
         last_part(&scene, two.id, 0, b"abc").await.unwrap();
-        assert!(scene.home.all_kept(&scene.io).await.unwrap().is_empty());
+        assert!(scene.home.resumable_uploads(&scene.io).await.unwrap().is_empty());
         assert!(scene.pending().is_empty());
     });
 }
@@ -251,10 +253,10 @@ fn an_upload_that_nobody_goes_on_with_expires() {
         scene.io.sleep(KEPT * 9 / 10).await;
         part(&scene, kept.id, 0, b"x").await.unwrap();
         scene.io.sleep(KEPT * 9 / 10).await;
-        assert_eq!(scene.home.kept(&scene.io, kept.id).await.unwrap().offset, 1);
+        assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, 1);
         scene.io.sleep(KEPT / 5).await;
-        assert!(matches!(scene.home.kept(&scene.io, kept.id).await, Err(Error::NotFound)));
-        assert!(scene.home.all_kept(&scene.io).await.unwrap().is_empty());
+        assert!(matches!(scene.home.resumable_upload(&scene.io, kept.id).await, Err(Error::NotFound)));
+        assert!(scene.home.resumable_uploads(&scene.io).await.unwrap().is_empty());
         // Its space is released with the next upload, or at the next start.
         keep(&scene, "b", 3).await;
         assert_eq!(scene.pending().len(), 2, "{:?}", scene.pending());
@@ -286,7 +288,7 @@ fn a_record_does_not_grow_with_the_parts() {
         let mut sizes = std::collections::BTreeSet::new();
         for offset in 0..40 {
             assert_eq!(part(&scene, kept.id, offset, b"x").await.unwrap(), offset + 1);
-            assert_eq!(scene.home.kept(&scene.io, kept.id).await.unwrap().offset, offset + 1);
+            assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, offset + 1);
             sizes.insert(super::contents(&scene.host, &record).unwrap().len());
         }
         assert_eq!(sizes.len(), 2, "{sizes:?}");
@@ -304,7 +306,7 @@ fn the_condition_is_kept_with_the_upload() {
             assert_eq!(words, "only a new one");
             Terms { condition: Condition::none().and_new(), ..terms(to, words) }
         };
-        let mut upload = again.home.go_on(&again.io, kept.id, 0, Vec::new(), only_new).await.unwrap();
+        let mut upload = again.home.resume_upload(&again.io, kept.id, 0, Vec::new(), only_new).await.unwrap();
         send(&mut upload, b"abc", 3).await.unwrap();
         assert!(matches!(upload.commit().await, Err(Error::Precondition)));
         assert_eq!(again.contents("a"), Some(b"first".to_vec()));

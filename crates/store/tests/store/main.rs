@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use plimsoll_io::sim::{Faults, Host, Sim};
 use plimsoll_io::{Io, Lease};
-use plimsoll_store::limits::HELD_TIME;
+use plimsoll_store::limits::BUFFERED_TIME;
 use plimsoll_store::{Committed, Error, Expected, Home, Path, Quota, Settings, Store, Terms, Upload};
 
 /// The data folder on a simulated disk.
@@ -140,7 +140,7 @@ fn any(to: &str) -> Terms {
 /// Sends bytes in pieces of `piece` bytes.
 async fn send(upload: &mut Upload, bytes: &[u8], piece: usize) -> Result<(), Error> {
     for piece in bytes.chunks(piece) {
-        upload.write(Lease::owned(piece.to_vec()).detach()).await?;
+        upload.write(Lease::owned(piece.to_vec())).await?;
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ async fn send(upload: &mut Upload, bytes: &[u8], piece: usize) -> Result<(), Err
 async fn send_slowly(io: &Io, upload: &mut Upload, bytes: &[u8]) -> Result<(), Error> {
     let (first, rest) = bytes.split_at(bytes.len() / 2);
     send(upload, first, first.len()).await?;
-    io.sleep(HELD_TIME).await;
+    io.sleep(BUFFERED_TIME).await;
     send(upload, rest, rest.len()).await
 }
 

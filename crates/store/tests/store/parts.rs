@@ -16,7 +16,7 @@ fn complete_parts(scene: Scene) -> Doing {
         for half in [&bytes[..PARTED], &bytes[PARTED..]] {
             let new = NewUpload { terms: any(""), bytes: Some(half.len() as u64), condition: String::new() };
             let part = scene.home.keep(&scene.io, new).await?;
-            let mut upload = scene.home.go_on(&scene.io, part.id, 0, Vec::new(), terms).await?;
+            let mut upload = scene.home.resume_upload(&scene.io, part.id, 0, Vec::new(), terms).await?;
             send(&mut upload, half, 9_000).await?;
             upload.pause().await?;
         }
@@ -25,7 +25,7 @@ fn complete_parts(scene: Scene) -> Doing {
 }
 
 async fn join(scene: &Scene) -> Result<(), Error> {
-    let mut parts = scene.home.all_kept(&scene.io).await?;
+    let mut parts = scene.home.resumable_uploads(&scene.io).await?;
     parts.sort_by_key(|part| part.bytes != Some(PARTED as u64));
     assert!(parts.iter().all(|part| part.is_part() && part.is_complete()), "{parts:?}");
     let ids = parts.iter().map(|part| part.id).collect();
@@ -44,7 +44,7 @@ fn parts_that_are_put_together() {
                 // The parts stay until they are discarded.
                 join(&scene).await?;
                 assert_eq!(scene.contents("a"), Some(large(2)));
-                for part in scene.home.all_kept(&scene.io).await? {
+                for part in scene.home.resumable_uploads(&scene.io).await? {
                     scene.home.discard(&scene.io, part.id).await?;
                 }
                 Ok(())

@@ -178,10 +178,10 @@ fn kept(scene: Scene) -> Doing {
 }
 
 /// Sends a part of the only resumable upload, from its offset to `until`.
-async fn go_on(scene: &Scene, until: usize) -> Result<u64, Error> {
-    let found = scene.home.all_kept(&scene.io).await?.pop().ok_or(Error::NotFound)?;
+async fn resume_upload(scene: &Scene, until: usize) -> Result<u64, Error> {
+    let found = scene.home.resumable_uploads(&scene.io).await?.pop().ok_or(Error::NotFound)?;
     let terms = |to, _: &str| plimsoll_store::Terms::any(to, Quota::default());
-    let mut upload = scene.home.go_on(&scene.io, found.id, found.offset, Vec::new(), terms).await?;
+    let mut upload = scene.home.resume_upload(&scene.io, found.id, found.offset, Vec::new(), terms).await?;
     let bytes = large(2);
     send(&mut upload, &bytes[usize::try_from(found.offset).unwrap()..until], 9_000).await?;
     if until == bytes.len() { upload.commit().await.map(|_| until as u64) } else { upload.pause().await }
@@ -191,13 +191,14 @@ async fn go_on(scene: &Scene, until: usize) -> Result<u64, Error> {
 fn a_part_of_an_upload_that_is_gone_on_with() {
     cut_everywhere(&Change {
         before: kept,
-        change: |scene| doing(async move { go_on(&scene, PARTED).await.map(drop) }),
+        change: |scene| doing(async move { resume_upload(&scene, PARTED).await.map(drop) }),
         after: |scene, confirmed| {
             doing(async move {
-                let found = scene.home.all_kept(&scene.io).await?.pop().expect("it was confirmed before");
+                let found =
+                    scene.home.resumable_uploads(&scene.io).await?.pop().expect("it was confirmed before");
                 assert!(!confirmed || found.offset == PARTED as u64, "{} of {PARTED}", found.offset);
                 // The bytes up to the reported offset are there: with the rest, they are the whole file.
-                go_on(&scene, large(2).len()).await?;
+                resume_upload(&scene, large(2).len()).await?;
                 assert_eq!(scene.contents("a"), Some(large(2)));
                 Ok(())
             })
@@ -212,17 +213,17 @@ fn the_last_part_of_an_upload_that_is_gone_on_with() {
             doing(async move {
                 old_file(scene.clone()).await?;
                 kept(scene.clone()).await?;
-                go_on(&scene, PARTED).await.map(drop)
+                resume_upload(&scene, PARTED).await.map(drop)
             })
         },
-        change: |scene| doing(async move { go_on(&scene, large(2).len()).await.map(drop) }),
+        change: |scene| doing(async move { resume_upload(&scene, large(2).len()).await.map(drop) }),
         after: |scene, confirmed| {
             doing(async move {
                 assert_one_of(&scene, "a", Some(large(1)), Some(large(2)), confirmed);
-                match scene.home.all_kept(&scene.io).await?.pop() {
+                match scene.home.resumable_uploads(&scene.io).await?.pop() {
                     Some(found) => {
                         assert!(!confirmed && found.offset >= PARTED as u64, "{}", found.offset);
-                        go_on(&scene, large(2).len()).await?;
+                        resume_upload(&scene, large(2).len()).await?;
                     }
                     None => {
                         assert_eq!(scene.contents("a"), Some(large(2)), "neither the file nor its upload")
@@ -380,7 +381,7 @@ fn the_begin_of_an_upload_that_is_kept() {
         change: kept,
         after: |scene, confirmed| {
             doing(async move {
-                let found = scene.home.all_kept(&scene.io).await?;
+                let found = scene.home.resumable_uploads(&scene.io).await?;
                 assert!(!confirmed || found.len() == 1);
                 for kept in found {
                     assert_eq!((kept.offset, kept.to), (0, path("a")));
@@ -398,13 +399,13 @@ fn a_kept_upload_that_is_thrown_away() {
         before: kept,
         change: |scene| {
             doing(async move {
-                let found = scene.home.all_kept(&scene.io).await?.pop().ok_or(Error::NotFound)?;
+                let found = scene.home.resumable_uploads(&scene.io).await?.pop().ok_or(Error::NotFound)?;
                 scene.home.discard(&scene.io, found.id).await
             })
         },
         after: |scene, confirmed| {
             doing(async move {
-                let found = scene.home.all_kept(&scene.io).await?;
+                let found = scene.home.resumable_uploads(&scene.io).await?;
                 assert!(!confirmed || found.is_empty(), "it is back with the power");
                 for kept in found {
                     scene.home.discard(&scene.io, kept.id).await?;

@@ -1,7 +1,7 @@
 //! Quotas are exact, also with concurrent uploads.
 
 use plimsoll_io::Existing;
-use plimsoll_store::limits::HELD_FAST_BYTES_MAX;
+use plimsoll_store::limits::BUFFERED_FAST_BYTES_MAX;
 use plimsoll_store::{Condition, End, Error, Expected, NewUpload, Quota, Terms, What};
 
 use super::{Scene, any, path, put, send, with_home};
@@ -96,7 +96,7 @@ fn uploads_under_way_take_no_more_than_the_quota() {
         scene.home.upload(&scene.io, under("b", quota), announced(60_000)).await.map(drop).unwrap();
         scene.settle().await;
         // An upload of unknown length fails when it reaches the quota.
-        let bytes = vec![1; 2 * HELD_FAST_BYTES_MAX];
+        let bytes = vec![1; 2 * BUFFERED_FAST_BYTES_MAX];
         let mut long = scene.home.upload(&scene.io, under("c", quota), Expected::default()).await.unwrap();
         assert!(matches!(send(&mut long, &bytes, 10_000).await, Err(Error::Quota)));
         drop(long);

@@ -23,7 +23,7 @@ fn what_came_of_an_upload_survives_a_kill_but_for_the_last_second() {
         for (number, piece) in sent.chunks(1_000).enumerate() {
             send(&mut upload, piece, 1_000).await.unwrap();
             nothing_comes(&scene, &mut upload, step).await;
-            let recorded = scene.home.all_kept(&scene.io).await.unwrap();
+            let recorded = scene.home.resumable_uploads(&scene.io).await.unwrap();
             let recorded = len(recorded.first().map_or(0, |kept| kept.offset));
             // The bytes of the last second, and of the step in which a recording ends.
             assert!(recorded + 7_000 >= (number + 1) * 1_000, "{recorded} of {number} thousand");
@@ -60,7 +60,7 @@ async fn recorded_twice(scene: Scene) -> Result<(), Error> {
         send(&mut upload, part, 9_000).await?;
         upload.meanwhile(pin!(scene.io.sleep(RECORDED_EVERY * 2))).await?;
     }
-    let listed = scene.home.all_kept(&scene.io).await?;
+    let listed = scene.home.resumable_uploads(&scene.io).await?;
     let is_recorded = listed.first().is_some_and(|kept| kept.offset == 2 * RECORDED as u64);
     if is_recorded { Ok(()) } else { Err(Error::NotFound) }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_io::sim::Call;
 use plimsoll_store::limits::{
-    COPIED_AT_ONCE_BYTES_MAX, HELD_FAST_BYTES_MAX, RECORDED_EVERY, TAKEN_OVER_TIME,
+    BUFFERED_FAST_BYTES_MAX, COPIED_AT_ONCE_BYTES_MAX, RECORDED_EVERY, TAKEN_OVER_TIME,
 };
 use plimsoll_store::{Begin, Condition, Error, NewUpload, NotResumable, Quota, Terms, Upload, What};
 
@@ -38,10 +38,10 @@ async fn broken_off(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) {
 /// Makes a whole upload; returns the offset at which it began.
 pub(super) async fn whole(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) -> Result<u64, Error> {
     let mut upload = begin(scene, to, from).await?;
-    let begun_at = upload.begun_at();
+    let start_offset = upload.start_offset();
     send(&mut upload, bytes, 300_000).await?;
     upload.commit().await?;
-    Ok(begun_at)
+    Ok(start_offset)
 }
 
 pub(super) async fn pending(scene: &Scene, to: &str) -> Option<u64> {
@@ -53,7 +53,7 @@ fn a_file_appears_whole_when_its_upload_is_complete() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
         let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
-        assert_eq!((upload.begun_at(), upload.announced()), (0, None));
+        assert_eq!((upload.start_offset(), upload.announced()), (0, None));
         send(&mut upload, &bytes(1, LARGE), 300_000).await.unwrap();
         assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
         upload.commit().await.unwrap();
@@ -69,14 +69,14 @@ fn what_is_taken_back_before_its_rename_is_kept_and_later_is_too_late() {
         put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
         let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
         send(&mut upload, &bytes(1, LARGE), 300_000).await.unwrap();
-        upload.take_back().take();
-        assert!(matches!(upload.commit().await, Err(Error::TakenBack)));
+        upload.cancel_handle().cancel();
+        assert!(matches!(upload.commit().await, Err(Error::Cancelled)));
         assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
         assert_eq!(pending(&scene, "a").await, Some(LARGE as u64));
         let mut upload = begin(&scene, "a", Begin::Offset(LARGE as u64)).await.unwrap();
-        let take_back = upload.take_back();
+        let cancel = upload.cancel_handle();
         upload.commit().await.unwrap();
-        take_back.take();
+        cancel.cancel();
         assert_eq!(scene.contents("a"), Some(bytes(1, LARGE)));
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
         scene.assert_counted().await;
@@ -91,7 +91,7 @@ fn what_is_broken_off_is_kept_and_gone_on_with() {
             broken_off(&scene, "a", Begin::Start, &sent[..part]).await;
             assert_eq!((scene.contents("a"), scene.pending().len()), (None, 2));
             let scene = scene.started_again().await;
-            let listed = scene.home.all_kept(&scene.io).await.unwrap();
+            let listed = scene.home.resumable_uploads(&scene.io).await.unwrap();
             assert_eq!(listed.len(), 1);
             assert_eq!((listed[0].offset, listed[0].bytes), (part as u64, None));
             assert_eq!(pending(&scene, "a").await, Some(part as u64));
@@ -149,7 +149,7 @@ fn what_goes_into_a_share_is_not_kept_and_leaves_alone_what_is() {
         assert!(matches!(begun.map(drop), Err(Error::Offset(0))));
         for from in [Begin::End, Begin::EndAt(0)] {
             let begun = scene.home.upload_from(&scene.io, any("a"), from, false).await;
-            assert_eq!(begun.unwrap().begun_at(), 0);
+            assert_eq!(begun.unwrap().start_offset(), 0);
         }
     });
 }
@@ -178,7 +178,7 @@ fn an_offset_begins_with_that_much_of_the_file_if_nothing_was_kept() {
             let old = bytes(4, LARGE);
             put(&scene.io, &scene.home, any("a"), &old).await.unwrap();
             let mut upload = begin(&scene, "a", Begin::Offset(part as u64)).await.unwrap();
-            assert_eq!((upload.begun_at(), upload.bytes()), (part as u64, part as u64));
+            assert_eq!((upload.start_offset(), upload.bytes()), (part as u64, part as u64));
             send(&mut upload, b"new", 3).await.unwrap();
             assert_eq!(scene.contents("a").as_ref(), Some(&old));
             assert!(!upload.commit().await.unwrap().created);
@@ -200,7 +200,11 @@ fn an_offset_beyond_what_there_is_tells_how_much_there_is() {
         broken_off(&scene, "a", Begin::Start, b"12345").await;
         assert_eq!(refused(6).await, 5);
         assert_eq!(pending(&scene, "a").await, Some(5), "it is still there");
-        scene.home.discard(&scene.io, scene.home.all_kept(&scene.io).await.unwrap()[0].id).await.unwrap();
+        scene
+            .home
+            .discard(&scene.io, scene.home.resumable_uploads(&scene.io).await.unwrap()[0].id)
+            .await
+            .unwrap();
         put(&scene.io, &scene.home, any("a"), b"1234567").await.unwrap();
         assert_eq!(refused(8).await, 7);
     });
@@ -324,7 +328,7 @@ fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
         assert_eq!(pending(&scene, "a").await, Some(70_000), "somebody is writing to it");
         assert_eq!(pending(&scene, "b").await, Some(7));
         for id in others {
-            scene.home.kept(&scene.io, id).await.unwrap();
+            scene.home.resumable_upload(&scene.io, id).await.unwrap();
         }
         drop((hanging, begun));
     });
@@ -405,7 +409,7 @@ fn what_an_upload_begins_with_takes_room() {
         scene.settle().await;
         let mut more = begin(Begin::End, 100_000).await.unwrap();
         assert!(matches!(
-            send(&mut more, &bytes(2, 2 * HELD_FAST_BYTES_MAX), 70_000).await,
+            send(&mut more, &bytes(2, 2 * BUFFERED_FAST_BYTES_MAX), 70_000).await,
             Err(Error::Quota)
         ));
         drop(more);
@@ -545,7 +549,7 @@ fn dropped_at_any_await_it_leaves_the_old_file_or_the_new_one_and_what_is_kept()
             (Begin::Offset(LARGE as u64), old.clone()),
         ];
         for (from, start) in cases {
-            let (sent, mut times) = (bytes(7, HELD_FAST_BYTES_MAX + 150_000), 0);
+            let (sent, mut times) = (bytes(7, BUFFERED_FAST_BYTES_MAX + 150_000), 0);
             let new = [start, sent.clone()].concat();
             loop {
                 put(&scene.io, &scene.home, any("a"), &old).await.unwrap();
@@ -553,7 +557,7 @@ fn dropped_at_any_await_it_leaves_the_old_file_or_the_new_one_and_what_is_kept()
                 scene.settle().await;
                 let found = scene.contents("a");
                 assert!(found.as_ref() == Some(&new) || (done.is_none() && found.as_ref() == Some(&old)));
-                for kept in scene.home.all_kept(&scene.io).await.unwrap() {
+                for kept in scene.home.resumable_uploads(&scene.io).await.unwrap() {
                     assert_eq!(from, Begin::Start);
                     scene.home.discard(&scene.io, kept.id).await.unwrap();
                 }

@@ -38,7 +38,7 @@ fn a_kept_upload_is_still_there_after_a_start() {
             .await
             .unwrap();
         let again = scene.started_again().await;
-        assert_eq!(again.home.kept(&again.io, kept.id).await.unwrap(), kept);
+        assert_eq!(again.home.resumable_upload(&again.io, kept.id).await.unwrap(), kept);
     });
 }
 
@@ -52,7 +52,7 @@ fn a_record_whose_bytes_are_gone_is_no_upload() {
             .unwrap();
         scene.host.disk().remove(format!("{PENDING}/{}", kept.id)).unwrap();
         let again = scene.started_again().await;
-        assert!(again.home.all_kept(&again.io).await.unwrap().is_empty());
+        assert!(again.home.resumable_uploads(&again.io).await.unwrap().is_empty());
         assert!(again.pending().is_empty());
     });
 }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use plimsoll_io::sim::Call;
-use plimsoll_store::limits::{AHEAD_BYTES, HELD_BYTES_MAX, HELD_FAST_BYTES_MAX, HELD_TIME};
+use plimsoll_store::limits::{AHEAD_BYTES, BUFFERED_BYTES_MAX, BUFFERED_FAST_BYTES_MAX, BUFFERED_TIME};
 use plimsoll_store::{Algorithm, CommitGuard, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
@@ -65,10 +65,10 @@ fn what_came_fast_is_written_while_its_sender_says_nothing_more() {
         let sent = bytes(AHEAD_BYTES - 1);
         send(&mut upload, &sent, 20_000).await.unwrap();
         assert!(scene.pending().is_empty(), "it is held");
-        let at_once = pin!(scene.io.sleep(HELD_TIME / 2));
+        let at_once = pin!(scene.io.sleep(BUFFERED_TIME / 2));
         upload.meanwhile(at_once).await.unwrap();
         assert!(scene.pending().is_empty(), "more may come at any moment");
-        let late = pin!(scene.io.sleep(4 * HELD_TIME));
+        let late = pin!(scene.io.sleep(4 * BUFFERED_TIME));
         upload.meanwhile(late).await.unwrap();
         assert!(scene.pending_bytes().as_ref() == Some(&sent));
         upload.commit().await.unwrap();
@@ -86,7 +86,7 @@ fn an_upload_that_is_alone_is_written_while_more_comes() {
         scene.settle().await;
         assert!(scene.pending_bytes().as_deref() == Some(&sent[..AHEAD_BYTES]), "nobody waited for it");
         // Both are buffered, and written a megabyte at a time.
-        send(&mut other, &bytes(HELD_BYTES_MAX), HELD_BYTES_MAX).await.unwrap();
+        send(&mut other, &bytes(BUFFERED_BYTES_MAX), BUFFERED_BYTES_MAX).await.unwrap();
         send(&mut upload, &sent[AHEAD_BYTES..], 40_000).await.unwrap();
         scene.settle().await;
         assert!(scene.pending_bytes().as_deref() == Some(&sent[..AHEAD_BYTES]), "it is not alone");
@@ -111,7 +111,7 @@ fn who_sends_is_told_why_what_they_did_not_wait_for_was_not_written() {
                 }
                 send(&mut upload, &bytes(AHEAD_BYTES), 40_000).await.unwrap();
                 scene.io.sleep(pause).await;
-                let failed = match send(&mut upload, &bytes(HELD_FAST_BYTES_MAX), 40_000).await {
+                let failed = match send(&mut upload, &bytes(BUFFERED_FAST_BYTES_MAX), 40_000).await {
                     Ok(()) => upload.commit().await.map(drop),
                     failed => {
                         drop(upload);

@@ -130,7 +130,7 @@ impl Receiving<'_> {
             }
             Event::Data(bytes) => {
                 if let Some(upload) = &mut self.upload {
-                    upload.write(Lease::owned(bytes).detach()).await?;
+                    upload.write(Lease::owned(bytes)).await?;
                 }
             }
             Event::PartEnd => self.commit(request).await?,

@@ -53,7 +53,7 @@ pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Resul
         Status::UNPROCESSABLE_CONTENT
     };
     let operations = &ask.web.operations;
-    let mut arriving = match operations.go_on(caller, id, offset, part, conditions::again).await {
+    let mut arriving = match operations.resume_upload(caller, id, offset, part, conditions::again).await {
         Ok(arriving) => arriving,
         Err(Error::Store(StoreError::NotFound)) => {
             return ended(&ask, caller, id, offset, &whole).await;

@@ -22,7 +22,7 @@ use plimsoll_proto::http::{
 };
 use plimsoll_rpc::{Secret, SecretCheck, ServerAddress};
 use plimsoll_store::apart::{Contents, FILES, QUESTIONS, StoreAddress, Wanted};
-use plimsoll_store::limits::{HELD_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
+use plimsoll_store::limits::{BUFFERED_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
 use plimsoll_store::{
     Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Settings, Store, Terms, What,
 };
@@ -120,7 +120,7 @@ impl Front {
         let terms = Terms { to: path(to), condition, quota: Quota::default() };
         let mut upload = self.home.upload(&self.io, terms, Expected::default()).await?;
         for piece in bytes.chunks(10_000) {
-            upload.write(Lease::owned(piece.to_vec()).detach()).await?;
+            upload.write(Lease::owned(piece.to_vec())).await?;
         }
         upload.commit().await.map(drop)
     }
@@ -235,8 +235,8 @@ fn a_store_whose_disk_takes_long_while_a_client_pauses_is_waited_for() {
         let mut upload = home.upload(io, terms, Expected::default()).await.unwrap();
         let sent = noise(1, 300_000);
         for part in sent.chunks(100_000) {
-            upload.write(Lease::owned(part.to_vec()).detach()).await.unwrap();
-            io.sleep(2 * HELD_TIME).await;
+            upload.write(Lease::owned(part.to_vec())).await.unwrap();
+            io.sleep(2 * BUFFERED_TIME).await;
         }
         upload.commit().await.unwrap();
         assert_eq!(left.get("a").await.unwrap(), sent);
@@ -300,7 +300,7 @@ fn a_quota_is_weighed_at_the_store_for_all_fronts() {
         let terms = |to: &str| Terms { quota, ..Terms::any(path(to), quota) };
         left.put("a", &noise(1, 60), Condition::none()).await.unwrap();
         let mut upload = right.home.upload(&right.io, terms("b"), Expected::default()).await.unwrap();
-        let written = upload.write(Lease::owned(noise(2, 60)).detach()).await;
+        let written = upload.write(Lease::owned(noise(2, 60))).await;
         let ended = match written {
             Ok(()) => upload.commit().await.map(drop),
             Err(error) => Err(error),
@@ -331,15 +331,15 @@ fn an_upload_that_a_front_drops_leaves_nothing_and_one_that_is_kept_can_be_gone_
     run(Faults::splits, async |[left, right], store, _| {
         let terms = || Terms::any(path("a"), Quota::default());
         let mut dropped = left.home.upload(&left.io, terms(), Expected::default()).await.unwrap();
-        dropped.write(Lease::owned(noise(1, 100_000)).detach()).await.unwrap();
+        dropped.write(Lease::owned(noise(1, 100_000))).await.unwrap();
         drop(dropped);
         let mut kept = left.home.upload_from(&left.io, terms(), Begin::Start, true).await.unwrap();
-        kept.write(Lease::owned(noise(2, 100_000)).detach()).await.unwrap();
-        kept.give_up().await;
+        kept.write(Lease::owned(noise(2, 100_000))).await.unwrap();
+        kept.abort().await;
         let mut again =
             right.home.upload_from(&right.io, terms(), Begin::EndAt(100_000), true).await.unwrap();
-        assert_eq!(again.begun_at(), 100_000);
-        again.write(Lease::owned(noise(2, 100_001)[100_000..].to_vec()).detach()).await.unwrap();
+        assert_eq!(again.start_offset(), 100_000);
+        again.write(Lease::owned(noise(2, 100_001)[100_000..].to_vec())).await.unwrap();
         again.commit().await.unwrap();
         assert_eq!(left.get("a").await.unwrap(), noise(2, 100_001));
         left.io.sleep(SECOND).await;

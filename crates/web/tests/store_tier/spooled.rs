@@ -41,7 +41,7 @@ fn nothing_of_a_file_is_at_the_store_until_all_of_it_has_come() {
             let terms = Terms::any(path(name), Quota::default());
             let mut upload = front.home.upload(&front.io, terms, expected).await.unwrap();
             for piece in noise(1, length).chunks(70_000) {
-                upload.write(Lease::owned(piece.to_vec()).detach()).await.unwrap();
+                upload.write(Lease::owned(piece.to_vec())).await.unwrap();
                 assert_eq!((pending(store.disk()), spooled(&disk)), (0, 0), "{name}");
             }
             upload.commit().await.unwrap();
@@ -60,7 +60,7 @@ fn what_would_be_refused_is_refused_before_a_byte_comes_and_asked_again_when_all
             front.home.upload(&front.io, terms, Expected::default()).await
         };
         let mut upload = begin("a").await.unwrap();
-        upload.write(Lease::owned(b"late".to_vec()).detach()).await.unwrap();
+        upload.write(Lease::owned(b"late".to_vec())).await.unwrap();
         front.put("a", b"first", Condition::none()).await.unwrap();
         assert!(matches!(upload.commit().await, Err(Error::Precondition)));
         assert!(matches!(begin("a").await.err(), Some(Error::Precondition)));
@@ -76,10 +76,10 @@ fn no_more_is_spooled_than_the_home_may_have() {
     run(async |front, disk, _| {
         let terms = Terms::any(path("a"), Quota { bytes: Some(100), files: None });
         let mut upload = front.home.upload(&front.io, terms, Expected::default()).await.unwrap();
-        upload.write(Lease::owned(noise(1, 100)).detach()).await.unwrap();
-        let refused = upload.write(Lease::owned(noise(1, 1)).detach()).await;
+        upload.write(Lease::owned(noise(1, 100))).await.unwrap();
+        let refused = upload.write(Lease::owned(noise(1, 1))).await;
         assert!(matches!(refused, Err(Error::Quota)), "{refused:?}");
-        upload.give_up().await;
+        upload.abort().await;
         assert_eq!(spooled(&disk), 0);
     });
 }

@@ -91,7 +91,7 @@ async fn commit_upload(
     mut arriving: Arriving,
     transferred: &Cell<u64>,
 ) -> CommandResult {
-    let (bytes, take_back) = (arriving.bytes(), arriving.take_back());
+    let (bytes, cancel) = (arriving.bytes(), arriving.cancel_handle());
     let (mut commit, bytes_max) = (pin!(arriving.commit()), c.shared.limits().line_bytes_max);
     let input =
         serve_control_during(&mut c.control, bytes_max, transferred, async { Ok(commit.as_mut().await) })
@@ -99,9 +99,9 @@ async fn commit_upload(
     let committed = match input {
         Ok(committed) => committed,
         Err(stopped) => {
-            take_back.take();
+            cancel.cancel();
             match commit.await {
-                Err(Error::Store(StoreError::TakenBack)) => return Err(stopped.reply()),
+                Err(Error::Store(StoreError::Cancelled)) => return Err(stopped.reply()),
                 committed => committed,
             }
         }
@@ -113,6 +113,6 @@ async fn commit_upload(
 /// Aborts the upload. The received bytes stay in staging for its owner to resume. They are on disk before the
 /// reply is sent, so that a later SIZE reports all of them.
 async fn abort_upload(arriving: Arriving, stopped: &TransferError) -> Reply {
-    arriving.break_off().await;
+    arriving.abort().await;
     stopped.reply()
 }

@@ -5,8 +5,8 @@
 //! inspection may be in a pipe, from which the kernel moves them into the file. It does not write.
 //!
 //! Invariants: a thread that inspects the upload's file, or takes it over, finds the buffered bytes. A
-//! thread that takes them has the file's lock until they are written, so that bytes stay in order. The
-//! memory that all uploads take for them, until they are written, is at most [`HELD_TOGETHER_BYTES_MAX`]
+//! thread that takes them holds the upload's state until they are written, so that bytes stay in order. The
+//! memory that all uploads take for them, until they are written, is at most [`BUFFERED_TOGETHER_BYTES_MAX`]
 //! beyond one receive each.
 
 use std::io;
@@ -16,23 +16,24 @@ use std::task::Poll;
 
 use plimsoll_io::{Detached, Filled, Instant, Lease, Pipe};
 
+use super::upload::SharedUpload;
 use crate::error::{Error, Result};
 use crate::limits::{
-    AHEAD_BYTES, GATHERED_BYTES, HELD_BYTES_MAX, HELD_FAST_BYTES_MAX, HELD_TIME, HELD_TOGETHER_BYTES_MAX,
+    AHEAD_BYTES, BUFFERED_BYTES_MAX, BUFFERED_FAST_BYTES_MAX, BUFFERED_TIME, BUFFERED_TOGETHER_BYTES_MAX,
+    GATHERED_BYTES,
 };
 use crate::usage::Quota;
 
 /// The memory, in bytes, that is charged to the uploads of a store for buffered bytes. An upload that
 /// buffers less than one receive is not charged.
 #[derive(Default)]
-pub(crate) struct HeldTogether(AtomicUsize);
+pub(crate) struct BufferBudget(AtomicUsize);
 
-/// The buffer of one upload, shared by its receiver and the writer of its file. Clones share the buffer.
-/// Its lock is never held while the disk is waited for.
-#[derive(Clone)]
-pub(super) struct Held(Arc<Mutex<Holding>>);
+/// The buffer of one upload: its receiver fills it, the writer of its file empties it. Its lock is never
+/// held while the disk is waited for.
+pub(super) struct Buffer(Mutex<Contents>);
 
-struct Holding {
+struct Contents {
     pieces: Vec<Piece>,
     /// Small pieces that were received since the last large one, copied: each would keep a whole block.
     small: Vec<u8>,
@@ -41,7 +42,7 @@ struct Holding {
     since: Option<Instant>,
     /// When the last bytes were received; none before the first.
     last: Option<Instant>,
-    charge: Charge,
+    charge: BudgetCharge,
     quota: Quota,
     /// The pipe that the next bytes are received into, if they stay in the kernel. It is never a pipe that
     /// is being emptied: that thread waits for the disk with the pipe's own lock.
@@ -56,13 +57,9 @@ struct Holding {
 
 /// The receiving end of an upload in progress, for the code that polls its connection. Bytes that go into a
 /// pipe stay in the kernel until they are in the file.
-pub struct Filling(Held);
+pub struct ReceivePipe(pub(super) Arc<SharedUpload>);
 
-impl Filling {
-    pub(super) fn of(held: &Held) -> Filling {
-        Filling(held.clone())
-    }
-
+impl ReceivePipe {
     /// Calls `fill` to receive into the upload's pipe; `open` opens one if there is none. Returns the pipe,
     /// which must be passed to the upload along with the bytes, and the result. None if bytes are to be
     /// received into memory.
@@ -71,7 +68,7 @@ impl Filling {
         open: impl FnOnce() -> Option<Pipe>,
         fill: impl FnOnce(&Pipe) -> Poll<io::Result<Filled>>,
     ) -> Option<(Arc<Pipe>, Poll<io::Result<Filled>>)> {
-        self.0.fill(open, fill)
+        self.0.buffer.fill(open, fill)
     }
 }
 
@@ -84,8 +81,8 @@ pub(super) enum Piece {
 }
 
 /// Memory that is charged, until it is dropped.
-struct Charge {
-    together: Arc<HeldTogether>,
+struct BudgetCharge {
+    budget: Arc<BufferBudget>,
     /// This upload's part of it, which includes bytes that are being written.
     own: Arc<AtomicUsize>,
     bytes: usize,
@@ -96,16 +93,16 @@ pub(super) struct Batch {
     pub(super) pieces: Vec<Piece>,
     /// The quota that their upload counts against.
     pub(super) quota: Quota,
-    _charge: Charge,
+    _charge: BudgetCharge,
 }
 
-impl Held {
-    /// Creates an empty buffer. `is_looked_at` says whether the bytes need inspection.
-    pub(super) fn new(together: Arc<HeldTogether>, is_looked_at: bool) -> Held {
+impl Buffer {
+    /// Creates an empty buffer. `is_for_memory` says whether bytes may not be received into a pipe.
+    pub(super) fn new(budget: Arc<BufferBudget>, is_for_memory: bool) -> Buffer {
         let (pieces, small, bytes, since, last, pipe) = (Vec::new(), Vec::new(), 0, None, None, None);
-        let (charge, quota) = (Charge { together, own: Arc::default(), bytes }, Quota::default());
+        let (charge, quota) = (BudgetCharge { budget, own: Arc::default(), bytes }, Quota::default());
         let (is_ahead, failed) = (false, None);
-        Held(Arc::new(Mutex::new(Holding {
+        Buffer(Mutex::new(Contents {
             pieces,
             small,
             bytes,
@@ -114,10 +111,10 @@ impl Held {
             charge,
             quota,
             pipe,
-            is_for_memory: is_looked_at,
+            is_for_memory,
             is_ahead,
             failed,
-        })))
+        }))
     }
 
     /// Calls `fill` to receive into a pipe, which `open` opens if there is none. None if bytes are to be
@@ -127,43 +124,45 @@ impl Held {
         open: impl FnOnce() -> Option<Pipe>,
         fill: impl FnOnce(&Pipe) -> Poll<io::Result<Filled>>,
     ) -> Option<(Arc<Pipe>, Poll<io::Result<Filled>>)> {
-        let mut held = self.lock();
-        if held.is_for_memory {
+        let mut contents = self.lock();
+        if contents.is_for_memory {
             return None;
         }
-        if held.pipe.is_none() {
-            held.pipe = Some(Arc::new(open()?));
+        if contents.pipe.is_none() {
+            contents.pipe = Some(Arc::new(open()?));
         }
-        let pipe = held.pipe.clone()?;
+        let pipe = contents.pipe.clone()?;
         let filled = fill(&pipe);
-        held.is_for_memory = matches!(filled, Poll::Ready(Ok(Filled::Refused)));
+        contents.is_for_memory = matches!(filled, Poll::Ready(Ok(Filled::Refused)));
         Some((pipe, filled))
     }
 
     /// Buffers a piece of an upload under `quota`. Returns whether the buffer is to be written before more
     /// is received.
-    pub(super) fn push(&self, piece: Detached, now: Instant, quota: Quota) -> bool {
-        let mut held = self.lock();
-        held.bytes += piece.len();
+    ///
+    /// A small piece is copied, and its block is free for the next receive.
+    pub(super) fn push(&self, piece: Lease, now: Instant, quota: Quota) -> bool {
+        let mut contents = self.lock();
+        contents.bytes += piece.len();
         if piece.len() < GATHERED_BYTES {
-            held.small.extend_from_slice(&piece);
+            contents.small.extend_from_slice(&piece);
         } else {
-            held.gather();
-            held.pieces.push(Piece::Lease(piece));
+            contents.gather();
+            contents.pieces.push(Piece::Lease(piece.detach()));
         }
-        held.is_due(now, quota)
+        contents.is_due(now, quota)
     }
 
-    /// As [`Held::push`], for `bytes` that went into a pipe.
+    /// As [`Buffer::push`], for `bytes` that went into a pipe.
     pub(super) fn push_piped(&self, pipe: &Arc<Pipe>, bytes: u64, now: Instant, quota: Quota) -> bool {
-        let mut held = self.lock();
-        held.bytes += usize::try_from(bytes).unwrap_or(usize::MAX);
-        held.gather();
-        match held.pieces.last_mut() {
+        let mut contents = self.lock();
+        contents.bytes += usize::try_from(bytes).unwrap_or(usize::MAX);
+        contents.gather();
+        match contents.pieces.last_mut() {
             Some(Piece::Piped(last, before)) if Arc::ptr_eq(last, pipe) => *before += bytes,
-            _ => held.pieces.push(Piece::Piped(Arc::clone(pipe), bytes)),
+            _ => contents.pieces.push(Piece::Piped(Arc::clone(pipe), bytes)),
         }
-        held.is_due(now, quota)
+        contents.is_due(now, quota)
     }
 
     /// Makes all further bytes be received into memory, because they need inspection.
@@ -173,13 +172,13 @@ impl Held {
 
     /// Takes all buffered bytes.
     pub(super) fn take(&self) -> Batch {
-        let mut held = self.lock();
-        held.gather();
-        (held.bytes, held.since, held.pipe) = (0, None, None);
-        let Charge { together, own, .. } = &held.charge;
-        let charge = Charge { together: Arc::clone(together), own: Arc::clone(own), bytes: 0 };
-        let charge = std::mem::replace(&mut held.charge, charge);
-        Batch { pieces: std::mem::take(&mut held.pieces), quota: held.quota, _charge: charge }
+        let mut contents = self.lock();
+        contents.gather();
+        (contents.bytes, contents.since, contents.pipe) = (0, None, None);
+        let BudgetCharge { budget, own, .. } = &contents.charge;
+        let charge = BudgetCharge { budget: Arc::clone(budget), own: Arc::clone(own), bytes: 0 };
+        let charge = std::mem::replace(&mut contents.charge, charge);
+        Batch { pieces: std::mem::take(&mut contents.pieces), quota: contents.quota, _charge: charge }
     }
 
     /// When the last bytes were received; none before the first.
@@ -200,17 +199,17 @@ impl Held {
     /// Returns whether to write the buffer while more is received, and notes that if so. The upload must be
     /// the only active one, and the buffer large enough.
     pub(super) fn goes_ahead(&self) -> bool {
-        let mut held = self.lock();
-        let goes = !held.is_ahead && held.bytes >= AHEAD_BYTES && held.is_alone();
-        held.is_ahead |= goes;
+        let mut contents = self.lock();
+        let goes = !contents.is_ahead && contents.bytes >= AHEAD_BYTES && contents.is_alone();
+        contents.is_ahead |= goes;
         goes
     }
 
     /// Notes the end of such a write. Its error is returned to the sender later.
     pub(super) fn went_ahead(&self, done: Result<()>) {
-        let mut held = self.lock();
-        held.is_ahead = false;
-        held.failed = held.failed.take().or(done.err());
+        let mut contents = self.lock();
+        contents.is_ahead = false;
+        contents.failed = contents.failed.take().or(done.err());
     }
 
     /// Makes the sender's next call fail with `error`.
@@ -223,12 +222,12 @@ impl Held {
         self.lock().failed.take()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Holding> {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Holding {
+impl Contents {
     fn gather(&mut self) {
         if !self.small.is_empty() {
             self.pieces.push(Piece::Lease(Lease::owned(std::mem::take(&mut self.small)).detach()));
@@ -236,8 +235,8 @@ impl Holding {
     }
 
     fn is_alone(&self) -> bool {
-        let Charge { together, own, bytes } = &self.charge;
-        *bytes > 0 && together.0.load(Ordering::Relaxed) == own.load(Ordering::Relaxed)
+        let BudgetCharge { budget, own, bytes } = &self.charge;
+        *bytes > 0 && budget.0.load(Ordering::Relaxed) == own.load(Ordering::Relaxed)
     }
 
     fn is_due(&mut self, now: Instant, quota: Quota) -> bool {
@@ -245,29 +244,29 @@ impl Holding {
         self.since.get_or_insert(now);
         self.last = Some(now);
         let memory = self.pieces.iter().map(Piece::memory).sum::<usize>() + self.small.capacity();
-        if memory < HELD_BYTES_MAX {
+        if memory < BUFFERED_BYTES_MAX {
             return false;
         }
-        let is_let = self.charge.is_let(memory);
-        let is_fast = self.since.is_none_or(|since| now - since < HELD_TIME);
-        !(is_let && is_fast && self.bytes < HELD_FAST_BYTES_MAX)
+        let fits = self.charge.fits(memory);
+        let is_fast = self.since.is_none_or(|since| now - since < BUFFERED_TIME);
+        !(fits && is_fast && self.bytes < BUFFERED_FAST_BYTES_MAX)
     }
 }
 
-impl Charge {
+impl BudgetCharge {
     /// Charges `bytes` in all, which are allocated already. Returns whether the limit has room for them.
-    fn is_let(&mut self, bytes: usize) -> bool {
+    fn fits(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
-        let before = self.together.0.fetch_add(more, Ordering::Relaxed);
+        let before = self.budget.0.fetch_add(more, Ordering::Relaxed);
         self.own.fetch_add(more, Ordering::Relaxed);
         self.bytes += more;
-        before + more <= HELD_TOGETHER_BYTES_MAX
+        before + more <= BUFFERED_TOGETHER_BYTES_MAX
     }
 }
 
-impl Drop for Charge {
+impl Drop for BudgetCharge {
     fn drop(&mut self) {
-        self.together.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
         self.own.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
@@ -303,8 +302,8 @@ mod tests {
 
     use super::*;
 
-    fn piece(bytes: usize) -> Detached {
-        Lease::owned(vec![7; bytes]).detach()
+    fn piece(bytes: usize) -> Lease {
+        Lease::owned(vec![7; bytes])
     }
 
     fn in_memory(piece: &Piece) -> Option<&[u8]> {
@@ -315,16 +314,16 @@ mod tests {
     }
 
     /// Pushes receives of 64 KiB, at intervals of `apart`, until the buffer is to be written.
-    fn fill(held: &Held, apart: Duration) -> Batch {
+    fn fill(held: &Buffer, apart: Duration) -> Batch {
         let mut now = Instant::default();
-        while !held.push(piece(HELD_BYTES_MAX), now, Quota::default()) {
+        while !held.push(piece(BUFFERED_BYTES_MAX), now, Quota::default()) {
             now = now + apart;
         }
         held.take()
     }
 
-    fn held_with(together: &Arc<HeldTogether>) -> Held {
-        Held::new(Arc::clone(together), false)
+    fn held_with(together: &Arc<BufferBudget>) -> Buffer {
+        Buffer::new(Arc::clone(together), false)
     }
 
     fn len(batch: &Batch) -> usize {
@@ -334,40 +333,40 @@ mod tests {
     #[test]
     fn what_comes_fast_is_written_a_megabyte_at_a_time_and_what_comes_slowly_as_it_comes() {
         let held = held_with(&Arc::default());
-        assert_eq!(len(&fill(&held, Duration::from_micros(100))), HELD_FAST_BYTES_MAX);
+        assert_eq!(len(&fill(&held, Duration::from_micros(100))), BUFFERED_FAST_BYTES_MAX);
         assert_eq!(
-            len(&fill(&held, HELD_TIME)),
-            2 * HELD_BYTES_MAX,
+            len(&fill(&held, BUFFERED_TIME)),
+            2 * BUFFERED_BYTES_MAX,
             "a second receive tells that it is slow"
         );
     }
 
     #[test]
     fn where_others_hold_all_that_may_be_held_an_upload_holds_one_receive() {
-        let together = Arc::<HeldTogether>::default();
-        let of_others = HELD_TOGETHER_BYTES_MAX / HELD_FAST_BYTES_MAX + 1;
-        let others: Vec<Held> = (0..of_others).map(|_| held_with(&together)).collect();
+        let together = Arc::<BufferBudget>::default();
+        let of_others = BUFFERED_TOGETHER_BYTES_MAX / BUFFERED_FAST_BYTES_MAX + 1;
+        let others: Vec<Buffer> = (0..of_others).map(|_| held_with(&together)).collect();
         for other in &others {
-            other.push(piece(HELD_FAST_BYTES_MAX - 1), Instant::default(), Quota::default());
+            other.push(piece(BUFFERED_FAST_BYTES_MAX - 1), Instant::default(), Quota::default());
         }
         let held = held_with(&together);
-        assert_eq!(len(&fill(&held, Duration::ZERO)), HELD_BYTES_MAX);
-        let on_their_way: Vec<Batch> = others.iter().map(Held::take).collect();
-        assert_eq!(len(&fill(&held, Duration::ZERO)), HELD_BYTES_MAX, "it is not written yet");
+        assert_eq!(len(&fill(&held, Duration::ZERO)), BUFFERED_BYTES_MAX);
+        let on_their_way: Vec<Batch> = others.iter().map(Buffer::take).collect();
+        assert_eq!(len(&fill(&held, Duration::ZERO)), BUFFERED_BYTES_MAX, "it is not written yet");
         drop((others, on_their_way));
         assert_eq!(together.0.load(Ordering::Relaxed), 0, "who drops it gives its room back");
-        assert_eq!(len(&fill(&held, Duration::ZERO)), HELD_FAST_BYTES_MAX);
+        assert_eq!(len(&fill(&held, Duration::ZERO)), BUFFERED_FAST_BYTES_MAX);
     }
 
     #[test]
     fn what_is_charged_is_the_memory_that_it_takes() {
-        let together = Arc::<HeldTogether>::default();
+        let together = Arc::<BufferBudget>::default();
         let held = held_with(&together);
         let mut blocks = 0;
         while together.0.load(Ordering::Relaxed) == 0 {
             let mut block = Vec::with_capacity(4 * GATHERED_BYTES);
             block.resize(GATHERED_BYTES, 7);
-            held.push(Lease::owned(block).detach(), Instant::default(), Quota::default());
+            held.push(Lease::owned(block), Instant::default(), Quota::default());
             blocks += 1;
         }
         assert!(together.0.load(Ordering::Relaxed) >= blocks * 4 * GATHERED_BYTES);
@@ -375,9 +374,9 @@ mod tests {
 
     #[test]
     fn an_upload_is_alone_while_no_other_holds_as_much_as_a_receive() {
-        let together = Arc::<HeldTogether>::default();
+        let together = Arc::<BufferBudget>::default();
         let (one, other) = (held_with(&together), held_with(&together));
-        let push = |held: &Held| held.push(piece(HELD_BYTES_MAX), Instant::default(), Quota::default());
+        let push = |held: &Buffer| held.push(piece(BUFFERED_BYTES_MAX), Instant::default(), Quota::default());
         assert!(!one.is_alone(), "nothing is held");
         push(&one);
         assert!(one.is_alone());
@@ -396,10 +395,10 @@ mod tests {
             assert!(!held.push_piped(&pipe, bytes, now, Quota::default()));
         }
         held.push(piece(GATHERED_BYTES), now, Quota::default());
-        assert!(held.push_piped(&pipe, HELD_FAST_BYTES_MAX as u64, now, Quota::default()), "it is much");
+        assert!(held.push_piped(&pipe, BUFFERED_FAST_BYTES_MAX as u64, now, Quota::default()), "it is much");
         let told = |piece: &Piece| (matches!(piece, Piece::Piped(..)), piece.len());
         let told: Vec<(bool, u64)> = held.take().pieces.iter().map(told).collect();
-        let much = HELD_FAST_BYTES_MAX as u64;
+        let much = BUFFERED_FAST_BYTES_MAX as u64;
         assert_eq!(told, [(false, 10), (true, 50), (false, GATHERED_BYTES as u64), (true, much)]);
         assert_eq!(held.bytes(), 0);
     }
@@ -427,7 +426,7 @@ mod tests {
 
     #[test]
     fn what_is_looked_at_or_goes_into_no_pipe_is_received_into_memory() {
-        let looked_at = Held::new(Arc::default(), true);
+        let looked_at = Buffer::new(Arc::default(), true);
         assert!(looked_at.fill(|| panic!("it takes none"), |_| Poll::Pending).is_none());
         let held = held_with(&Arc::default());
         assert!(held.fill(|| None, |_| Poll::Pending).is_none(), "there is none left");
@@ -443,7 +442,7 @@ mod tests {
         for (number, size) in (0..).zip(sizes) {
             let bytes = vec![number; size];
             all.extend_from_slice(&bytes);
-            held.push(Lease::owned(bytes).detach(), Instant::default(), Quota::default());
+            held.push(Lease::owned(bytes), Instant::default(), Quota::default());
         }
         let batch = held.take();
         let pieces: Vec<&[u8]> = batch.pieces.iter().filter_map(in_memory).collect();

@@ -4,7 +4,7 @@
 //! file and its record are synced. An expired one is gone for all callers at once.
 
 use serde::{Deserialize, Serialize};
-use std::sync::{PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use plimsoll_io::{Fs, Instant, Io, Work};
@@ -12,10 +12,11 @@ use plimsoll_io::{Fs, Instant, Io, Work};
 use super::claim::Claim;
 use super::commit::Terms;
 use super::id::UploadId;
-use super::record::{About, Record, Told, expires, has_expired, read};
-use super::written::Written;
+use super::record::{Record, RecordContents, UploadDescription, expires, has_expired, read};
+use super::state::Paused;
+use super::upload::SharedUpload;
 use crate::error::{Error, Result};
-use crate::home::{Home, Upcoming};
+use crate::home::{Home, UploadEntry};
 use crate::limits::TAKEN_OVER_TIME;
 use crate::path::Path;
 
@@ -68,21 +69,27 @@ impl Home {
         io.offload(Work::Writes, move |fs| home.keep_now(fs, id, new, now)).await?
     }
 
-    fn keep_now(&self, fs: &dyn Fs, id: UploadId, new: NewUpload, now: SystemTime) -> Result<KeptUpload> {
+    pub(super) fn keep_now(
+        &self,
+        fs: &dyn Fs,
+        id: UploadId,
+        new: NewUpload,
+        now: SystemTime,
+    ) -> Result<KeptUpload> {
         self.remove_expired(fs, now)?;
         let bytes = new.bytes.unwrap_or(0);
         let mut claim = if new.terms.to.is_root() {
             self.clear_abandoned(fs);
-            Claim::room(self, &mut self.lock(), id, new.terms.quota, bytes)?
+            Claim::reserve(self, &mut self.lock(), id, new.terms.quota, bytes)?
         } else {
             Claim::new(fs, self, id, &new.terms, bytes)?
         };
-        let about = About::new(new.terms.to, new.bytes, new.condition, now);
+        let about = UploadDescription::new(new.terms.to, new.bytes, new.condition, now);
         match self.write_kept(fs, id, &about) {
             Ok(expires) => {
                 claim.keep();
-                claim.show(&mut self.lock(), Weak::new(), about.by_path());
-                let About { to, bytes, created, .. } = about;
+                claim.register(&mut self.lock(), Weak::new(), about.by_path());
+                let UploadDescription { to, bytes, created, .. } = about;
                 Ok(KeptUpload { id, to, bytes, offset: 0, created, expires })
             }
             Err(error) => {
@@ -92,7 +99,7 @@ impl Home {
         }
     }
 
-    fn write_kept(&self, fs: &dyn Fs, id: UploadId, about: &About) -> Result<SystemTime> {
+    fn write_kept(&self, fs: &dyn Fs, id: UploadId, about: &UploadDescription) -> Result<SystemTime> {
         let data = fs.create(self.pending(), &id.data_name())?;
         let record = Record::create(fs, self, id, about)?;
         self.sync(fs, &[&data, record.file(), self.pending()])?;
@@ -100,7 +107,7 @@ impl Home {
     }
 
     /// Returns a resumable upload, with the bytes received so far if a part is in progress.
-    pub(crate) async fn kept(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
+    pub(crate) async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
         let (home, now) = (self.clone(), io.wall());
         io.offload(Work::Writes, move |fs| home.look_so_far(fs, id, now)).await?
     }
@@ -117,7 +124,8 @@ impl Home {
 
     /// Returns the resumable uploads that `path` identifies, the newest first.
     pub(super) fn kept_at(&self, fs: &dyn Fs, path: &Path, now: SystemTime) -> Result<Vec<KeptUpload>> {
-        let is_there = |upcoming: &Upcoming| upcoming.by_path.as_ref().is_some_and(|found| found.to == *path);
+        let is_there =
+            |upcoming: &UploadEntry| upcoming.by_path.as_ref().is_some_and(|found| found.to == *path);
         let ids: Vec<UploadId> = {
             let state = self.lock();
             state.uploads.iter().filter(|(_, upcoming)| is_there(upcoming)).map(|(id, _)| *id).collect()
@@ -134,7 +142,7 @@ impl Home {
     /// sync: one that reappears after a power cut is as harmless as before.
     pub(super) fn discard_idle_at(&self, fs: &dyn Fs, path: &Path) {
         let mut state = self.lock();
-        let is_idle = |upcoming: &Upcoming| {
+        let is_idle = |upcoming: &UploadEntry| {
             !upcoming.in_use && upcoming.by_path.as_ref().is_some_and(|found| found.to == *path)
         };
         let idle: Vec<_> = state.uploads.extract_if(|_, upcoming| is_idle(upcoming)).collect();
@@ -143,16 +151,13 @@ impl Home {
 
     /// Returns a resumable upload, after its received bytes are recorded.
     fn look_so_far(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<KeptUpload> {
-        self.with_file(id, |slot| {
-            let Some(written) = slot else { return Ok(()) };
-            let recorded = written.write_kept(fs);
-            if recorded.is_err() {
-                // The sender's next write fails.
-                slot.take().into_iter().for_each(|written| written.settle(fs));
-                return recorded;
+        if let Some(upload) = self.receiving(id) {
+            let mut state = upload.lock();
+            if !state.has_ended() {
+                // After an error, the sender's next write fails.
+                state.record(fs, &upload.buffer)?;
             }
-            written.record_so_far(fs)
-        })?;
+        }
         self.look_at(fs, id, now)
     }
 
@@ -166,34 +171,33 @@ impl Home {
         }
     }
 
-    /// Settles the upload of another connection, which can then write no more. Bytes that it received since
+    /// Ends the upload of another connection, which can then write no more. Bytes that it received since
     /// the last lookup were never reported.
     pub(super) fn take_over(&self, fs: &dyn Fs, id: UploadId) {
-        self.with_file(id, |slot| slot.take().into_iter().for_each(|written| written.settle(fs)));
+        if let Some(upload) = self.receiving(id) {
+            upload.lock().take_over(fs);
+        }
     }
 
     /// Whether a connection is sending the upload: bytes of it were received within the last
     /// [`TAKEN_OVER_TIME`]. A silent connection may have broken without notice.
     pub(super) fn is_sent(&self, id: UploadId, now: Instant) -> bool {
-        let last = self.with_file(id, |slot| slot.as_ref().and_then(Written::received_at));
-        last.is_some_and(|last| now < last + TAKEN_OVER_TIME)
+        let Some(upload) = self.receiving(id) else { return false };
+        // A closure in progress, which holds the state, may be ending the upload.
+        let has_ended = upload.lock().has_ended();
+        !has_ended && upload.buffer.received_at().is_some_and(|last| now < last + TAKEN_OVER_TIME)
     }
 
-    /// Works on the file of an upload that a connection is writing to, while no closure of that connection
-    /// does. Without such a connection, `work` gets none.
-    fn with_file<T>(&self, id: UploadId, work: impl FnOnce(&mut Option<Written>) -> T) -> T {
-        let slot = self.lock().uploads.get(&id).and_then(|upcoming| upcoming.slot.upgrade());
-        match slot {
-            Some(slot) => work(&mut slot.lock().unwrap_or_else(PoisonError::into_inner)),
-            None => work(&mut None),
-        }
+    /// Returns the upload that a connection is receiving.
+    fn receiving(&self, id: UploadId) -> Option<Arc<SharedUpload>> {
+        self.lock().uploads.get(&id).and_then(|entry| entry.shared.upgrade())
     }
 
     /// Returns all resumable uploads, the oldest first.
     ///
     /// # Errors
     /// Any error of reading them.
-    pub(crate) async fn all_kept(&self, io: &Io) -> Result<Vec<KeptUpload>> {
+    pub(crate) async fn resumable_uploads(&self, io: &Io) -> Result<Vec<KeptUpload>> {
         let (home, now) = (self.clone(), io.wall());
         let listed = io.offload(Work::Listings, move |fs| {
             let ids: Vec<UploadId> = home.lock().uploads.keys().copied().collect();
@@ -213,11 +217,7 @@ impl Home {
         let discarded = io.offload(Work::Writes, move |fs| {
             home.look_at(fs, id, now)?;
             home.take_over(fs, id);
-            let mut claim = Claim::again(&home, id)?;
-            claim.forget();
-            home.remove_upload(fs, id);
-            // After the confirmation, a power cut must not bring it back.
-            home.sync(fs, &[home.pending()])
+            Paused::of(&home, id).discard(fs)
         });
         discarded.await?
     }
@@ -231,9 +231,9 @@ impl Home {
         if has_expired(modified, self, now) {
             return Err(Error::NotFound);
         }
-        let Told { about, offset, .. } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
-        let offset = about.told(offset);
-        let About { to, bytes, created, .. } = about;
+        let RecordContents { about, offset, .. } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
+        let offset = about.reported_offset(offset);
+        let UploadDescription { to, bytes, created, .. } = about;
         Ok(KeptUpload { id, to, bytes, offset, created, expires: expires(modified, self) })
     }
 

@@ -1,0 +1,203 @@
+//! Makes every transition of the documented table, on a simulated disk.
+
+use std::path::Path as Folder;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use plimsoll_io::sim::{Call, Faults, Sim, SimDisk};
+use plimsoll_io::{Instant, Lease};
+
+use super::*;
+use crate::owner::Whose;
+use crate::path::Path;
+use crate::store::{Common, Settings};
+use crate::usage::Quota;
+use crate::write::commit::{CommitGuard, Terms};
+use crate::write::resumable::NewUpload;
+use crate::write::staging::Retention;
+use crate::write::upload::SharedUpload;
+
+const STATES: [&str; 5] = ["Receiving", "Prepared", "Paused", "Committed", "Aborted"];
+
+/// The retention of an upload, by which some events have different outcomes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Resumable,
+    ResumableByPath,
+    NotResumable,
+}
+
+/// An upload of three bytes, in some state.
+struct Scene {
+    disk: Arc<SimDisk>,
+    home: Home,
+    id: UploadId,
+    upload: Arc<SharedUpload>,
+}
+
+type Event = fn(&Scene) -> Option<&'static str>;
+
+/// The events by their names in the table. Each returns the next state, if it is not that of the upload.
+const EVENTS: [(&str, Kind, Event); 15] = [
+    ("write", Kind::Resumable, |scene| scene.after(scene.write())),
+    ("prepare", Kind::Resumable, |scene| {
+        let result = scene.upload.lock().prepare(&*scene.disk, &scene.upload.buffer);
+        scene.after(result)
+    }),
+    ("record", Kind::Resumable, |scene| {
+        let result = scene.upload.lock().record(&*scene.disk, &scene.upload.buffer);
+        scene.after(result)
+    }),
+    ("commit", Kind::Resumable, |scene| scene.commit("a", |_| ())),
+    ("commit, guard refuses", Kind::Resumable, |scene| {
+        scene.commit("a", |request| request.guard = Some(CommitGuard::new(|| false)))
+    }),
+    ("commit, digest of the whole file differs", Kind::Resumable, |scene| {
+        scene.commit("a", |request| request.digests = vec![(Algorithm::Sha256, vec![0; 32])])
+    }),
+    ("pause", Kind::Resumable, |scene| {
+        let result = scene.upload.lock().pause(&*scene.disk, &scene.upload.buffer, 3);
+        scene.after(result)
+    }),
+    ("error, resumable", Kind::Resumable, |scene| scene.commit("missing/a", |_| ())),
+    ("error, not resumable", Kind::NotResumable, |scene| scene.commit("missing/a", |_| ())),
+    ("refused, resumable by path", Kind::ResumableByPath, |scene| scene.commit("missing/a", |_| ())),
+    ("abort, resumable", Kind::ResumableByPath, Scene::abort),
+    ("abort, not resumable", Kind::NotResumable, Scene::abort),
+    ("take over, resumable", Kind::Resumable, |scene| {
+        scene.upload.lock().take_over(&*scene.disk);
+        None
+    }),
+    ("resume", Kind::Resumable, |scene| {
+        let paused = Paused::of(&scene.home, scene.id);
+        let resumed = paused.resume(&*scene.disk, Offset::Exactly(3), &[], SystemTime::UNIX_EPOCH);
+        resumed.ok().map(|(Receiving(_), _)| "Receiving")
+    }),
+    ("discard", Kind::Resumable, |scene| {
+        let discarded = Paused::of(&scene.home, scene.id).discard(&*scene.disk);
+        discarded.ok().map(|()| "Aborted")
+    }),
+];
+
+impl Scene {
+    /// Sends three bytes of a new upload, and brings it to `state`.
+    fn new(kind: Kind, state: &str) -> Scene {
+        let disk = Sim::new(0, Faults::none()).host("server").disk().clone();
+        let folder = |name: &str| {
+            disk.mkdir(name).unwrap();
+            disk.open_root(Folder::new(name)).unwrap()
+        };
+        let whose = Whose { account: 1, name: "alice".to_owned(), directory: String::new() };
+        let common = Arc::new(Common::new(Settings::default()));
+        let home = Home::open(whose, folder("/files"), folder("/pending"), &common);
+        let (id, now) = (UploadId::parse(&[b'1'; 32]).unwrap(), SystemTime::UNIX_EPOCH);
+        let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());
+        let receiving = if kind == Kind::Resumable {
+            let terms = Terms::any(to, quota);
+            home.keep_now(&*disk, id, NewUpload { terms, bytes: None, condition: String::new() }, now)
+                .unwrap();
+            Paused::of(&home, id).resume(&*disk, Offset::Exactly(0), &[], now).unwrap().0
+        } else {
+            let claim = Claim::reserve(&home, &mut home.lock(), id, quota, 0).unwrap();
+            let retention = match kind {
+                Kind::ResumableByPath => Retention::Unrecorded(UploadDescription::new_by_path(to, now)),
+                _ => Retention::Removed,
+            };
+            Receiving::new(StagingFile::new(claim, &[], retention))
+        };
+        let scene = Scene { disk, home, id, upload: SharedUpload::new(receiving) };
+        scene.write().unwrap();
+        match state {
+            "Prepared" => scene.upload.lock().prepare(&*scene.disk, &scene.upload.buffer).unwrap(),
+            "Paused" => scene.upload.lock().take_over(&*scene.disk),
+            "Committed" => assert_eq!(scene.commit("a", |_| ()), None),
+            "Aborted" => {
+                scene.commit("a", |request| request.digests = vec![(Algorithm::Sha256, vec![0; 32])]);
+            }
+            _ => {}
+        }
+        scene
+    }
+
+    fn state(&self) -> &'static str {
+        match *self.upload.lock() {
+            UploadState::Receiving(_) => "Receiving",
+            UploadState::Prepared(_) => "Prepared",
+            UploadState::Paused => "Paused",
+            UploadState::Committed => "Committed",
+            UploadState::Aborted => "Aborted",
+        }
+    }
+
+    fn write(&self) -> Result<()> {
+        self.upload.buffer.push(Lease::owned(b"abc".to_vec()), Instant::default(), Quota::default());
+        self.upload.lock().write(&*self.disk, &self.upload.buffer)
+    }
+
+    fn commit(&self, to: &str, change: impl FnOnce(&mut CommitRequest)) -> Option<&'static str> {
+        let terms = Terms::any(Path::parse(to.as_bytes()).unwrap(), Quota::default());
+        let mut request = CommitRequest { terms, digests: Vec::new(), cancel: None, guard: None };
+        change(&mut request);
+        let committed = self.upload.lock().commit(&*self.disk, &self.upload.buffer, 3, &request);
+        self.after(committed)
+    }
+
+    fn abort(&self) -> Option<&'static str> {
+        self.upload.lock().abort(&*self.disk, &self.upload.buffer);
+        None
+    }
+
+    /// Checks that an event that an ended upload refuses has the error for that.
+    fn after<T>(&self, result: Result<T>) -> Option<&'static str> {
+        if let Err(Error::InUse) = result {
+            assert!(self.upload.lock().has_ended());
+        }
+        None
+    }
+}
+
+/// The rows of the table in the module's documentation.
+fn table() -> Vec<Vec<&'static str>> {
+    let lines = include_str!("../state.rs").lines().filter_map(|line| line.strip_prefix("//! |"));
+    let rows = lines.map(|line| line.trim_end_matches('|').split('|').map(str::trim).collect());
+    rows.filter(|row: &Vec<&str>| row[0] != "---").collect()
+}
+
+#[test]
+fn an_upload_makes_the_transitions_of_the_documented_table_and_no_others() {
+    let table = table();
+    assert_eq!(table[0][1..], STATES);
+    let names: Vec<&str> = EVENTS.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(table[1..].iter().map(|row| row[0]).collect::<Vec<_>>(), names);
+    for (row, (name, kind, event)) in table[1..].iter().zip(EVENTS) {
+        for (documented, state) in row[1..].iter().zip(STATES) {
+            // An upload that is not resumable is never paused: any paused one refuses the event.
+            let kind = if state == "Paused" { Kind::Resumable } else { kind };
+            let scene = Scene::new(kind, state);
+            assert_eq!(scene.state(), state, "before `{name}`");
+            let next = event(&scene).unwrap_or_else(|| scene.state());
+            let expected = if *documented == "-" { state } else { documented };
+            assert_eq!(next, expected, "`{name}` in {state}");
+        }
+    }
+}
+
+#[test]
+fn a_prepared_upload_has_all_its_bytes_on_the_disk_after_a_power_cut() {
+    let scene = Scene::new(Kind::Resumable, "Prepared");
+    let after = scene.disk.after_power_cut(plimsoll_io::sim::Unsynced::Lost);
+    let folder = after.open_root(Folder::new("/pending")).unwrap();
+    let file = after.open_beneath(&folder, &scene.id.data_name()).unwrap();
+    assert_eq!(after.stat(&file).unwrap().size, 3);
+}
+
+#[test]
+fn a_prepared_upload_is_not_committed_after_a_failed_sync() {
+    let scene = Scene::new(Kind::Resumable, "Prepared");
+    scene.disk.fail_next(Call::Sync, std::io::ErrorKind::Other);
+    let recorded = scene.upload.lock().record(&*scene.disk, &scene.upload.buffer);
+    assert!(matches!(recorded, Err(Error::Failed(_))));
+    assert_eq!(scene.state(), "Prepared");
+    assert_eq!(scene.commit("a", |_| ()), None);
+    assert_eq!(scene.state(), "Paused");
+}
