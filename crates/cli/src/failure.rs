@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn what_is_said_of_methods_is_said_of_commands() {
-        let said = in_commands("The folder is not there. Make the folder first: MKCOL its path.");
-        assert_eq!(said, "The folder is not there. Make the folder first: plimsoll mkdir -p FOLDER");
+        let said = in_commands("The parent folder does not exist. Create it first: MKCOL its path.");
+        assert_eq!(said, "The parent folder does not exist. Create it first: plimsoll mkdir -p FOLDER");
         assert_eq!(in_commands("The name is taken."), "The name is taken.");
     }
 

@@ -346,7 +346,7 @@ impl Arriving {
         Ok(written?)
     }
 
-    /// As [`Upload::filling`].
+    /// As [`Upload::receive_pipe`].
     pub fn receive_pipe(&self) -> Option<ReceivePipe> {
         self.upload.receive_pipe()
     }

@@ -47,7 +47,7 @@ async fn a_folder_is_made_where_there_is_nothing(scene: Scene) {
         assert!(refused.field("Allow").expect("what it takes").contains("DELETE"));
     }
     for orphan in ["/files/none/docs", "/files/file/docs"] {
-        assert!(alice.ask("MKCOL", orphan, "", "").await.problem(409).contains("Make the folder first"));
+        assert!(alice.ask("MKCOL", orphan, "", "").await.problem(409).contains("Create it first"));
     }
     alice.ask("MKCOL", "/files/more", "Content-Type: text/xml\r\n", "<x/>").await.problem(415);
     assert_eq!(paths(&scene.home("alice")), ["docs", "file"]);

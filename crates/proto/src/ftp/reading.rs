@@ -55,7 +55,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// As [`Conversation::look`], for an operation, with its record.
+    /// As [`Conversation::authorise_lookup`], for an operation, with its record.
     pub(super) async fn authorise_read(
         &mut self,
         target: &PathTarget,

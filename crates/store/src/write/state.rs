@@ -78,7 +78,7 @@ type Transition<S> = std::result::Result<S, (Ended, Error)>;
 enum CommitOutcome {
     Committed(Committed),
     /// The guard refused.
-    Refused(Prepared),
+    Refused(Box<Prepared>),
 }
 
 impl Receiving {
@@ -121,7 +121,7 @@ impl Prepared {
     ) -> Transition<CommitOutcome> {
         match self.0.commit(fs, received, request) {
             Ok(Some(committed)) => Ok(CommitOutcome::Committed(committed)),
-            Ok(None) => Ok(CommitOutcome::Refused(self)),
+            Ok(None) => Ok(CommitOutcome::Refused(Box::new(self))),
             // No further bytes could correct it.
             Err(Error::Digest) => Err((self.0.remove(fs), Error::Digest)),
             Err(error) => Err(self.0.end_after(fs, error)),
@@ -281,7 +281,7 @@ impl UploadState {
                 Ok(Some(committed))
             }
             CommitOutcome::Refused(prepared) => {
-                *self = UploadState::Prepared(prepared);
+                *self = UploadState::Prepared(*prepared);
                 Ok(None)
             }
         }

@@ -43,7 +43,7 @@ impl Adopt {
             if fixed.store != StoreAt::Local {
                 bail!(
                     "The files are at a storage server. Type this there, or write the account's number into \
-                     DATA/accounts/NAME/account; docs/tiers.md has the steps."
+                     DATA/accounts/NAME/account; docs/accounts.md has the steps."
                 );
             }
             let account = at.auth.account(&at.io, &name).await.map_err(refused(&name))?;

@@ -39,14 +39,14 @@ type Event = fn(&Scene) -> Option<&'static str>;
 
 /// The events by their names in the table. Each returns the next state, if it is not that of the upload.
 const EVENTS: [(&str, Kind, Event); 15] = [
-    ("write", Kind::Resumable, |scene| scene.after(scene.write())),
+    ("write", Kind::Resumable, |scene| scene.after(&scene.write())),
     ("prepare", Kind::Resumable, |scene| {
         let result = scene.upload.lock().prepare(&*scene.disk, &scene.upload.buffer);
-        scene.after(result)
+        scene.after(&result)
     }),
     ("record", Kind::Resumable, |scene| {
         let result = scene.upload.lock().record(&*scene.disk, &scene.upload.buffer);
-        scene.after(result)
+        scene.after(&result)
     }),
     ("commit", Kind::Resumable, |scene| scene.commit("a", |_| ())),
     ("commit, guard refuses", Kind::Resumable, |scene| {
@@ -57,7 +57,7 @@ const EVENTS: [(&str, Kind, Event); 15] = [
     }),
     ("pause", Kind::Resumable, |scene| {
         let result = scene.upload.lock().pause(&*scene.disk, &scene.upload.buffer, 3);
-        scene.after(result)
+        scene.after(&result)
     }),
     ("error, resumable", Kind::Resumable, |scene| scene.commit("missing/a", |_| ())),
     ("error, not resumable", Kind::NotResumable, |scene| scene.commit("missing/a", |_| ())),
@@ -139,7 +139,7 @@ impl Scene {
         let mut request = CommitRequest { terms, digests: Vec::new(), cancel: None, guard: None };
         change(&mut request);
         let committed = self.upload.lock().commit(&*self.disk, &self.upload.buffer, 3, &request);
-        self.after(committed)
+        self.after(&committed)
     }
 
     fn abort(&self) -> Option<&'static str> {
@@ -148,7 +148,7 @@ impl Scene {
     }
 
     /// Checks that an event that an ended upload refuses has the error for that.
-    fn after<T>(&self, result: Result<T>) -> Option<&'static str> {
+    fn after<T>(&self, result: &Result<T>) -> Option<&'static str> {
         if let Err(Error::InUse) = result {
             assert!(self.upload.lock().has_ended());
         }
