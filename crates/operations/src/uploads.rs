@@ -377,7 +377,7 @@ impl Arriving {
         }
     }
 
-    /// As [`Upload::take_back`].
+    /// As [`Upload::cancel_handle`].
     pub fn cancel_handle(&mut self) -> CancelHandle {
         self.upload.cancel_handle()
     }

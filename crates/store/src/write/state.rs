@@ -323,7 +323,7 @@ impl UploadState {
         }
     }
 
-    /// Writes the buffer of an upload that is kept if it ends now.
+    /// Writes the buffer, if the upload would be kept if it ended now.
     ///
     /// # Errors
     /// The buffered bytes are lost then, and the upload has ended.
