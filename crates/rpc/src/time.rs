@@ -30,7 +30,7 @@ pub fn millis(time: Duration) -> Millis {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Converts `millis` to a time, of [`LAST`] at most.
+/// Converts `millis` to a time, at most the end of the year 9999.
 pub fn time(millis: Millis) -> SystemTime {
     let in_range = Duration::from_millis(millis.min(LAST));
     SystemTime::UNIX_EPOCH + in_range

@@ -98,7 +98,7 @@ impl Control {
         deadline.within(self.reply()).await.unwrap_or(Err(late))
     }
 
-    /// As [`Control::hear`], for an answer that must confirm completion.
+    /// As [`Control::receive_reply`], for an answer that must confirm completion.
     pub(super) async fn receive_completion(
         &mut self,
         deadline: &Deadline,

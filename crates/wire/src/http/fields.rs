@@ -149,7 +149,7 @@ pub(super) fn span(block: &[u8], part: &[u8]) -> Span {
     Span { start: narrow(start), end: narrow(start + part.len()) }
 }
 
-/// Converts an offset. A head is at most [`super::head::HEAD_BYTES_MAX`] long, so this is lossless.
+/// Converts an offset. A head is at most [`crate::limits::HEAD_BYTES_MAX`] long, so this is lossless.
 pub(super) fn narrow(offset: usize) -> u16 {
     u16::try_from(offset).unwrap_or(u16::MAX)
 }

@@ -17,9 +17,9 @@ use super::fields::Fields;
 /// Limits on the size of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
-    /// Bytes of the whole head, blank line included; clamped to [`HEAD_BYTES_MAX`].
+    /// Bytes of the whole head, blank line included; clamped to [`crate::limits::HEAD_BYTES_MAX`].
     pub bytes_max: usize,
-    /// Field lines; clamped to [`HEAD_FIELDS_MAX`].
+    /// Field lines; clamped to [`crate::limits::HEAD_FIELDS_MAX`].
     pub fields_max: usize,
     /// Bytes of the request target.
     ///
