@@ -20,7 +20,7 @@ use quick_cache::{Equivalent, Weighter};
 
 use crate::encoding::Encodings;
 use crate::limits::{HOT_CLOSING_FILES_MAX, HOT_ENTRY_BYTES, HOT_ENTRY_BYTES_USUAL};
-use crate::lookup::{Representation, Source};
+use crate::lookup::{LocalSource, Representation};
 use crate::{FileFields, Visibility};
 
 /// The settings of the hot cache.
@@ -246,7 +246,12 @@ impl HotCache {
     }
 
     /// Returns the cached file, if it is still valid.
-    pub(crate) fn get(&self, key: &CacheKey<'_>, edition: Edition, io: &Io) -> Option<Representation> {
+    pub(crate) fn get(
+        &self,
+        key: &CacheKey<'_>,
+        edition: Edition,
+        io: &Io,
+    ) -> Option<Representation<LocalSource>> {
         let entry = self.cache.as_ref()?.get(key)?;
         if !entry.is_fresh(edition, io.now(), self.settings.time) || !entry.is_unchanged(io) {
             return None;
@@ -263,7 +268,12 @@ impl HotCache {
     }
 
     /// Stores the result of a lookup that started at `before`.
-    pub(crate) fn insert(&self, key: &CacheKey<'_>, before: &LookupStart, found: &Representation) {
+    pub(crate) fn insert(
+        &self,
+        key: &CacheKey<'_>,
+        before: &LookupStart,
+        found: &Representation<LocalSource>,
+    ) {
         let Some(cache) = &self.cache else { return };
         let stored = StoredKey { folder: key.folder, variant: key.variant, name: key.name.into() };
         cache.insert(stored, Arc::new(Entry::new(before, found, self.closing.clone())));
@@ -278,14 +288,14 @@ impl HotCache {
 }
 
 impl Entry {
-    fn new(before: &LookupStart, found: &Representation, closing: SyncSender<File>) -> Entry {
+    fn new(before: &LookupStart, found: &Representation<LocalSource>, closing: SyncSender<File>) -> Entry {
         Entry {
             stat: found.stat,
             media: found.media,
             fields: Arc::clone(&found.fields),
             body: match &found.source {
-                Source::Bytes { contents, .. } => CachedBody::Bytes(Arc::clone(contents)),
-                Source::File(file) => CachedBody::File(file.clone()),
+                LocalSource::Bytes { contents, .. } => CachedBody::Bytes(Arc::clone(contents)),
+                LocalSource::File(file) => CachedBody::File(file.clone()),
             },
             change: before.change,
             checked: before.now,
@@ -312,13 +322,13 @@ impl Entry {
     }
 
     /// Returns the file, to be sent.
-    fn representation(&self) -> Option<Representation> {
+    fn representation(&self) -> Option<Representation<LocalSource>> {
         if !self.is_used.load(Ordering::Relaxed) {
             self.is_used.store(true, Ordering::Relaxed);
         }
         let source = match &self.body {
-            CachedBody::Bytes(bytes) => Source::Bytes { contents: Arc::clone(bytes), file: None },
-            CachedBody::File(file) => Source::File(file.clone()),
+            CachedBody::Bytes(bytes) => LocalSource::Bytes { contents: Arc::clone(bytes), file: None },
+            CachedBody::File(file) => LocalSource::File(file.clone()),
             CachedBody::Taken => return None,
         };
         Some(Representation { stat: self.stat, media: self.media, fields: Arc::clone(&self.fields), source })

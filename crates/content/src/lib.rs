@@ -24,10 +24,12 @@ use plimsoll_io::Stat;
 pub use self::fields::FileFields;
 pub use self::hot_cache::{HotCache, HotFigures, HotSettings};
 pub use self::listing::{BadPage, ListingView, ListingWriter, Order, page_of};
-pub use self::lookup::{Found, Lookup, Representation, Source, not_found_page};
+pub use self::lookup::{
+    Found, LocalSource, Lookup, OpenFile, Representation, Source, not_found_page, open, part_of,
+};
 pub use self::prefetch::{Candidate, Count, Prefetched, candidates};
 pub use self::selection::{Selected, select};
-pub use self::site::{Root, Site, is_hidden};
+pub use self::site::{Site, is_hidden};
 pub use self::visibility::Visibility;
 
 /// Returns the entity tag of a file. It changes whenever the file does, because no program can set the time

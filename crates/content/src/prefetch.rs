@@ -12,7 +12,7 @@ use plimsoll_io::{FileKind, Fs, Instant};
 use crate::encoding::Encodings;
 use crate::hot_cache::{CacheKey, HotCache, LookupStart};
 use crate::limits::{HOT_BODY_BYTES_MAX, PREFETCH_FILES_MAX, PREFETCH_LEVELS_MAX};
-use crate::lookup::{Found, INDEX, Resolver, Source};
+use crate::lookup::{Found, INDEX, LocalSource, Resolver};
 use crate::{Site, Visibility, is_hidden};
 
 /// A number of files, and their bytes.
@@ -54,7 +54,7 @@ pub struct Candidate<'a> {
 /// hot cache are skipped.
 pub fn candidates<'a>(fs: &dyn Fs, sites: &'a [Site]) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for site in sites.iter().filter(|site| site.root().edition.is_some()) {
+    for site in sites.iter().filter(|site| site.generation().is_some()) {
         let mut ahead = vec![(Vec::new(), 0)];
         while let Some((folder, level)) = ahead.pop() {
             // A folder that cannot be read is reported when it is requested.
@@ -73,7 +73,7 @@ fn gather<'a>(
     ahead: &mut Vec<(Vec<u8>, usize)>,
     found: &mut Vec<Candidate<'a>>,
 ) -> io::Result<()> {
-    let opened = fs.open_beneath(&site.root().folder, folder)?;
+    let opened = fs.open_beneath(site.folder(), folder)?;
     for entry in fs.names(&opened, PREFETCH_FILES_MAX)? {
         let name = [folder, &entry.name].concat();
         match entry.stat.kind {
@@ -133,12 +133,11 @@ impl Candidate<'_> {
         encodings: Encodings,
         now: Instant,
     ) -> io::Result<()> {
-        let (root, visibility) = (self.site.root(), Visibility::Public);
-        let Some(edition) = root.edition else { return Ok(()) };
-        let resolver =
-            Resolver { fs, root: &root.folder, visibility, encodings, is_known: false, is_prefetch: true };
+        let (root, visibility) = (self.site.folder(), Visibility::Public);
+        let Some(edition) = self.site.generation() else { return Ok(()) };
+        let resolver = Resolver { fs, root, visibility, encodings, is_known: false, is_prefetch: true };
         if let Found::File(found) = resolver.resolve(name)?
-            && matches!(found.source, Source::Bytes { .. })
+            && matches!(found.source, LocalSource::Bytes { .. })
         {
             let before = LookupStart::at(edition, now);
             hot.insert(&CacheKey::new(edition, name, visibility, encodings), &before, &found);
@@ -147,7 +146,7 @@ impl Candidate<'_> {
     }
 
     fn read_ahead(&self, fs: &dyn Fs) -> io::Result<()> {
-        let file = fs.open_beneath(&self.site.root().folder, &self.name)?;
+        let file = fs.open_beneath(self.site.folder(), &self.name)?;
         fs.read_ahead(&file, 0..self.bytes)
     }
 }

@@ -29,7 +29,7 @@ pub enum Selected {
 }
 
 /// Returns the part of `representation` that the request with this head selects. `now` is the time of day.
-pub fn select(head: &Head, block: &[u8], representation: &Representation, now: SystemTime) -> Selected {
+pub fn select<S>(head: &Head, block: &[u8], representation: &Representation<S>, now: SystemTime) -> Selected {
     let etag = representation.fields.etag().as_bytes();
     let validators = Validators { etag, modified: representation.stat.modified_at() };
     match evaluate(head, block, Some(&validators), true) {

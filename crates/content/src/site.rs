@@ -6,23 +6,15 @@ use std::io;
 use std::path::Path;
 
 use plimsoll_io::{File, Fs};
-use plimsoll_store::Edition;
+use plimsoll_store::{Edition, Location};
 
 /// A folder served under a prefix.
 #[derive(Clone, Debug)]
 pub struct Site {
     prefix: Vec<u8>,
-    root: Root,
-}
-
-/// A folder that names are looked up in.
-#[derive(Clone, Debug)]
-pub struct Root {
-    /// The folder.
-    pub folder: File,
-    /// The generation of the folder before any file beneath it is opened. With `None`, the hot cache is not
-    /// used.
-    pub edition: Option<Edition>,
+    folder: File,
+    /// The generation that lookups are cached under; none if they are not cached.
+    generation: Option<Edition>,
 }
 
 impl Site {
@@ -31,21 +23,30 @@ impl Site {
     /// # Errors
     /// The folder cannot be opened.
     pub fn open(fs: &dyn Fs, prefix: &str, root: &Path) -> io::Result<Site> {
-        let root = Root { folder: fs.open_root(root)?, edition: Some(Edition::draw()) };
-        Ok(Site { prefix: prefix.trim_end_matches('/').as_bytes().to_vec(), root })
+        let prefix = prefix.trim_end_matches('/').as_bytes().to_vec();
+        Ok(Site { prefix, folder: fs.open_root(root)?, generation: Some(Edition::draw()) })
     }
 
     /// Excludes the site from the hot cache: this server also changes the files in the folder, and such
     /// changes must be visible at once.
     #[must_use]
     pub fn never_hot(mut self) -> Site {
-        self.root.edition = None;
+        self.generation = None;
         self
     }
 
     /// Returns the folder.
-    pub fn root(&self) -> &Root {
-        &self.root
+    pub(crate) fn folder(&self) -> &File {
+        &self.folder
+    }
+
+    pub(crate) fn generation(&self) -> Option<Edition> {
+        self.generation
+    }
+
+    /// Returns the location of a name beneath the folder. A slash at its end requests a folder.
+    pub fn location(&self, name: Vec<u8>) -> Location {
+        Location::in_folder(self.folder.clone(), name, self.generation)
     }
 
     /// Returns the prefix, without a slash at its end. The prefix of the whole server is empty.

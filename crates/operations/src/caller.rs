@@ -62,11 +62,6 @@ impl Caller {
         Caller { visitor: Visitor { io: visitor.io.for_owner(owner), ..visitor }, identity }
     }
 
-    /// Returns the owner of blocking work that is done for the caller.
-    pub(crate) fn job_owner(&self) -> JobOwner {
-        JobOwner::account(self.identity.account.id)
-    }
-
     /// Returns the engine, for work on behalf of the account.
     pub fn io(&self) -> &Io {
         &self.visitor.io

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_auth::Permissions;
 use plimsoll_io::Existing;
-use plimsoll_store::{Condition, Copied, Depth, Error as StoreError, Files, Moved, Path, Removed, What};
+use plimsoll_store::{Condition, Copied, Depth, Error as StoreError, Location, Moved, Removed, What};
 
 use crate::Operations;
 use crate::caller::Caller;
@@ -18,35 +18,21 @@ use crate::place::Place;
 use crate::record::Transfer;
 use crate::sharing::is_there;
 
-/// A place that the caller may read. Its path is opened beneath its root.
-pub struct Reading {
-    /// The root that the path begins at, as of the permission check.
-    pub files: Files,
-    /// The path.
-    pub path: Path,
+/// A file or folder that the caller may read.
+pub struct ReadAccess {
+    /// The location, as of the permission check.
+    pub location: Location,
     /// The visible entries of a folder.
     pub shown: Shown,
-    /// The caller's permissions at the place.
-    pub may: Permissions,
-    /// The record. The sender of the contents ends it.
-    pub transfer: Transfer,
-}
-
-/// As [`Reading`], without a record.
-pub struct Looked {
-    /// The root that the path begins at, as of the permission check.
-    pub files: Files,
-    /// The path.
-    pub path: Path,
-    /// The visible entries of a folder.
-    pub shown: Shown,
-    /// The caller's permissions at the place.
+    /// The caller's permissions there.
     pub may: Permissions,
 }
 
-fn looked(permitted: Permitted) -> Looked {
-    let shown = permitted.only.map_or(Shown::All, Shown::Only);
-    Looked { files: permitted.home.files(), path: permitted.path, shown, may: permitted.may }
+impl ReadAccess {
+    fn new(permitted: Permitted) -> ReadAccess {
+        let shown = permitted.only.map_or(Shown::All, Shown::Only);
+        ReadAccess { location: permitted.home.location(permitted.path), shown, may: permitted.may }
+    }
 }
 
 /// The visible entries of a folder.
@@ -59,28 +45,33 @@ pub enum Shown {
 }
 
 impl Operations {
-    /// Permits the reading of a place: a download, or a listing of a folder.
+    /// Permits the reading of a place: a download, or a listing of a folder. The sender of the contents ends
+    /// the record.
     ///
     /// # Errors
     /// [`Error::NOT_FOUND`] if the caller may not know about the place. The reader finds out whether it
     /// exists.
-    pub async fn read(&self, caller: &Caller, place: &Place, operation: Operation) -> Result<Reading, Error> {
+    pub async fn read(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        operation: Operation,
+    ) -> Result<(ReadAccess, Transfer), Error> {
         let mut transfer = self.begin_at(caller, operation, place);
         match self.permit(caller, place, &[Right::Read]).await {
             Ok(permitted) => {
                 transfer.keep(permitted.keep(self, caller, place, Right::Read));
-                let Looked { files, path, shown, may } = looked(permitted);
-                Ok(Reading { files, path, shown, may, transfer })
+                Ok((ReadAccess::new(permitted), transfer))
             }
             Err(error) => transfer.end(Err(error)),
         }
     }
 
-    /// Returns the root of the caller's own files without blocking, if their home is already open. This
-    /// neither records nor changes anything: [`Operations::reads_at_hand`] starts the record once the file
-    /// is found.
-    pub fn read_at_hand(&self, caller: &Caller, place: &Place) -> Option<Files> {
-        Some(self.own_at_hand(caller, place)?.files())
+    /// Returns the location of one of the caller's own files without blocking, if their home is already
+    /// open. This neither records nor changes anything: [`Operations::reads_at_hand`] starts the record once
+    /// the file is found.
+    pub fn read_at_hand(&self, caller: &Caller, place: &Place) -> Option<Location> {
+        Some(self.own_at_hand(caller, place)?.location(place.path.clone()))
     }
 
     /// Starts the record of a download permitted by [`Operations::read_at_hand`]. The sender of the
@@ -98,8 +89,8 @@ impl Operations {
     ///
     /// # Errors
     /// As [`Operations::read`].
-    pub async fn look(&self, caller: &Caller, place: &Place) -> Result<Looked, Error> {
-        Ok(looked(self.permit(caller, place, &[Right::Read]).await?))
+    pub async fn look(&self, caller: &Caller, place: &Place) -> Result<ReadAccess, Error> {
+        Ok(ReadAccess::new(self.permit(caller, place, &[Right::Read]).await?))
     }
 
     /// Creates a folder.

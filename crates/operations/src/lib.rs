@@ -10,7 +10,6 @@
 
 mod accounts;
 mod caller;
-mod digests;
 mod error;
 mod files;
 mod held;
@@ -32,7 +31,7 @@ use plimsoll_store::Store;
 pub use accounts::WhoAmI;
 pub use caller::{Caller, Protocol, Visitor};
 pub use error::Error;
-pub use files::{Looked, Reading, Shown};
+pub use files::{ReadAccess, Shown};
 pub use held::Permit;
 pub use meter::Meter;
 pub use operation::Operation;
@@ -48,14 +47,12 @@ pub(crate) struct Inner {
     pub(crate) auth: Auth,
     pub(crate) store: Store,
     pub(crate) recorder: Recorder,
-    pub(crate) digests: plimsoll_store::DigestSlots,
 }
 
 impl Operations {
     /// Joins the tiers. `recorder` records the operations.
     pub fn new(auth: Auth, store: Store, recorder: Recorder) -> Operations {
-        let digests = plimsoll_store::DigestSlots::default();
-        Operations(Arc::new(Inner { auth, store, recorder, digests }))
+        Operations(Arc::new(Inner { auth, store, recorder }))
     }
 
     /// The auth tier, for uses that are not operations: settings and readiness.

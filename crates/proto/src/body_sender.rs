@@ -6,18 +6,19 @@
 
 use std::cell::Cell;
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_content::{LocalSource, Source, part_of};
 use plimsoll_io::{Deadline, Elapsed, FileRange, Instant, Io, Phase, Segment, Slot, Stream, Tx, pacing};
 use plimsoll_operations::{Error, Permit};
 use plimsoll_store::Error as StoreError;
-use plimsoll_store::apart::Contents;
+use plimsoll_store::apart::RemoteFile;
 
 use crate::file_parts::Parts;
 use crate::limits::{FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, RECEIVED_BYTES_PER_SECOND_MIN, UNSENT_BYTES_MAX};
-use crate::opening::open_error;
 
 /// The reason why a body was not sent to its end.
 #[derive(Debug)]
@@ -106,7 +107,7 @@ impl<'a> BodySender<'a> {
     }
 
     /// Reads a range of a file and pushes its bytes as `convert` returns them.
-    pub(crate) async fn push_file_as(
+    async fn push_file_as(
         &mut self,
         mut part: FileRange,
         mut convert: impl FnMut(Vec<u8>) -> Vec<u8>,
@@ -134,8 +135,8 @@ impl<'a> BodySender<'a> {
     }
 
     /// Pushes bytes as they arrive from a remote store.
-    pub(crate) async fn push_contents(&mut self, mut contents: Contents) -> Result<(), SendError> {
-        while let Some(segment) = contents.next_for(self.tx).await.map_err(unreachable)? {
+    pub(crate) async fn push_remote(&mut self, mut file: RemoteFile) -> Result<(), SendError> {
+        while let Some(segment) = file.next_for(self.tx).await.map_err(unreachable)? {
             self.pushed += segment.len();
             self.tx.push(segment);
             self.drain(UNSENT_BYTES_MAX).await?;
@@ -143,16 +144,42 @@ impl<'a> BodySender<'a> {
         Ok(())
     }
 
-    /// As [`BodySender::push_contents`], but pushes the bytes as `convert` returns them.
-    pub(crate) async fn push_contents_as(
+    /// Pushes a range of a file that [`plimsoll_content::open`] has opened at the start of the range.
+    pub(crate) async fn push_source(&mut self, source: Source, range: Range<u64>) -> Result<(), SendError> {
+        match source {
+            Source::Local(LocalSource::File(file)) => self.push_file(FileRange { file, range }).await,
+            // A remote store's response to an empty range has other bytes.
+            Source::Remote(_) if range.is_empty() => Ok(()),
+            Source::Remote(file) => self.push_remote(*file).await,
+            Source::Local(LocalSource::Bytes { contents, .. }) => {
+                self.push(part_of(&contents, &range).to_vec());
+                Ok(())
+            }
+        }
+    }
+
+    /// As [`BodySender::push_source`], but pushes the bytes as `convert` returns them.
+    pub(crate) async fn push_source_as(
         &mut self,
-        mut contents: Contents,
+        source: Source,
+        range: Range<u64>,
         mut convert: impl FnMut(&[u8]) -> Vec<u8>,
     ) -> Result<(), SendError> {
-        while let Some(lease) = contents.next().await.map_err(unreachable)? {
-            self.pushed += lease.len() as u64;
-            self.tx.push(Segment::Owned(convert(&lease)));
-            self.drain(UNSENT_BYTES_MAX).await?;
+        match source {
+            Source::Local(LocalSource::File(file)) => {
+                return self.push_file_as(FileRange { file, range }, |chunk| convert(&chunk)).await;
+            }
+            Source::Remote(_) if range.is_empty() => {}
+            Source::Remote(mut file) => {
+                while let Some(lease) = file.next().await.map_err(unreachable)? {
+                    self.pushed += lease.len() as u64;
+                    self.tx.push(Segment::Owned(convert(&lease)));
+                    self.drain(UNSENT_BYTES_MAX).await?;
+                }
+            }
+            Source::Local(LocalSource::Bytes { contents, .. }) => {
+                self.push(convert(part_of(&contents, &range)))
+            }
         }
         Ok(())
     }
@@ -250,7 +277,7 @@ fn sent(tx: &Tx, pushed: u64) -> u64 {
 }
 
 fn unreadable(error: io::Error) -> SendError {
-    SendError::Source(open_error(error))
+    SendError::Source(StoreError::from(error).into())
 }
 
 fn unreachable(_: io::Error) -> SendError {

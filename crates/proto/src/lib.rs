@@ -13,7 +13,6 @@ pub mod ftp;
 mod generated;
 pub mod http;
 pub mod limits;
-mod opening;
 mod proxied;
 
 pub use current::Current;

@@ -12,10 +12,10 @@ use crate::limits::{DIGESTS_MAX, DIGESTS_PER_ACCOUNT_MAX};
 
 /// Counts the digests that each owner has in progress. Clones share the counts.
 #[derive(Clone, Default)]
-pub struct DigestSlots(Arc<Mutex<HashMap<JobOwner, usize>>>);
+pub(crate) struct DigestSlots(Arc<Mutex<HashMap<JobOwner, usize>>>);
 
 /// The right to have a digest in progress. Dropping it releases the slot.
-pub struct DigestSlot {
+pub(crate) struct DigestSlot {
     slots: DigestSlots,
     owner: JobOwner,
 }
@@ -27,7 +27,7 @@ impl DigestSlots {
 
     /// Takes a slot for an owner; `None` if the owner, or all together, have as many as allowed.
     #[must_use]
-    pub fn take(&self, owner: JobOwner) -> Option<DigestSlot> {
+    pub(crate) fn take(&self, owner: JobOwner) -> Option<DigestSlot> {
         let mut counts = self.counts();
         if counts.values().sum::<usize>() >= DIGESTS_MAX {
             return None;

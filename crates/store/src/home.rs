@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
 
+use crate::digest_slots::DigestSlots;
 use crate::edition::{Current, Edition};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
@@ -187,6 +188,11 @@ impl Home {
     /// The cached digests of files in all homes of the store.
     pub(crate) fn known_digests(&self) -> &KnownDigests {
         &self.0.common.known_digests
+    }
+
+    /// The slots for computing digests of files in all homes of the store.
+    pub(crate) fn digest_slots(&self) -> &DigestSlots {
+        &self.0.common.digest_slots
     }
 
     /// The running digests of resumable uploads to all homes of the store.

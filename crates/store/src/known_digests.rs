@@ -18,7 +18,7 @@ type FileState = (u64, u64, u64, Duration, Duration);
 
 /// Digests by file state. Clones share the cache.
 #[derive(Clone, Default)]
-pub struct KnownDigests(Arc<Mutex<Known>>);
+pub(crate) struct KnownDigests(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
@@ -33,14 +33,14 @@ fn state_of(stat: &Stat) -> FileState {
 
 impl KnownDigests {
     /// Returns the digest of the file that `stat` describes, if it is known.
-    pub fn get(&self, stat: &Stat) -> Option<[u8; 32]> {
+    pub(crate) fn get(&self, stat: &Stat) -> Option<[u8; 32]> {
         self.lock().digests.get(&state_of(stat)).copied()
     }
 
     /// Remembers the digest of the file that `stat` describes; `stat` must be no newer than the hashed
     /// bytes. Evicts the oldest entry of a full cache. Ignores small files, which are hashed quickly: one
     /// could be written twice within a tick of the file system's clock.
-    pub fn note(&self, stat: &Stat, digest: [u8; 32]) {
+    pub(crate) fn note(&self, stat: &Stat, digest: [u8; 32]) {
         if stat.size < KNOWN_DIGEST_BYTES_MIN {
             return;
         }

@@ -33,16 +33,14 @@ mod write;
 
 pub use change::{Copied, Depth, Moved, Removed, What};
 pub use condition::{Condition, Said};
-pub use digest_slots::{DigestSlot, DigestSlots};
 pub use durability::Durability;
 pub use edition::Edition;
 pub use error::{Error, NotResumable};
 pub use finished::Completed;
-pub use known_digests::KnownDigests;
 pub use owner::{FoundHome, NO_ACCOUNT, give_home, homes};
 pub use path::{BadPath, Path};
 pub use store::Settings;
-pub use tier::{End, Files, Home, Store, Upload};
+pub use tier::{End, Home, Location, Opened, Store, Upload};
 pub use usage::{Quota, Usage};
 pub use write::{
     Algorithm, Begin, CancelHandle, CommitGuard, Committed, Expected, FileDigest, KeptUpload, NewUpload,

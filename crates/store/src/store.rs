@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use plimsoll_io::{File, Fs, Io, Work};
 
+use crate::digest_slots::DigestSlots;
 use crate::durability::{Durability, Syncs};
 use crate::error::{Error, Result};
 use crate::finished::Finished;
@@ -64,6 +65,7 @@ pub(crate) struct Common {
     pub(crate) held: Arc<BufferBudget>,
     pub(crate) recordings: Recordings,
     pub(crate) known_digests: KnownDigests,
+    pub(crate) digest_slots: DigestSlots,
     pub(crate) running_digests: RunningDigests,
 }
 
@@ -77,6 +79,7 @@ impl Common {
             held: Arc::default(),
             recordings: Recordings::default(),
             known_digests: KnownDigests::default(),
+            digest_slots: DigestSlots::default(),
             running_digests: RunningDigests::default(),
         }
     }

@@ -7,7 +7,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use plimsoll_content::{Found, Representation, Root, Visibility};
+use plimsoll_content::{Found, Visibility};
 use plimsoll_proto::http::site;
 use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, RpcServer};
 use plimsoll_store::apart::{
@@ -15,14 +15,13 @@ use plimsoll_store::apart::{
     encode_result, from_ascii, to_ascii,
 };
 use plimsoll_store::limits::STORE_TELLS_EVERY;
-use plimsoll_store::{Algorithm, Error, Files, KnownDigests, Store, Upload};
-use plimsoll_wire::http::digest::sha256_digest;
+use plimsoll_store::{Error, Store, Upload};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
 
 use crate::conditions;
-use crate::files::{digests, file_name, why_not};
+use crate::files::digests;
 use crate::refusal::Refusal;
 
 /// The file transfers of a storage server.
@@ -48,57 +47,23 @@ impl StoreTransfers {
     /// Sends a file, or the part of it that the front's request selects.
     async fn send(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let get: Get = call(request)?;
-        match self.look_up(request, &get).await {
-            Ok((found, known)) => self.send_found(request, &get, found, &known).await,
-            Err(error) => Ok(trouble(error)),
-        }
+        Ok(self.send_file(request, get).await.unwrap_or_else(trouble))
     }
 
-    async fn look_up(
-        &self,
-        request: &Request<'_>,
-        get: &Get,
-    ) -> Result<(Representation, KnownDigests), Error> {
-        let home = self.server.home_of(request.io, get).await?;
-        let Files::Here { folder, edition, digests: known } = home.files() else { return Err(Error::Away) };
-        // To compute a digest, the file must be open.
-        let root = Root { folder, edition: Some(edition).filter(|_| !digests::are_wanted(request)) };
-        match site::lookup(request, &root, &file_name(&get.path), Visibility::Private).run().await {
-            Ok(Found::File(found)) => Ok((found, known)),
-            Ok(Found::Folder | Found::FolderWithoutSlash) => Err(Error::IsFolder),
-            Err(error) => Err(why_not(error)),
+    async fn send_file(&self, request: &mut Request<'_>, get: Get) -> Result<Answer, Error> {
+        let (location, io) = self.server.locate(request.io, get).await?;
+        if digests::are_wanted(request) {
+            let sending = digests::send_with_digest(request, &io, location, Some(STORE_TELLS_EVERY));
+            let (answer, stat) = Box::pin(sending).await?.ok_or(Error::IsFolder)?;
+            return Ok(answer.field(STAT, to_ascii(&Seen(stat))));
         }
-    }
-
-    async fn send_found(
-        &self,
-        request: &mut Request<'_>,
-        get: &Get,
-        found: Representation,
-        known: &KnownDigests,
-    ) -> Result<Answer, Refusal> {
-        let (stat, io) = (found.stat, request.io);
-        let is_wanted = digests::are_wanted(request);
-        let file = found.file().filter(|_| is_wanted && !digests::delay_bytes(request, stat.size)).cloned();
-        let mut answer = site::send(request, found);
-        let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
-        if let Some(digest) = known.get(&stat).filter(|_| is_sent && is_wanted) {
-            answer = answer.field("Repr-Digest", sha256_digest(&digest));
-        } else if let Some(file) = file.filter(|_| is_sent) {
-            let making = async {
-                let digest = self.server.digest_for(io, get, file, Algorithm::Sha256).await?;
-                if let Ok(sha256) = digest.as_slice().try_into() {
-                    known.note(&stat, sha256);
-                }
-                Ok(digest)
-            };
-            match Box::pin(digests::with(request, answer, Some(STORE_TELLS_EVERY), making)).await {
-                Ok(with_digest) => answer = with_digest,
-                Err(plimsoll_operations::Error::Store(error)) => return Ok(trouble(error)),
-                Err(error) => return Err(error.into()),
+        match site::lookup(request, &io, &location, Visibility::Private).run().await? {
+            Found::File(found) => {
+                let stat = to_ascii(&Seen(found.stat));
+                Ok(site::send(request, found).field(STAT, stat))
             }
+            Found::Folder | Found::FolderWithoutSlash => Err(Error::IsFolder),
         }
-        Ok(answer.field(STAT, to_ascii(&Seen(stat))))
     }
 
     /// Receives an upload. Reading the first bytes sends 100 (Continue), which tells the front that the

@@ -44,8 +44,6 @@ pub struct ListingWriter {
     view: ListingView,
     rows: BTreeSet<Sorted>,
     summary: Summary,
-    /// The last name of a page that is not the last one.
-    next: Option<Vec<u8>>,
     out: Vec<u8>,
     /// The text after the rows; `None` before the first row is written.
     tail: Option<Vec<u8>>,
@@ -55,14 +53,7 @@ impl ListingWriter {
     /// Creates a writer without entries.
     pub fn new(view: ListingView) -> ListingWriter {
         let (rows, summary) = (BTreeSet::new(), Summary::default());
-        ListingWriter { view, rows, summary, next: None, out: Vec::new(), tail: None }
-    }
-
-    /// Sets the name after which the next page begins, for a page that is not the last one even if some of
-    /// its entries are not shown.
-    #[must_use]
-    pub fn with_next(self, next: Option<Vec<u8>>) -> ListingWriter {
-        ListingWriter { next, ..self }
+        ListingWriter { view, rows, summary, out: Vec::new(), tail: None }
     }
 
     /// Writes a listing of a few entries.
@@ -90,12 +81,11 @@ impl ListingWriter {
     /// Starts to write, after all entries were added. Returns the text after the rows.
     fn begin(&mut self) -> Vec<u8> {
         let ListingView { path, order, as_page, page, .. } = &self.view;
-        if let Some(page) = page
-            && self.rows.len() > page.limit
-        {
+        // The page has one entry more if it is not the last one.
+        let next = page.as_ref().filter(|page| self.rows.len() > page.limit).and_then(|page| {
             self.rows.pop_last();
-            self.next = self.rows.last().map(|last| last.entry.name.clone());
-        }
+            Some((self.rows.last()?.entry.name.clone(), page.limit))
+        });
         let path = String::from_utf8_lossy(path);
         if *as_page {
             let (head, tail) = page::frame(&path, *order, self.summary);
@@ -105,8 +95,8 @@ impl ListingWriter {
         // Serialising strings into memory cannot fail.
         let text = |text: &str| serde_json::to_string(text).unwrap_or_default();
         self.out = format!(r#"{{"path":{},"entries":["#, text(&path)).into_bytes();
-        let next = self.next.as_ref().zip(page.as_ref()).map(|(name, page)| {
-            let (name, href) = (String::from_utf8_lossy(name), next_href(name, page.limit));
+        let next = next.map(|(name, limit)| {
+            let (name, href) = (String::from_utf8_lossy(&name), next_href(&name, limit));
             format!(r#","next":{},"next_href":{}"#, text(&name), text(&href))
         });
         format!("]{}}}", next.unwrap_or_default()).into_bytes()

@@ -7,16 +7,15 @@ use std::future::pending;
 use std::rc::Rc;
 
 use plimsoll_auth::Secret;
-use plimsoll_io::{Deadline, Either, FileRange, Lease, Phase, Segment, Stream, Want, select};
-use plimsoll_operations::{Caller, Error, Operation, Place, Protocol, Shown, Transfer, Visitor};
+use plimsoll_content::{OpenFile, is_hidden, open};
+use plimsoll_io::{Deadline, Either, Lease, Phase, Segment, Stream, Want, select};
+use plimsoll_operations::{Caller, Error, Operation, Place, Protocol, ReadAccess, Shown, Transfer, Visitor};
 use plimsoll_store::{Error as StoreError, Path};
 use plimsoll_wire::classic::{Answer, Credentials, LineBuffer, Request, WipedLine};
 
 use super::refusal::reason;
 use super::serve::Shared;
 use crate::body_sender::{BodySender, SendError, drain, linger, while_permitted};
-use crate::opening::{FileLocation, Opened};
-use plimsoll_content::is_hidden;
 
 /// The state of a connection.
 struct Conversation<'a> {
@@ -108,38 +107,33 @@ impl<'a> Conversation<'a> {
     }
 
     /// Opens a file of the caller's home or, if the home has no such file, of the common site.
-    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(Opened, Transfer), EndReason> {
+    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(OpenFile, Transfer), EndReason> {
         let Shared { io, settings, operations } = self.shared;
         let path = Path::parse(name).map_err(|bad| Error::Store(StoreError::Path(bad)))?;
         let common = settings.common.as_ref().filter(|_| !is_hidden(path.as_bytes()));
-        let common =
-            common.map(|site| FileLocation::Local(site.root().folder.clone(), path.as_bytes().to_vec()));
-        let reading = operations.read(caller, &Place::own(path), Operation::Download).await?;
-        let own = FileLocation::new(reading.files, reading.path).open(io, &reading.shown, 0).await;
+        let common = common.map(|site| site.location(path.as_bytes().to_vec()));
+        let (access, transfer) = operations.read(caller, &Place::own(path), Operation::Download).await?;
+        let ReadAccess { location, shown, .. } = access;
+        let own = if shown == Shown::All { open(io, &location, 0).await } else { Err(StoreError::NotFound) };
         let opened = match (own, common) {
-            (Err(Error::Store(StoreError::NotFound)), Some(common)) => common.open(io, &Shown::All, 0).await,
+            (Err(StoreError::NotFound), Some(common)) => open(io, &common, 0).await,
             (own, _) => own,
         };
         match opened {
-            Ok(opened) => Ok((opened, reading.transfer)),
-            Err(error) => Err(reading
-                .transfer
-                .end::<Opened, _>(Err(error))
-                .err()
-                .map_or(EndReason::Broken, EndReason::from)),
+            Ok(opened) => Ok((opened, transfer)),
+            Err(error) => {
+                Err(transfer.end::<(), _>(Err(error)).err().map_or(EndReason::Broken, EndReason::from))
+            }
         }
     }
 
-    async fn send(&mut self, opened: Opened, mut record: Transfer) -> Result<(), EndReason> {
-        let bytes = opened.stat().size;
+    async fn send(&mut self, (stat, source): OpenFile, mut record: Transfer) -> Result<(), EndReason> {
+        let bytes = stat.size;
         self.send_response(&Answer::File(bytes));
         let (io, send_time) = (&self.shared.io, self.shared.settings.limits.send_time);
         let mut sender = BodySender::new(io, &mut self.stream.tx, &self.deadline, send_time);
         let sending = async {
-            match opened {
-                Opened::Local(file, _) => sender.push_file(FileRange { file, range: 0..bytes }).await?,
-                Opened::Remote(contents) => sender.push_contents(*contents).await?,
-            }
+            sender.push_source(source, 0..bytes).await?;
             sender.drain(0).await
         };
         let sent = while_permitted(record.permit(), sending).await;

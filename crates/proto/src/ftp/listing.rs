@@ -208,7 +208,7 @@ impl Conversation<'_> {
             return self.listing_of_sharers(path, format, pattern, request.lists_folder_itself).await;
         }
         let (readable, record) = self.authorise_read(&target, Operation::List).await?;
-        let stat = match self.stat(readable.clone()).await {
+        let stat = match self.stat(&readable).await {
             Ok(stat) => stat,
             Err(error) => return Err(end_record(record, error)),
         };
@@ -284,7 +284,7 @@ impl Conversation<'_> {
         }
         let readable = self.authorise_lookup(&target).await?;
         let rights = readable.rights_to_itself();
-        Ok((self.stat(readable).await?, rights))
+        Ok((self.stat(&readable).await?, rights))
     }
 
     /// Returns the format of LIST for `path`.

@@ -4,10 +4,10 @@
 //! HTTP.
 
 use plimsoll_auth::Permissions;
-use plimsoll_io::{FileKind, FolderListing, Io, JobOwner, Stat};
-use plimsoll_operations::{Error, GUEST, Operation, Place, Shown, Transfer};
-use plimsoll_store::Path;
-use plimsoll_store::apart::Elsewhere;
+use plimsoll_content::{OpenFile, is_hidden, open};
+use plimsoll_io::{FileKind, Io, JobOwner, Stat};
+use plimsoll_operations::{Error, GUEST, Operation, Place, ReadAccess, Shown, Transfer};
+use plimsoll_store::{Error as StoreError, Location, Path};
 use plimsoll_wire::ftp::listing::Rights;
 
 use super::conversation::Conversation;
@@ -16,13 +16,11 @@ use super::listing::{EntryFormatter, FolderLines, ONLY_READ};
 use super::path::{NOT_FOUND, PathTarget};
 use super::reply::Reply;
 use super::state::Login;
-use crate::opening::{FileLocation, Opened, open_error, remote_open_error};
-use plimsoll_content::is_hidden;
 
 /// A file or folder that may be read.
 #[derive(Clone)]
 pub(super) struct Readable {
-    location: FileLocation,
+    location: Location,
     shown: Shown,
     is_site: bool,
     /// The caller's rights to its entries.
@@ -32,7 +30,7 @@ pub(super) struct Readable {
 impl Readable {
     /// Returns the caller's rights to it itself: a home cannot be removed.
     pub(super) fn rights_to_itself(&self) -> Rights {
-        Rights { remove: self.rights.remove && !self.location.is_root_itself(), ..self.rights }
+        Rights { remove: self.rights.remove && !self.location.is_top(), ..self.rights }
     }
 }
 
@@ -49,8 +47,8 @@ impl Conversation<'_> {
             PathTarget::Home(place) => {
                 let (operations, caller) = self.caller().await?;
                 let lookup = operations.look(&caller, place).await?;
-                let (location, rights) = (FileLocation::new(lookup.files, lookup.path), rights(lookup.may));
-                Ok(Readable { location, shown: lookup.shown, is_site: false, rights })
+                let ReadAccess { location, shown, may } = lookup;
+                Ok(Readable { location, shown, is_site: false, rights: rights(may) })
             }
         }
     }
@@ -76,11 +74,9 @@ impl Conversation<'_> {
             }
             PathTarget::Home(place) => {
                 let (operations, caller) = self.caller().await?;
-                let reading = operations.read(&caller, place, operation).await?;
-                let (location, rights) =
-                    (FileLocation::new(reading.files, reading.path), rights(reading.may));
-                let shown = reading.shown;
-                Ok((Readable { location, shown, is_site: false, rights }, reading.transfer))
+                let (access, transfer) = operations.read(&caller, place, operation).await?;
+                let ReadAccess { location, shown, may } = access;
+                Ok((Readable { location, shown, is_site: false, rights: rights(may) }, transfer))
             }
         }
     }
@@ -89,7 +85,7 @@ impl Conversation<'_> {
         let site = self.shared.settings.guests.as_ref().filter(|_| matches!(self.state.login, Login::Guest));
         let site = site.filter(|_| !is_hidden(name)).ok_or(NOT_FOUND)?;
         Ok(Readable {
-            location: FileLocation::Local(site.root().folder.clone(), name.to_vec()),
+            location: site.location(name.to_vec()),
             shown: Shown::All,
             is_site: true,
             rights: ONLY_READ,
@@ -97,31 +93,22 @@ impl Conversation<'_> {
     }
 
     /// Opens a file, to be read from `offset` on.
-    pub(super) async fn open(&self, readable: Readable, offset: u64) -> Result<Opened, Error> {
-        readable.location.open(&self.shared.io, &readable.shown, offset).await
+    pub(super) async fn open(&self, readable: &Readable, offset: u64) -> Result<OpenFile, Error> {
+        Ok(open(&self.shared.io, self.location_of_file(readable).await?, offset).await?)
     }
 
-    /// Returns the remote location of a file, whose store then computes the digest.
-    pub(super) fn remote_location(readable: &Readable) -> Option<(Elsewhere, Path)> {
-        match &readable.location {
-            FileLocation::Remote(home, path) if readable.shown == Shown::All => {
-                Some((home.clone(), path.clone()))
-            }
-            _ => None,
+    /// Returns the location of a file that may be read. Above shares, only folders may be seen.
+    pub(super) async fn location_of_file<'r>(&self, readable: &'r Readable) -> Result<&'r Location, Error> {
+        match readable.shown {
+            Shown::All => Ok(&readable.location),
+            Shown::Only(_) => self.stat(readable).await.and(Err(StoreError::IsFolder.into())),
         }
     }
 
     /// Returns the metadata of a file or folder.
-    pub(super) async fn stat(&self, readable: Readable) -> Result<Stat, Error> {
-        let (io, shown) = (&self.shared.io, readable.shown);
-        let stat = match readable.location {
-            FileLocation::Local(root, name) => {
-                let lookup = io.files(move |fs| fs.stat(&fs.open_beneath(&root, &name)?));
-                lookup.await.map_err(open_error)?
-            }
-            FileLocation::Remote(home, path) => home.stat(io, &path).await.map_err(remote_open_error)?,
-        };
-        match (stat.kind, shown) {
+    pub(super) async fn stat(&self, readable: &Readable) -> Result<Stat, Error> {
+        let stat = readable.location.stat(&self.shared.io).await?;
+        match (stat.kind, &readable.shown) {
             (FileKind::Folder, _) | (FileKind::File, Shown::All) => Ok(stat),
             _ => Err(Error::NOT_FOUND),
         }
@@ -131,18 +118,8 @@ impl Conversation<'_> {
     /// accounts.
     pub(super) async fn list(&self, readable: Readable, formatter: EntryFormatter) -> Result<Vec<u8>, Error> {
         let Readable { location, shown, is_site, .. } = readable;
-        let io = self.io_for_caller();
         let lines = FolderLines::new(formatter, shown, is_site);
-        let listing = match location {
-            FileLocation::Local(root, name) => {
-                FolderListing::of_folder(root, name, LISTING_ENTRIES_MAX, lines)
-            }
-            FileLocation::Remote(home, path) => {
-                let listed = home.list(&io, &path, LISTING_ENTRIES_MAX, None).await;
-                FolderListing::of_entries(listed.map_err(remote_open_error)?, lines)
-            }
-        };
-        io.list(listing).await.map_err(open_error)
+        Ok(location.list(&self.io_for_caller(), LISTING_ENTRIES_MAX, None, lines).await?)
     }
 
     /// Returns the engine, for work on behalf of the account, or of the guests of the client's address.

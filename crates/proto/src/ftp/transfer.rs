@@ -6,18 +6,17 @@
 use std::cell::Cell;
 use std::future::{poll_fn, ready};
 use std::io;
+use std::ops::Range;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use plimsoll_content::Source;
 use plimsoll_io::limits::PIPE_BYTES;
-use plimsoll_io::{
-    Deadline, Either, FileRange, Filled, Io, Lease, Peer, Pipe, Rx, Slot, Stream, Want, join, select,
-};
+use plimsoll_io::{Deadline, Either, Filled, Io, Lease, Peer, Pipe, Rx, Slot, Stream, Want, join, select};
 use plimsoll_operations::{Arriving, Permit, Transfer};
 use plimsoll_store::ReceivePipe;
-use plimsoll_store::apart::Contents;
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
 
@@ -170,28 +169,14 @@ impl TransferContext<'_> {
     pub(super) async fn send_file(
         &self,
         data: &mut Stream,
-        range: FileRange,
+        source: Source,
+        range: Range<u64>,
         is_image: bool,
     ) -> Result<(), TransferError> {
         let mut text = ToNetwork::default();
         self.send(data, async |sender| match is_image {
-            true => sender.push_file(range).await,
-            false => sender.push_file_as(range, |chunk| to_text(&mut text, &chunk)).await,
-        })
-        .await
-    }
-
-    /// Sends the contents of a remote store as they arrive, as they are or as text, and the end.
-    pub(super) async fn send_contents(
-        &self,
-        data: &mut Stream,
-        contents: Contents,
-        is_image: bool,
-    ) -> Result<(), TransferError> {
-        let mut text = ToNetwork::default();
-        self.send(data, async |sender| match is_image {
-            true => sender.push_contents(contents).await,
-            false => sender.push_contents_as(contents, |bytes| to_text(&mut text, bytes)).await,
+            true => sender.push_source(source, range).await,
+            false => sender.push_source_as(source, range, |bytes| to_text(&mut text, bytes)).await,
         })
         .await
     }

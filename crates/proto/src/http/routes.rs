@@ -72,7 +72,7 @@ impl Routes {
         let DecodedTarget { path, query } = target;
         match self.sites.iter().find_map(|site| Some((site, site.strip(&path)?))) {
             Some((site, name)) => {
-                site::answer(site, request, RequestPath { query, name, path, prefix_bytes: 0 }).await
+                site::answer(site, request, name, RequestPath { query, path, prefix_bytes: 0 }).await
             }
             None if path == b"/" => site::start_page(self.api.is_some()),
             None => site::refused(request, Status::NOT_FOUND, "Nothing is served under this path."),

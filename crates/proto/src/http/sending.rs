@@ -80,10 +80,10 @@ async fn push(head: Vec<u8>, body: Body, sender: &mut BodySender<'_>) -> Result<
             }
             sender.push(close);
         }
-        Body::Contents(contents) => {
+        Body::Remote(file) => {
             sender.push_head(head);
             // Boxed: plain connections never take this branch, and inlining it would enlarge their futures.
-            Box::pin(sender.push_contents(*contents)).await?;
+            Box::pin(sender.push_remote(*file)).await?;
         }
     }
     Ok(())

@@ -3,16 +3,14 @@
 //! Invariant: for a page, there are never more entries in memory than the page has, and one.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::ControlFlow;
 
-use plimsoll_io::{Entry, EntryCollector, FolderListing, Io, ListingPage, Stat};
+use plimsoll_io::{Entry, EntryCollector, FileKind, Io, ListingPage, Stat};
 
 use super::ask::Named;
 use super::rpc_server::encode_result;
-use crate::error::Error;
+use crate::Home;
 use crate::path::Path;
-use crate::{Files, Home};
 
 /// Writes entries in the format of [`encode_result`].
 struct JsonEntries {
@@ -29,15 +27,10 @@ pub(super) async fn list(
     most: usize,
     page: Option<ListingPage>,
 ) -> Vec<u8> {
-    let Files::Here { folder, .. } = home.files() else { return encode_result::<()>(Err(Error::Away)) };
-    let most = if page.is_some() { usize::MAX } else { most };
-    let collector = JsonEntries::new(page);
-    match io.list(FolderListing::of_folder(folder, path.to_open(), most, collector)).await {
+    let collector = JsonEntries::new(page.clone());
+    match home.location(path.clone()).list(io, most, page.as_ref(), collector).await {
         Ok(answer) => answer,
-        Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
-            encode_result::<()>(Err(Error::TooManyEntries))
-        }
-        Err(error) => encode_result::<()>(Err(error.into())),
+        Err(error) => encode_result::<()>(Err(error)),
     }
 }
 
@@ -60,7 +53,9 @@ impl EntryCollector for JsonEntries {
 
     fn add(&mut self, entry: Entry) {
         let Some((page, entries)) = &mut self.page else { return self.push(entry) };
-        if page.begins_before(&entry.name) {
+        // A reader's listing shows nothing else: the page must have as many entries as it shows.
+        let is_shown = matches!(entry.stat.kind, FileKind::File | FileKind::Folder);
+        if is_shown && page.begins_before(&entry.name) {
             entries.insert(entry.name, entry.stat);
             if entries.len() > page.limit.saturating_add(1) {
                 entries.pop_last();
@@ -84,8 +79,6 @@ impl EntryCollector for JsonEntries {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use plimsoll_io::FileKind;
 
     use super::*;
 

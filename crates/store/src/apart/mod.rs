@@ -11,9 +11,9 @@
 
 mod ascii;
 mod ask;
-mod contents;
-mod elsewhere;
+mod file;
 mod frames;
+mod home;
 mod listing;
 mod remote;
 mod rpc_server;
@@ -23,9 +23,9 @@ mod upload;
 
 pub use ascii::{from_ascii, to_ascii};
 pub use ask::{Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, SaidPage, Seen};
-pub use contents::{Contents, Wanted};
-pub use elsewhere::Elsewhere;
+pub use file::{FileRequest, RemoteFile, SentPart};
 pub use frames::{Frame, Frames};
+pub(crate) use home::RemoteHome;
 pub use remote::{CALL, FILES, QUESTIONS, READY, STAT, StoreAddress, TROUBLE};
 pub use rpc_server::{StoreServer, encode_result};
 pub use trouble::Trouble;

@@ -4,9 +4,7 @@
 //! Invariants: a condition that is received as text is checked under the home's lock. A name that no
 //! account can have is never used for a folder.
 
-use std::ops::ControlFlow;
-
-use plimsoll_io::{Existing, File, FileKind, Io, ListingPage, Work};
+use plimsoll_io::{Existing, Io, ListingPage};
 use plimsoll_rpc::{Call, CallRefused, Service, encode, parse};
 use serde::Serialize;
 
@@ -17,26 +15,24 @@ use super::listing::list;
 use super::remote::{QUESTIONS, READY};
 use super::trouble::Trouble;
 use crate::condition::{Condition, Said};
-use crate::digest_slots::DigestSlots;
 use crate::error::{Error, Result};
 use crate::limits::DIRECTORY_BYTES_MAX;
 use crate::path::Path;
 use crate::usage::Quota;
-use crate::write::{Algorithm, FileDigest, NewUpload, Terms};
-use crate::{End, Files, Home, Store, Upload};
+use crate::write::{NewUpload, Terms};
+use crate::{End, Home, Location, Store, Upload};
 
 /// Answers requests for a store.
 pub struct StoreServer {
     store: Store,
     /// Parses the text of a condition, in the protocol's own syntax.
     again: fn(&str) -> Condition,
-    digests: DigestSlots,
 }
 
 impl StoreServer {
     /// Creates a server for `store`; `again` parses the text of conditions.
     pub fn new(store: Store, again: fn(&str) -> Condition) -> StoreServer {
-        StoreServer { store, again, digests: DigestSlots::default() }
+        StoreServer { store, again }
     }
 
     /// Executes a request, and returns the response in JSON.
@@ -90,7 +86,8 @@ impl StoreServer {
             Question::Discard(id) => encode_result(home.discard(io, id).await),
             Question::EndOf { path, keep } => encode_result(home.end_of(io, &path, keep).await),
             Question::Digest(path, algorithm) => {
-                encode_result(self.digest(io, &home, &path, algorithm).await)
+                let digest = home.location(path).digest(io, algorithm).await;
+                encode_result(digest.map(|(stat, digest)| (Seen(stat), digest)))
             }
         })
     }
@@ -103,54 +100,13 @@ impl StoreServer {
         Ok((End { home, path, quota: Quota::default() }, to, existing))
     }
 
-    async fn digest(
-        &self,
-        io: &Io,
-        home: &Home,
-        path: &Path,
-        algorithm: Algorithm,
-    ) -> Result<(Seen, Vec<u8>)> {
-        let Files::Here { folder, .. } = home.files() else { return Err(Error::Away) };
-        let name = path.to_open();
-        let opened = io.files(move |fs| {
-            let file = fs.open_beneath(&folder, &name)?;
-            let stat = fs.stat(&file)?;
-            Ok((file, stat))
-        });
-        let (file, stat) = opened.await?;
-        match stat.kind {
-            FileKind::File => Ok((Seen(stat), self.digest_of(io, file, algorithm).await?)),
-            FileKind::Folder => Err(Error::IsFolder),
-            FileKind::Other => Err(Error::NotFound),
-        }
-    }
-
-    /// Computes the digest of a whole file that `get` requests.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] if too many are in progress; the file cannot be read.
-    pub async fn digest_for(&self, io: &Io, get: &Get, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
-        self.digest_of(&io.for_owner(get.owner.job_owner(get.caller)), file, algorithm).await
-    }
-
-    async fn digest_of(&self, io: &Io, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
-        let _slot = self.digests.take(io.owner()).ok_or(Error::Busy)?;
-        let mut going = FileDigest::new(algorithm, file);
-        loop {
-            // One step at a time, so that digests for other owners are computed in between.
-            match io.ask(Work::Chores, move |fs| going.go_on(fs)).await? {
-                ControlFlow::Continue(further) => going = further,
-                ControlFlow::Break(digest) => return Ok(digest),
-            }
-        }
-    }
-
-    /// Returns the home that a file is requested from.
+    /// Returns the location of a requested file, and the engine for work on behalf of the caller.
     ///
     /// # Errors
     /// Any error of opening the home.
-    pub async fn home_of(&self, io: &Io, get: &Get) -> Result<Home> {
-        self.home(io, &get.owner).await
+    pub async fn locate(&self, io: &Io, get: Get) -> Result<(Location, Io)> {
+        let home = self.home(io, &get.owner).await?;
+        Ok((home.location(get.path), io.for_owner(get.owner.job_owner(get.caller))))
     }
 
     /// Begins an upload.

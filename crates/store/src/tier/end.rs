@@ -4,7 +4,7 @@
 
 use plimsoll_io::{Existing, Io};
 
-use super::home::{At, Home};
+use super::home::{Backend, Home};
 use crate::change;
 use crate::error::{Error, Result};
 use crate::path::Path;
@@ -30,11 +30,11 @@ impl End {
     /// [`Error::NoFolder`], [`Error::IntoItself`], [`Error::OtherDisk`], [`Error::Quota`].
     pub async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<Moved> {
         match (self.home.0, to.home.0) {
-            (At::Here(from), At::Here(home)) => {
+            (Backend::Local(from), Backend::Local(home)) => {
                 let from = change::End { home: from, path: self.path, quota: self.quota };
                 from.rename(io, change::End { home, path: to.path, quota: to.quota }, existing).await
             }
-            (At::Apart(from), At::Apart(home)) => {
+            (Backend::Remote(from), Backend::Remote(home)) => {
                 from.rename(io, self.path, home.destination(to.path, to.quota, existing)).await
             }
             _ => Err(Error::OtherDisk),
@@ -47,12 +47,12 @@ impl End {
     /// As [`End::rename`].
     pub async fn check_rename(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
         match (&self.home.0, &to.home.0) {
-            (At::Here(from), At::Here(home)) => {
+            (Backend::Local(from), Backend::Local(home)) => {
                 let from = change::End { home: from.clone(), path: self.path.clone(), quota: self.quota };
                 let to = change::End { home: home.clone(), path: to.path.clone(), quota: to.quota };
                 from.check_rename(io, &to, existing).await
             }
-            (At::Apart(from), At::Apart(home)) => {
+            (Backend::Remote(from), Backend::Remote(home)) => {
                 let to = home.destination(to.path.clone(), to.quota, existing);
                 from.check_rename(io, self.path.clone(), to).await
             }
@@ -66,11 +66,11 @@ impl End {
     /// As [`End::rename`]; [`Error::Busy`] while many copies to the same home are in progress.
     pub async fn copy(self, io: &Io, to: End, existing: Existing, depth: Depth) -> Result<Copied> {
         match (self.home.0, to.home.0) {
-            (At::Here(from), At::Here(home)) => {
+            (Backend::Local(from), Backend::Local(home)) => {
                 let from = change::End { home: from, path: self.path, quota: self.quota };
                 from.copy(io, change::End { home, path: to.path, quota: to.quota }, existing, depth).await
             }
-            (At::Apart(from), At::Apart(home)) => {
+            (Backend::Remote(from), Backend::Remote(home)) => {
                 from.copy(io, self.path, home.destination(to.path, to.quota, existing), depth).await
             }
             _ => Err(Error::OtherDisk),
@@ -83,12 +83,12 @@ impl End {
     /// As [`End::copy`].
     pub async fn check_copy(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
         match (&self.home.0, &to.home.0) {
-            (At::Here(from), At::Here(home)) => {
+            (Backend::Local(from), Backend::Local(home)) => {
                 let from = change::End { home: from.clone(), path: self.path.clone(), quota: self.quota };
                 let to = change::End { home: home.clone(), path: to.path.clone(), quota: to.quota };
                 from.check_copy(io, &to, existing).await
             }
-            (At::Apart(from), At::Apart(home)) => {
+            (Backend::Remote(from), Backend::Remote(home)) => {
                 let to = home.destination(to.path.clone(), to.quota, existing);
                 from.check_copy(io, self.path.clone(), to).await
             }

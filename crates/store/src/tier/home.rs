@@ -4,16 +4,15 @@
 
 use std::time::Duration;
 
-use plimsoll_io::{File, Io, Stat};
+use plimsoll_io::{Io, Stat};
 
+use super::location::Location;
 use super::upload::Upload;
-use crate::apart::Elsewhere;
+use crate::apart::RemoteHome;
 use crate::condition::Condition;
-use crate::edition::Edition;
 use crate::error::Result;
 use crate::finished::Completed;
 use crate::home;
-use crate::known_digests::KnownDigests;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
@@ -21,51 +20,31 @@ use crate::{Removed, What};
 
 /// The files of one account. Clones share the home.
 #[derive(Clone)]
-pub struct Home(pub(super) At);
+pub struct Home(pub(super) Backend);
 
 /// The location of a home.
 #[derive(Clone)]
-pub(super) enum At {
+pub(super) enum Backend {
     /// In this process.
-    Here(home::Home),
+    Local(home::Home),
     /// At a remote store.
-    Apart(Elsewhere),
-}
-
-/// The location at which the files of a home are read.
-#[derive(Clone)]
-pub enum Files {
-    /// Beneath a folder that is open in this process.
-    Here {
-        /// The folder that paths begin at.
-        folder: File,
-        /// The generation of the folder.
-        edition: Edition,
-        /// The cached digests of files in it.
-        digests: KnownDigests,
-    },
-    /// At a remote store.
-    Apart(Elsewhere),
+    Remote(RemoteHome),
 }
 
 impl Home {
     /// The account's name.
     pub fn name(&self) -> &str {
         match &self.0 {
-            At::Here(home) => home.name(),
-            At::Apart(home) => home.name(),
+            Backend::Local(home) => home.name(),
+            Backend::Remote(home) => home.name(),
         }
     }
 
-    /// Returns the location at which its files are read, with the present generation.
-    pub fn files(&self) -> Files {
+    /// Returns the location of a file or folder in it, for a reader.
+    pub fn location(&self, path: Path) -> Location {
         match &self.0 {
-            // The generation first: a file that is opened after it is at least as new.
-            At::Here(home) => {
-                let edition = home.edition();
-                Files::Here { edition, folder: home.files().clone(), digests: home.known_digests().clone() }
-            }
-            At::Apart(home) => Files::Apart(home.clone()),
+            Backend::Local(home) => Location::in_home(home.clone(), &path),
+            Backend::Remote(home) => Location::in_remote_home(home.clone(), path),
         }
     }
 
@@ -75,8 +54,8 @@ impl Home {
     /// [`crate::Error::NotFound`].
     pub async fn stat(&self, io: &Io, path: &Path) -> Result<Stat> {
         match &self.0 {
-            At::Here(home) => home.look_up(io, path).await,
-            At::Apart(home) => home.stat(io, path).await,
+            Backend::Local(home) => home.look_up(io, path).await,
+            Backend::Remote(home) => home.stat(io, path).await,
         }
     }
 
@@ -86,8 +65,8 @@ impl Home {
     /// Any error of counting it.
     pub async fn usage(&self, io: &Io) -> Result<Usage> {
         match &self.0 {
-            At::Here(home) => home.usage(io).await,
-            At::Apart(home) => home.usage(io).await,
+            Backend::Local(home) => home.usage(io).await,
+            Backend::Remote(home) => home.usage(io).await,
         }
     }
 
@@ -98,8 +77,8 @@ impl Home {
     /// [`crate::Error::Quota`].
     pub async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
         match &self.0 {
-            At::Here(home) => home.make_folder(io, path, quota).await,
-            At::Apart(home) => home.make_folder(io, path, quota).await,
+            Backend::Local(home) => home.make_folder(io, path, quota).await,
+            Backend::Remote(home) => home.make_folder(io, path, quota).await,
         }
     }
 
@@ -110,8 +89,8 @@ impl Home {
     /// another kind, [`crate::Error::IsFolder`], [`crate::Error::NotFolder`], [`crate::Error::NotEmpty`].
     pub async fn remove(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<Removed> {
         match &self.0 {
-            At::Here(home) => home.remove(io, path, what, condition).await,
-            At::Apart(home) => home.remove(io, path, what, &condition).await,
+            Backend::Local(home) => home.remove(io, path, what, condition).await,
+            Backend::Remote(home) => home.remove(io, path, what, &condition).await,
         }
     }
 
@@ -121,8 +100,8 @@ impl Home {
     /// As [`Home::remove`].
     pub async fn check_removal(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<()> {
         match &self.0 {
-            At::Here(home) => home.check_removal(io, path, what, condition).await,
-            At::Apart(home) => home.check_removal(io, path, what, &condition).await,
+            Backend::Local(home) => home.check_removal(io, path, what, condition).await,
+            Backend::Remote(home) => home.check_removal(io, path, what, &condition).await,
         }
     }
 
@@ -133,8 +112,8 @@ impl Home {
     /// [`crate::Error::NotFound`], also for a link; [`crate::Error::Home`].
     pub async fn set_modified(&self, io: &Io, path: Path, modified: Duration) -> Result<Stat> {
         match &self.0 {
-            At::Here(home) => home.set_modified(io, path, modified).await,
-            At::Apart(home) => home.set_modified(io, path, modified).await,
+            Backend::Local(home) => home.set_modified(io, path, modified).await,
+            Backend::Remote(home) => home.set_modified(io, path, modified).await,
         }
     }
 
@@ -145,8 +124,8 @@ impl Home {
     /// [`crate::Error::Precondition`], [`crate::Error::Quota`], [`crate::Error::TooManyUploads`].
     pub async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
         match &self.0 {
-            At::Here(home) => home.upload(io, terms, expected).await.map(Upload::here),
-            At::Apart(home) => home.upload(io, &terms, expected).await.map(Upload::apart),
+            Backend::Local(home) => home.upload(io, terms, expected).await.map(Upload::here),
+            Backend::Remote(home) => home.upload(io, &terms, expected).await.map(Upload::apart),
         }
     }
 
@@ -168,8 +147,8 @@ impl Home {
     /// while many long copies to the home are in progress.
     pub async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         match &self.0 {
-            At::Here(home) => home.upload_from(io, terms, from, keep).await.map(Upload::here),
-            At::Apart(home) => home.upload_from(io, &terms, from, keep).await.map(Upload::apart),
+            Backend::Local(home) => home.upload_from(io, terms, from, keep).await.map(Upload::here),
+            Backend::Remote(home) => home.upload_from(io, &terms, from, keep).await.map(Upload::apart),
         }
     }
 
@@ -180,8 +159,8 @@ impl Home {
     /// for a home in its own process.
     pub async fn end_of(&self, io: &Io, path: &Path, keep: bool) -> Result<u64> {
         match &self.0 {
-            At::Here(home) => home.end_of(io, path, keep).await,
-            At::Apart(_) => Err(crate::Error::Away),
+            Backend::Local(home) => home.end_of(io, path, keep).await,
+            Backend::Remote(_) => Err(crate::Error::Away),
         }
     }
 
@@ -204,8 +183,12 @@ impl Home {
         terms: impl FnOnce(Path, &str) -> Terms,
     ) -> Result<Upload> {
         match &self.0 {
-            At::Here(home) => home.resume_upload(io, id, offset, digests, terms).await.map(Upload::here),
-            At::Apart(home) => home.resume_upload(io, id, offset, digests, terms).await.map(Upload::apart),
+            Backend::Local(home) => {
+                home.resume_upload(io, id, offset, digests, terms).await.map(Upload::here)
+            }
+            Backend::Remote(home) => {
+                home.resume_upload(io, id, offset, digests, terms).await.map(Upload::apart)
+            }
         }
     }
 
@@ -224,8 +207,8 @@ impl Home {
         bytes: u64,
     ) -> Result<Upload> {
         match &self.0 {
-            At::Here(home) => home.upload_of_parts(io, terms, parts).await.map(Upload::here),
-            At::Apart(home) => home.upload_of_parts(io, &terms, parts, bytes).await.map(Upload::apart),
+            Backend::Local(home) => home.upload_of_parts(io, terms, parts).await.map(Upload::here),
+            Backend::Remote(home) => home.upload_of_parts(io, &terms, parts, bytes).await.map(Upload::apart),
         }
     }
 
@@ -235,8 +218,8 @@ impl Home {
     /// As [`Home::upload`].
     pub async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
         match &self.0 {
-            At::Here(home) => home.keep(io, new).await,
-            At::Apart(home) => home.keep(io, new).await,
+            Backend::Local(home) => home.keep(io, new).await,
+            Backend::Remote(home) => home.keep(io, new).await,
         }
     }
 
@@ -246,8 +229,8 @@ impl Home {
     /// [`crate::Error::NotFound`], also for one that has expired.
     pub async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
         match &self.0 {
-            At::Here(home) => home.resumable_upload(io, id).await,
-            At::Apart(home) => home.resumable_upload(io, id).await,
+            Backend::Local(home) => home.resumable_upload(io, id).await,
+            Backend::Remote(home) => home.resumable_upload(io, id).await,
         }
     }
 
@@ -257,8 +240,8 @@ impl Home {
     /// [`crate::Error::NotFound`], also before the commit, and a while after it.
     pub async fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
         match &self.0 {
-            At::Here(home) => home.completed(io, id),
-            At::Apart(home) => home.completed(io, id).await,
+            Backend::Local(home) => home.completed(io, id),
+            Backend::Remote(home) => home.completed(io, id).await,
         }
     }
 
@@ -269,8 +252,8 @@ impl Home {
     /// Any error of reading them.
     pub async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
         match &self.0 {
-            At::Here(home) => home.pending_at(io, path).await,
-            At::Apart(home) => home.pending_at(io, path).await,
+            Backend::Local(home) => home.pending_at(io, path).await,
+            Backend::Remote(home) => home.pending_at(io, path).await,
         }
     }
 
@@ -280,8 +263,8 @@ impl Home {
     /// Any error of reading them.
     pub async fn resumable_uploads(&self, io: &Io) -> Result<Vec<KeptUpload>> {
         match &self.0 {
-            At::Here(home) => home.resumable_uploads(io).await,
-            At::Apart(home) => home.resumable_uploads(io).await,
+            Backend::Local(home) => home.resumable_uploads(io).await,
+            Backend::Remote(home) => home.resumable_uploads(io).await,
         }
     }
 
@@ -291,8 +274,8 @@ impl Home {
     /// [`crate::Error::NotFound`], [`crate::Error::InUse`].
     pub async fn discard(&self, io: &Io, id: UploadId) -> Result<()> {
         match &self.0 {
-            At::Here(home) => home.discard(io, id).await,
-            At::Apart(home) => home.discard(io, id).await,
+            Backend::Local(home) => home.discard(io, id).await,
+            Backend::Remote(home) => home.discard(io, id).await,
         }
     }
 }

@@ -8,10 +8,12 @@
 
 mod end;
 mod home;
+mod location;
 mod store;
 mod upload;
 
 pub use end::End;
-pub use home::{Files, Home};
+pub use home::Home;
+pub use location::{Location, Opened};
 pub use store::Store;
 pub use upload::Upload;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use plimsoll_io::{Fs, Io};
 
-use super::home::{At, Home};
-use crate::apart::{Elsewhere, Owner, Remote, StoreAddress};
+use super::home::{Backend, Home};
+use crate::apart::{Owner, Remote, RemoteHome, StoreAddress};
 use crate::error::{Error, Result};
 use crate::store::{self, Settings};
 
@@ -44,22 +44,24 @@ impl Store {
     /// Any error of opening the home; none for a remote one, which is not contacted yet.
     pub async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
         match &self.0 {
-            Tier::Local(store) => Ok(Home(At::Here(store.home(io, account, name, "").await?))),
-            Tier::Remote(remote) => Ok(Home(At::Apart(Elsewhere::new(Arc::clone(remote), account, name)))),
+            Tier::Local(store) => Ok(Home(Backend::Local(store.home(io, account, name, "").await?))),
+            Tier::Remote(remote) => {
+                Ok(Home(Backend::Remote(RemoteHome::new(Arc::clone(remote), account, name))))
+            }
         }
     }
 
     /// Returns the same home if it is in this process and open, without blocking.
     pub fn home_at_hand(&self, account: i64, name: &str) -> Option<Home> {
         let Tier::Local(store) = &self.0 else { return None };
-        Some(Home(At::Here(store.home_at_hand(account, name, "")?)))
+        Some(Home(Backend::Local(store.home_at_hand(account, name, "")?)))
     }
 
     /// Returns the home that a front requests; a store that is itself remote has none.
     pub(crate) async fn home_of(&self, io: &Io, owner: &Owner) -> Result<Home> {
         let Tier::Local(store) = &self.0 else { return Err(Error::Away) };
         let Owner { account, name, directory } = owner;
-        Ok(Home(At::Here(store.home(io, *account, name, directory).await?)))
+        Ok(Home(Backend::Local(store.home(io, *account, name, directory).await?)))
     }
 
     /// Checks that a remote store responds.

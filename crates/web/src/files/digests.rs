@@ -5,11 +5,13 @@
 
 use std::time::Duration;
 
-use plimsoll_operations::Error;
-use plimsoll_proto::http::{Answer, Request};
-use plimsoll_store::Algorithm;
+use plimsoll_content::{Found, Lookup, Visibility};
+use plimsoll_io::{Io, Stat};
+use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_store::{Algorithm, Error as StoreError, Location};
 use plimsoll_wire::http::digest::{Digests, parse_content_md5, parse_digests, sha256_digest, wants_sha256};
 use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::status::Status;
 
 use crate::limits::DIGEST_BEFORE_BODY_BYTES_MAX;
 use crate::refusal::Refusal;
@@ -46,28 +48,51 @@ pub(crate) fn are_wanted(request: &Request<'_>) -> bool {
     wants_sha256(request.head.all(request.block, Field::WantReprDigest))
 }
 
-/// Whether computing the digest of a file of `size` bytes would delay the requested bytes: it takes a
-/// second per gigabyte or two. A wanted digest is only a preference (RFC 9530, section 4).
-pub(crate) fn delay_bytes(request: &Request<'_>, size: u64) -> bool {
-    request.method() == Method::Get && size > DIGEST_BEFORE_BODY_BYTES_MAX
-}
-
-/// Returns the response with the digest of its file, which requires reading all of it. If the client
-/// closes its side meanwhile, the response has no digest: it is only a preference (RFC 9530, section 4).
-/// After each `telling`, the client receives an interim response.
+/// Returns the response for a file and the file's metadata; `None` for a folder. The response has the digest
+/// if that is known, or if computing it does not delay the bytes. A download of a large file does not wait for
+/// its digest: a client can request that by a concurrent HEAD. If the client closes its side meanwhile, the
+/// response has no digest: it is only a preference (RFC 9530, section 4). After each `interim`, the client
+/// receives an interim response.
 ///
 /// # Errors
-/// As `making`.
-pub(crate) async fn with(
+/// As [`Lookup::run`], and [`Location::digest`].
+pub(crate) async fn send_with_digest(
     request: &mut Request<'_>,
-    answer: Answer,
-    telling: Option<Duration>,
-    making: impl Future<Output = Result<Vec<u8>, Error>>,
-) -> Result<Answer, Error> {
-    let Some(digest) = request.body.while_connected(telling, making).await else { return Ok(answer) };
-    let digest = digest?;
-    Ok(match digest.as_slice().try_into() {
-        Ok(digest) => answer.field("Repr-Digest", sha256_digest(digest)),
-        Err(_) => answer,
-    })
+    io: &Io,
+    location: Location,
+    interim: Option<Duration>,
+) -> Result<Option<(Answer, Stat)>, StoreError> {
+    // To compute a digest, the file must be open.
+    let location = location.uncached();
+    let lookup = site::lookup(request, io, &location, Visibility::Private);
+    let with_digest = Lookup { wants_digest: true, ..lookup };
+    let found = match request.body.while_connected(interim, with_digest.run()).await {
+        Some(found) => found?,
+        None => site::lookup(request, io, &location, Visibility::Private).run().await?,
+    };
+    let Found::File(found) = found else { return Ok(None) };
+    let (file, stat) = (found.file().cloned(), found.stat);
+    let known = found.sha256().or_else(|| location.known_sha256(&stat));
+    let answer = site::send(request, found);
+    if !matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT) {
+        return Ok(Some((answer, stat)));
+    }
+    let sha256 = match file.filter(|_| known.is_none() && !delays_bytes(request, stat.size)) {
+        Some(file) => {
+            let computing = Box::pin(location.sha256_of(io, file, &stat));
+            request.body.while_connected(interim, computing).await.transpose()?
+        }
+        None => known,
+    };
+    let answer = match sha256 {
+        Some(sha256) => answer.field("Repr-Digest", sha256_digest(&sha256)),
+        None => answer,
+    };
+    Ok(Some((answer, stat)))
+}
+
+/// Whether computing the digest of a file of `size` bytes would delay the requested bytes: it takes a
+/// second per gigabyte or two.
+fn delays_bytes(request: &Request<'_>, size: u64) -> bool {
+    request.method() == Method::Get && size > DIGEST_BEFORE_BODY_BYTES_MAX
 }

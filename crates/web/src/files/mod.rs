@@ -4,7 +4,6 @@
 //! There is one file per operation. Invariant: both prefixes must behave alike, except for the home.
 
 pub(crate) mod digests;
-mod elsewhere;
 mod folder;
 mod form;
 mod read;
@@ -20,8 +19,8 @@ use crate::Ask;
 use crate::refusal::Refusal;
 
 pub(crate) use self::digests::{of_content, of_representation};
-pub(crate) use self::read::{at_hand, get, owners, why_not};
-pub(crate) use self::spot::{Spot, file_name};
+pub(crate) use self::read::{at_hand, get, owners};
+pub(crate) use self::spot::Spot;
 pub(crate) use self::upload::tagged;
 
 /// Returns the response of a file or folder to a method that changes it.

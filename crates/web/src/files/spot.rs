@@ -3,7 +3,6 @@
 //! It opens nothing. Invariant: a path must resolve equally as a request's target and as a Destination.
 
 use plimsoll_auth::names::account_name;
-use plimsoll_io::BOUNDARY;
 use plimsoll_operations::{Error, Place};
 use plimsoll_proto::http::Answer;
 use plimsoll_store::Path;
@@ -38,19 +37,6 @@ impl Spot {
         Ok(Spot { place, is_folder: path.ends_with(b"/"), path, prefix_bytes })
     }
 
-    /// Returns the name to open for `path`, which is this path as the caller may use it. It ends with a
-    /// slash if the request names a folder.
-    pub(crate) fn name(&self, path: &Path) -> Vec<u8> {
-        if !self.is_folder {
-            return file_name(path);
-        }
-        let mut name = path.to_open();
-        if !name.is_empty() && !name.ends_with(b"/") {
-            name.push(b'/');
-        }
-        name
-    }
-
     /// Returns the response for an entry that was created or replaced here.
     pub(crate) fn stored(&self, created: bool) -> Answer {
         if !created {
@@ -60,15 +46,6 @@ impl Spot {
         encode_path(&self.path, &mut location);
         Answer::new(Status::CREATED).field("Location", location)
     }
-}
-
-/// Returns the name to open for `path` as a file: without a trailing slash.
-pub(crate) fn file_name(path: &Path) -> Vec<u8> {
-    let mut name = path.to_open();
-    if name.ends_with(BOUNDARY) {
-        name.truncate(name.len() - BOUNDARY.len());
-    }
-    name
 }
 
 /// Resolves `OWNER/PATH`.

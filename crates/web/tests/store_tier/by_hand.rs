@@ -1,11 +1,11 @@
 //! A store that the test scripts by hand, so that it can violate the protocol.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Io, Listener, Segment, Stream, Want, Work, join};
 use plimsoll_store::limits::{STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME, STORE_TELLS_EVERY};
-use plimsoll_store::{Error, Expected, Files, Path, Quota, Terms};
+use plimsoll_store::{Error, Expected, KeptUpload, Quota, Terms, UploadId};
 
 use crate::{Front, SECRET, path};
 
@@ -138,28 +138,32 @@ async fn fill(io: &Io) {
 }
 
 #[test]
-fn a_long_listing_is_read_where_listings_are_and_not_beside_others_of_the_thread() {
+fn a_long_response_is_parsed_on_a_worker_and_a_short_one_at_once() {
     let jobs_take_long = Faults { offload_delay_max: Duration::from_secs(1_000_000), ..Faults::none() };
     run_with(
         jobs_take_long,
         async |mut store| {
             let mut peer = store.accept().await;
             for entries in [10, 1_000] {
-                let stat = r#"{"kind":"file","size":1,"device":1,"inode":1,"modified":TIME,"changed":TIME}"#;
-                let stat = stat.replace("TIME", r#"{"secs":1,"nanos":0}"#);
-                let entry = |number| format!(r#"{{"name":"a%20{number}","stat":{stat}}}"#);
-                let entries: Vec<String> = (0..entries).map(entry).collect();
+                let upload = |number| KeptUpload {
+                    id: UploadId::parse(b"0123456789abcdef0123456789abcdef").unwrap(),
+                    to: path(&format!("a {number}")),
+                    bytes: None,
+                    offset: number,
+                    created: SystemTime::UNIX_EPOCH,
+                    expires: SystemTime::UNIX_EPOCH,
+                };
+                let uploads: Vec<KeptUpload> = (0..entries).map(upload).collect();
                 peer.question().await;
-                peer.answer(&format!(r#"{{"answer":[{}]}}"#, entries.join(",")));
+                peer.answer(&format!(r#"{{"answer":{}}}"#, serde_json::to_string(&uploads).unwrap()));
             }
             peer.ended().await;
         },
         async |Front { io, home }| {
-            let Files::Apart(home) = home.files() else { panic!("it is elsewhere") };
             fill(&io).await;
-            let short = home.list(&io, &Path::root(), 10_000, None).await.unwrap();
-            assert_eq!((short.len(), short[3].name.as_slice()), (10, &b"a 3"[..]));
-            let long = home.list(&io, &Path::root(), 10_000, None).await;
+            let short = home.resumable_uploads(&io).await.unwrap();
+            assert_eq!((short.len(), &short[3].to), (10, &path("a 3")));
+            let long = home.resumable_uploads(&io).await;
             assert!(
                 matches!(long, Err(Error::Busy)),
                 "it waits for no turn: {:?}",

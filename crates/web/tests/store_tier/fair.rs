@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use plimsoll_io::sim::Faults;
 use plimsoll_io::{Either, Existing, JobOwner, join, select};
-use plimsoll_store::apart::Elsewhere;
-use plimsoll_store::{Algorithm, Condition, Depth, End, Error, Files, Home, Quota};
+use plimsoll_store::{Algorithm, Condition, Depth, End, Error, Quota};
 
 use crate::{Front, path, run_with};
 
@@ -14,15 +13,10 @@ fn slow() -> Faults {
     Faults { offload_delay_max: Duration::from_secs(20), ..Faults::none() }
 }
 
-fn elsewhere(home: &Home) -> Elsewhere {
-    let Files::Apart(home) = home.files() else { panic!("it is elsewhere") };
-    home
-}
-
 /// Requests a digest of `a` for an account.
 async fn digest(front: &Front, account: i64) -> Result<(), Error> {
     let io = front.io.for_owner(JobOwner::account(account));
-    elsewhere(&front.home).digest(&io, &path("a"), Algorithm::Sha256).await.map(drop)
+    front.home.location(path("a")).digest(&io, Algorithm::Sha256).await.map(drop)
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_client::http::{Client, Request, Url};
-use plimsoll_content::{HotCache, HotSettings};
+use plimsoll_content::{HotCache, HotSettings, Source};
 use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
 use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Networks, Setup};
 use plimsoll_proto::Current;
@@ -21,10 +21,10 @@ use plimsoll_proto::http::{
     AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
 };
 use plimsoll_rpc::{Secret, SecretCheck, ServerAddress};
-use plimsoll_store::apart::{Contents, FILES, QUESTIONS, StoreAddress, Wanted};
+use plimsoll_store::apart::{FILES, QUESTIONS, RemoteFile, StoreAddress};
 use plimsoll_store::limits::{BUFFERED_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
 use plimsoll_store::{
-    Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Settings, Store, Terms, What,
+    Begin, Condition, End, Error, Expected, Home, Path, Quota, Settings, Store, Terms, What,
 };
 use plimsoll_web::with_store;
 
@@ -126,8 +126,7 @@ impl Front {
     }
 
     async fn get(&self, from: &str) -> Result<Vec<u8>, Error> {
-        let Files::Apart(home) = self.home.files() else { panic!("it is elsewhere") };
-        let mut contents = home.get(&self.io, &path(from), Wanted::default()).await?;
+        let mut contents = remote_file(self, from).await?;
         let mut bytes = Vec::new();
         while let Some(lease) = contents.next().await.map_err(|_| Error::Away)? {
             bytes.extend_from_slice(&lease);
@@ -142,6 +141,14 @@ impl Front {
     async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
         let end = |at: &str| End { home: self.home.clone(), path: path(at), quota: Quota::default() };
         end(from).rename(&self.io, end(to), Existing::Replaced).await.map(drop)
+    }
+}
+
+/// Opens a file of a front's home, which is received while it is read.
+async fn remote_file(front: &Front, path_of: &str) -> Result<Box<RemoteFile>, Error> {
+    match plimsoll_content::open(&front.io, &front.home.location(path(path_of)), 0).await? {
+        (_, Source::Remote(file)) => Ok(file),
+        (_, Source::Local(_)) => panic!("the home is remote"),
     }
 }
 
@@ -244,11 +251,10 @@ fn a_store_whose_disk_takes_long_while_a_client_pauses_is_waited_for() {
 }
 
 /// Starts downloads that last until they are dropped, because nothing receives their bytes.
-async fn transfers(front: &Front, of: &str, count: usize) -> Vec<Contents> {
-    let Files::Apart(home) = front.home.files() else { panic!("it is elsewhere") };
+async fn transfers(front: &Front, of: &str, count: usize) -> Vec<Box<RemoteFile>> {
     let mut going = Vec::new();
     for _ in 0..count {
-        going.push(home.get(&front.io, &path(of), Wanted::default()).await.unwrap());
+        going.push(remote_file(front, of).await.unwrap());
     }
     going
 }

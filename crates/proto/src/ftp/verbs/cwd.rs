@@ -15,7 +15,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandRes
         c.caller().await?;
     } else {
         let readable = c.authorise_lookup(&target).await?;
-        if c.stat(readable).await?.kind != FileKind::Folder {
+        if c.stat(&readable).await?.kind != FileKind::Folder {
             return Err(Reply::new(550, "That is a file, not a folder."));
         }
     }

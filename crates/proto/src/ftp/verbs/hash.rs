@@ -6,31 +6,21 @@
 
 use std::cell::Cell;
 
-use plimsoll_operations::Error;
 use plimsoll_store::Algorithm;
 use plimsoll_wire::ftp::hash::Algorithm as Named;
 
 use crate::ftp::conversation::Conversation;
 use crate::ftp::reply::{CommandResult, Reply};
 use crate::ftp::transfer::{TransferError, serve_control_during};
-use crate::opening::Opened;
 
 pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
     let target = c.state.resolve(path)?;
     let readable = c.authorise_lookup(&target).await?;
-    let (elsewhere, named) = (Conversation::remote_location(&readable), c.state.digest);
-    let opened = if elsewhere.is_none() { Some(c.open(readable, 0).await?) } else { None };
-    let (operations, caller) = c.caller().await?;
-    let (operations, by) = (operations.clone(), algorithm(named));
+    let (_, caller) = c.caller().await?;
+    let (location, io) = (c.location_of_file(&readable).await?, caller.io().clone());
+    let named = c.state.digest;
     let making = async {
-        let made = match (elsewhere, opened) {
-            (Some((home, path)), _) => operations.digest_elsewhere(&caller, &home, &path, by).await,
-            (None, Some(Opened::Local(file, stat))) => {
-                operations.digest(&caller, file, by).await.map(|digest| (stat, digest))
-            }
-            _ => Err(Error::NOT_FOUND),
-        };
-        made.map_err(TransferError::File)
+        location.digest(&io, algorithm(named)).await.map_err(|error| TransferError::File(error.into()))
     };
     let bytes_max = c.shared.limits().line_bytes_max;
     match serve_control_during(&mut c.control, bytes_max, &Cell::new(0), making).await {

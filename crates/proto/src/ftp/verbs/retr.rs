@@ -4,25 +4,24 @@
 //! Invariant: bytes that were not sent are not reported as sent.
 
 use std::cell::Cell;
+use std::ops::Range;
 
-use plimsoll_io::FileRange;
+use plimsoll_content::Source;
 use plimsoll_operations::{Operation, Transfer};
 
 use crate::ftp::conversation::Conversation;
 use crate::ftp::reply::{CommandResult, Reply};
-use crate::opening::Opened;
 
 pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
     let rest = c.state.take_rest();
     let target = c.state.resolve(path)?;
     let (readable, record) = c.authorise_read(&target, Operation::Download).await?;
-    let opened = match c.open(readable, rest).await {
+    let (stat, source) = match c.open(&readable, rest).await {
         Ok(opened) => opened,
         Err(error) => {
             return Err(record.end::<(), _>(Err(error)).err().map_or(super::NOT_IMPLEMENTED, Reply::from));
         }
     };
-    let stat = opened.stat();
     if rest > stat.size {
         record.failed("bad request");
         return Err(Reply::formatted(
@@ -30,13 +29,13 @@ pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandRes
             format!("The file has {} bytes: begin with a REST within.", stat.size),
         ));
     }
-    send(c, opened, rest..stat.size, record).await
+    send(c, source, rest..stat.size, record).await
 }
 
 async fn send(
     c: &mut Conversation<'_>,
-    opened: Opened,
-    range: std::ops::Range<u64>,
+    source: Source,
+    range: Range<u64>,
     mut record: Transfer,
 ) -> CommandResult {
     let data_mode = match c.state.take_data_mode() {
@@ -53,12 +52,7 @@ async fn send(
     c.control.send_reply(&Reply::formatted(150, format!("Sending {bytes} bytes.")));
     let transferred = Cell::new(0);
     let sent = c.transfer(data_mode, &transferred, record.permit(), async |data, context| {
-        match opened {
-            // A remote store's response to an empty range does not describe the file.
-            Opened::Remote(_) if range.is_empty() => context.send_bytes(data, Vec::new()).await,
-            Opened::Remote(contents) => context.send_contents(data, *contents, is_image).await,
-            Opened::Local(file, _) => context.send_file(data, FileRange { file, range }, is_image).await,
-        }
+        context.send_file(data, source, range, is_image).await
     });
     let sent = sent.await;
     record.moved(transferred.get());

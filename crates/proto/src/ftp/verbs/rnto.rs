@@ -23,7 +23,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandRes
         Some(FileKind::Folder) => return Err(Reply::new(550, "There is a folder of that name.")),
         Some(_) => {
             let readable = c.authorise_lookup(&PathTarget::Home(from.clone())).await?;
-            if c.stat(readable).await?.kind == FileKind::Folder {
+            if c.stat(&readable).await?.kind == FileKind::Folder {
                 return Err(Reply::new(550, "There is a file of that name; a folder does not replace it."));
             }
             Existing::Replaced

@@ -23,7 +23,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandRes
     c.state.sized = None;
     let target = c.state.resolve(path)?;
     let readable = c.authorise_lookup(&target).await?;
-    let size = match c.stat(readable).await {
+    let size = match c.stat(&readable).await {
         Ok(stat) if stat.kind == FileKind::File => stat.size,
         Ok(_) => return Err(Reply::new(550, "That is a folder, not a file.")),
         Err(error @ Error::Store(StoreError::NotFound)) => pending(c, &target, error.into()).await?,

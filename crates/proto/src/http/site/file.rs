@@ -4,8 +4,9 @@
 
 use std::ops::Range;
 
-use plimsoll_content::{Representation, Selected, Source, select};
+use plimsoll_content::{FileFields, LocalSource, Representation, Selected, Source, part_of, select};
 use plimsoll_io::FileRange;
+use plimsoll_store::apart::{RemoteFile, SentPart};
 use plimsoll_wire::http::multipart;
 use plimsoll_wire::http::range::{ContentRange, Ranges};
 use plimsoll_wire::http::status::Status;
@@ -17,33 +18,65 @@ use crate::http::request::Request;
 
 /// Returns the part of the file that the request selects.
 pub fn send(request: &Request<'_>, found: Representation) -> Answer {
-    match select(request.head, request.block, &found, request.io.wall()) {
-        Selected::Whole => whole(found),
-        Selected::Ranges(ranges) => parts(request, found, &ranges),
-        Selected::Unsatisfiable => unsatisfiable(request, &found),
-        Selected::NotModified => Answer::new(Status::NOT_MODIFIED).written(found.fields.validators()),
-        Selected::PreconditionFailed => {
-            refused(request, Status::PRECONDITION_FAILED, "The file is not the one that the conditions name.")
-        }
+    let Representation { stat, media, source, fields } = found;
+    match source {
+        Source::Local(source) => local(request, Representation { stat, media, source, fields }),
+        Source::Remote(source) => remote(request, Representation { stat, media, source, fields }),
     }
 }
 
-fn whole(found: Representation) -> Answer {
+fn local(request: &Request<'_>, found: Representation<LocalSource>) -> Answer {
+    match select(request.head, request.block, &found, request.io.wall()) {
+        Selected::Whole => whole(found),
+        Selected::Ranges(ranges) => parts(request, found, &ranges),
+        Selected::Unsatisfiable => unsatisfiable(request, found.stat.size),
+        Selected::NotModified => not_modified(&found.fields),
+        Selected::PreconditionFailed => precondition_failed(request),
+    }
+}
+
+/// Returns the part that a remote store has selected, by the same rules.
+fn remote(request: &Request<'_>, found: Representation<Box<RemoteFile>>) -> Answer {
+    let Representation { stat, media, source, fields } = found;
+    let head = |status, media: &str| Answer::new(status).written(fields.all()).field("Content-Type", media);
+    let answer = match source.part() {
+        SentPart::Whole => head(Status::OK, media),
+        SentPart::Range(range) => {
+            let range = ContentRange::Part { range: range.clone(), length: stat.size };
+            head(Status::PARTIAL_CONTENT, media).field_display("Content-Range", range)
+        }
+        SentPart::Multipart(media) => head(Status::PARTIAL_CONTENT, media),
+        SentPart::Unsatisfiable => return unsatisfiable(request, stat.size),
+        SentPart::NotModified => return not_modified(&fields),
+        SentPart::PreconditionFailed => return precondition_failed(request),
+    };
+    answer.body(Body::Remote(source))
+}
+
+fn not_modified(fields: &FileFields) -> Answer {
+    Answer::new(Status::NOT_MODIFIED).written(fields.validators())
+}
+
+fn precondition_failed(request: &Request<'_>) -> Answer {
+    refused(request, Status::PRECONDITION_FAILED, "The file is not the one that the conditions name.")
+}
+
+fn whole(found: Representation<LocalSource>) -> Answer {
     let fields = found.fields.all();
     // The memory for a head and a small body is allocated once.
     let copied = match &found.source {
-        Source::Bytes { contents, .. } if contents.len() <= COPIED_BODY_BYTES_MAX => contents.len(),
+        LocalSource::Bytes { contents, .. } if contents.len() <= COPIED_BODY_BYTES_MAX => contents.len(),
         _ => 0,
     };
     let answer = Answer::with_room(Status::OK, fields.len() + copied).written(fields);
     let answer = answer.field("Content-Type", found.media);
     match found.source {
-        Source::Bytes { contents, .. } => answer.body(Body::Shared(contents)),
-        Source::File(file) => answer.body(Body::File(FileRange { file, range: 0..found.stat.size })),
+        LocalSource::Bytes { contents, .. } => answer.body(Body::Shared(contents)),
+        LocalSource::File(file) => answer.body(Body::File(FileRange { file, range: 0..found.stat.size })),
     }
 }
 
-fn parts(request: &Request<'_>, found: Representation, ranges: &Ranges) -> Answer {
+fn parts(request: &Request<'_>, found: Representation<LocalSource>, ranges: &Ranges) -> Answer {
     let answer = Answer::new(Status::PARTIAL_CONTENT).written(found.fields.all());
     let length = found.stat.size;
     if let Some(range) = ranges.single() {
@@ -51,8 +84,8 @@ fn parts(request: &Request<'_>, found: Representation, ranges: &Ranges) -> Answe
         let content_range = ContentRange::Part { range: range.clone(), length };
         let answer = answer.field("Content-Type", found.media).field_display("Content-Range", content_range);
         return answer.body(match found.source {
-            Source::Bytes { contents, .. } => Body::Bytes(part_of(&contents, &range).to_vec()),
-            Source::File(file) => Body::File(FileRange { file, range }),
+            LocalSource::Bytes { contents, .. } => Body::Bytes(part_of(&contents, &range).to_vec()),
+            LocalSource::File(file) => Body::File(FileRange { file, range }),
         });
     }
     let boundary = boundary(request);
@@ -67,15 +100,9 @@ fn parts(request: &Request<'_>, found: Representation, ranges: &Ranges) -> Answe
     let mut close = Vec::new();
     multipart::close(&boundary, &mut close);
     answer.field("Content-Type", media).body(match found.source {
-        Source::Bytes { contents, .. } => Body::Bytes(joined(parts, &contents, &close)),
-        Source::File(file) => Body::Parts(parts, file, close),
+        LocalSource::Bytes { contents, .. } => Body::Bytes(joined(parts, &contents, &close)),
+        LocalSource::File(file) => Body::Parts(parts, file, close),
     })
-}
-
-/// Returns a range of bytes in memory; nothing if it is out of bounds.
-fn part_of<'a>(contents: &'a [u8], range: &Range<u64>) -> &'a [u8] {
-    let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-    contents.get(index(range.start)..index(range.end)).unwrap_or_default()
 }
 
 /// Returns a multipart body of bytes in memory.
@@ -96,8 +123,8 @@ fn boundary(request: &Request<'_>) -> [u8; 16] {
     boundary.map(|byte| b'a' + (byte & 15))
 }
 
-fn unsatisfiable(request: &Request<'_>, found: &Representation) -> Answer {
+fn unsatisfiable(request: &Request<'_>, length: u64) -> Answer {
     let detail = "The file has no bytes in these ranges; Content-Range says how many it has.";
     refused(request, Status::RANGE_NOT_SATISFIABLE, detail)
-        .field_display("Content-Range", ContentRange::Unsatisfied { length: found.stat.size })
+        .field_display("Content-Range", ContentRange::Unsatisfied { length })
 }

@@ -2,11 +2,10 @@
 //!
 //! It reads no folder itself. Invariant: a redirect leads to the same server, whatever the path is.
 
-use std::io;
-
 use plimsoll_content::limits::LISTING_ENTRIES_MAX;
 use plimsoll_content::{BadPage, ListingView, ListingWriter, Order, Visibility, etag, page_of};
-use plimsoll_io::{Entry, File, FolderListing, Io, ListingPage};
+use plimsoll_io::{Entry, Io, ListingPage};
+use plimsoll_store::{Error, Location};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
 
@@ -47,61 +46,26 @@ pub fn page_of_listing(
     if wants_listing_page(request, path) { Ok(None) } else { page_of(path.query) }
 }
 
-/// Lists a folder beneath `root`, as HTML or JSON. The listing is generated in slices on behalf of the owner
-/// of `io`, in turns with other owners, and is cancelled when the client disconnects.
+/// Lists a folder, as HTML or JSON. The listing is generated in slices on behalf of the owner of `io`, in
+/// turns with other owners. Returns `None` if the client has disconnected, which cancels it.
 ///
 /// # Errors
-/// Any error of reading the folder; [`io::ErrorKind::QuotaExceeded`] if it has too many entries and the
-/// request selects no page; [`io::ErrorKind::ConnectionAborted`] if the client has disconnected.
+/// As [`Location::list`]; [`Error::TooManyEntries`] only if the request selects no page.
 pub async fn list(
     request: &mut Request<'_>,
     io: &Io,
-    root: &File,
+    location: &Location,
     path: &RequestPath<'_>,
     visibility: Visibility,
     selection: Selection,
-) -> io::Result<Answer> {
+) -> Result<Option<Answer>, Error> {
     let view = view(request, path, visibility, selection);
-    let entries_max = if view.page.is_some() { usize::MAX } else { LISTING_ENTRIES_MAX };
-    let as_page = view.as_page;
-    let writer = ListingWriter::new(view);
-    let listing = FolderListing::of_folder(root.clone(), path.name.clone(), entries_max, writer);
-    Ok(answer(as_page, visibility, generate(request, io, listing).await?))
-}
-
-/// As [`list`], of entries that a remote store has sent: for a page, those of the page and one more.
-///
-/// # Errors
-/// The queue is full; [`io::ErrorKind::ConnectionAborted`] if the client has disconnected.
-pub async fn list_entries(
-    request: &mut Request<'_>,
-    io: &Io,
-    mut entries: Vec<Entry>,
-    path: &RequestPath<'_>,
-    visibility: Visibility,
-    selection: Selection,
-) -> io::Result<Answer> {
-    let view = view(request, path, visibility, selection);
-    let (as_page, limit) = (view.as_page, view.page.as_ref().map(|page| page.limit));
-    // The page may show fewer entries, and still not be the last.
-    let next = limit.filter(|limit| entries.len() > *limit).and_then(|limit| {
-        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        let last = entries.get(limit - 1).map(|entry| entry.name.clone());
-        entries.truncate(limit);
-        last
-    });
-    let writer = ListingWriter::new(view).with_next(next);
-    let listing = FolderListing::of_entries(entries, writer);
-    Ok(answer(as_page, visibility, generate(request, io, listing).await?))
-}
-
-async fn generate(
-    request: &mut Request<'_>,
-    io: &Io,
-    listing: FolderListing<ListingWriter>,
-) -> io::Result<Vec<u8>> {
-    let made = request.body.while_connected_or_recently(io.list(listing)).await;
-    made.unwrap_or_else(|| Err(io::ErrorKind::ConnectionAborted.into()))
+    let (as_page, page) = (view.as_page, view.page.clone());
+    // Of a few names, wherever they sort, a store must not select a page.
+    let page = page.filter(|_| view.only.is_none());
+    let listing = location.list(io, LISTING_ENTRIES_MAX, page.as_ref(), ListingWriter::new(view));
+    let Some(listed) = request.body.while_connected_or_recently(listing).await else { return Ok(None) };
+    Ok(Some(answer(as_page, visibility, listed?)))
 }
 
 /// As [`list`], of a few entries that are in no folder.

@@ -7,16 +7,15 @@
 mod file;
 mod folder;
 
-use std::io;
-
-use plimsoll_content::{Found, Lookup, Root, Site, Visibility, is_hidden, not_found_page, page};
-use plimsoll_io::JobOwner;
+use plimsoll_content::{Found, Lookup, Site, Visibility, is_hidden, not_found_page, page};
+use plimsoll_io::{Io, JobOwner};
+use plimsoll_store::{Error, Location};
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::negotiate::{prefers_html, prefers_json};
 use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
-pub use self::folder::{Selection, list, list_entries, listed, page_of_listing, redirect};
+pub use self::folder::{Selection, list, listed, page_of_listing, redirect};
 use super::answer::{Answer, Body};
 use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
@@ -30,72 +29,83 @@ pub const TOO_MANY_ENTRIES: &str = "The folder has too many entries to be listed
 pub struct RequestPath<'a> {
     /// The query: what follows the `?`.
     pub query: Option<&'a [u8]>,
-    /// The decoded path beneath the root: relative, with a trailing slash if the path has one.
-    pub name: Vec<u8>,
     /// The whole decoded path.
     pub path: Vec<u8>,
     /// Length in bytes of the prefix that a listing does not show.
     pub prefix_bytes: usize,
 }
 
-/// Returns the lookup of a name for a request.
+/// Returns the lookup of a file or folder for a request.
+/// It is work on behalf of the owner of `io`.
 pub fn lookup<'a>(
     request: &Request<'a>,
-    root: &'a Root,
-    name: &'a [u8],
+    io: &'a Io,
+    location: &'a Location,
     visibility: Visibility,
 ) -> Lookup<'a> {
-    let accept_encoding = request.field(Field::AcceptEncoding);
-    Lookup { io: request.io, hot: request.hot, root, name, visibility, accept_encoding }
+    let head = (request.head, request.block);
+    Lookup { io, hot: request.hot, location, visibility, head, wants_digest: false }
 }
 
-pub(super) async fn answer(site: &Site, request: &mut Request<'_>, path: RequestPath<'_>) -> Answer {
-    if is_hidden(&path.name) {
+/// Returns the response for `name` in a site: relative, with a trailing slash if the path has one.
+pub(super) async fn answer(
+    site: &Site,
+    request: &mut Request<'_>,
+    name: Vec<u8>,
+    path: RequestPath<'_>,
+) -> Answer {
+    if is_hidden(&name) {
         return not_there(site, request).await;
     }
-    if path.name.is_empty() && !path.path.ends_with(b"/") {
+    if name.is_empty() && !path.path.ends_with(b"/") {
         // The root of a site under a prefix, requested without a trailing slash.
         return redirect(&path);
     }
-    match lookup(request, site.root(), &path.name, Visibility::Public).run().await {
+    let location = site.location(name);
+    match lookup(request, request.io, &location, Visibility::Public).run().await {
         Ok(Found::File(found)) => send(request, found),
-        Ok(Found::Folder) => list_folder(site, request, &path).await,
+        Ok(Found::Folder) => list_folder(site, request, &location, &path).await,
         Ok(Found::FolderWithoutSlash) => redirect(&path),
         Err(error) => failed(site, request, &error).await,
     }
 }
 
 /// Lists a folder of a site. Guests of one address wait for each other, and delay no other clients.
-async fn list_folder(site: &Site, request: &mut Request<'_>, path: &RequestPath<'_>) -> Answer {
+async fn list_folder(
+    site: &Site,
+    request: &mut Request<'_>,
+    location: &Location,
+    path: &RequestPath<'_>,
+) -> Answer {
     let page = match page_of_listing(request, path) {
         Ok(page) => page,
         Err(bad) => return refused(request, Status::BAD_REQUEST, &bad.to_string()),
     };
     let io = request.io.for_owner(JobOwner::guest(request.peer));
     let selection = Selection { only: None, page };
-    match list(request, &io, &site.root().folder, path, Visibility::Public, selection).await {
-        Ok(answer) => answer,
+    match list(request, &io, location, path, Visibility::Public, selection).await {
+        Ok(Some(answer)) => answer,
+        Ok(None) => busy(request),
         Err(error) => failed(site, request, &error).await,
     }
 }
 
+fn busy(request: &Request<'_>) -> Answer {
+    refused(request, Status::SERVICE_UNAVAILABLE, "The server is busy; try again shortly.")
+        .field_display("Retry-After", RETRY_AFTER_SECONDS)
+}
+
 /// Returns the response for a name that could not be opened or read.
-async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer {
-    use io::ErrorKind as Kind;
-    match error.kind() {
-        Kind::NotFound | Kind::NotADirectory | Kind::InvalidInput | Kind::InvalidFilename => {
-            not_there(site, request).await
-        }
-        Kind::PermissionDenied => refused(
+async fn failed(site: &Site, request: &Request<'_>, error: &Error) -> Answer {
+    match error {
+        Error::NotFound => not_there(site, request).await,
+        Error::Denied(_) => refused(
             request,
             Status::FORBIDDEN,
             "The server may not read this file; its operator can change that.",
         ),
-        Kind::ResourceBusy | Kind::TimedOut | Kind::ConnectionAborted => {
-            refused(request, Status::SERVICE_UNAVAILABLE, "The server is busy; try again shortly.")
-                .field_display("Retry-After", RETRY_AFTER_SECONDS)
-        }
-        Kind::QuotaExceeded => refused(request, Status::SERVICE_UNAVAILABLE, TOO_MANY_ENTRIES)
+        Error::Busy => busy(request),
+        Error::TooManyEntries => refused(request, Status::SERVICE_UNAVAILABLE, TOO_MANY_ENTRIES)
             .field_display("Retry-After", RETRY_AFTER_SECONDS),
         _ => {
             tracing::error!(%error, "a site's file could not be read");

@@ -23,15 +23,15 @@ use crate::{Copied, Depth, Moved, Removed, What};
 
 /// A home at a remote store. Clones share the home.
 #[derive(Clone)]
-pub struct Elsewhere {
+pub(crate) struct RemoteHome {
     pub(super) remote: Arc<Remote>,
     pub(super) owner: Owner,
 }
 
-impl Elsewhere {
-    pub(crate) fn new(remote: Arc<Remote>, account: i64, name: &str) -> Elsewhere {
+impl RemoteHome {
+    pub(crate) fn new(remote: Arc<Remote>, account: i64, name: &str) -> RemoteHome {
         let directory = remote.directory().to_owned();
-        Elsewhere { remote, owner: Owner { account, name: name.to_owned(), directory } }
+        RemoteHome { remote, owner: Owner { account, name: name.to_owned(), directory } }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -47,7 +47,7 @@ impl Elsewhere {
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::Away`].
-    pub async fn stat(&self, io: &Io, path: &Path) -> Result<Stat> {
+    pub(crate) async fn stat(&self, io: &Io, path: &Path) -> Result<Stat> {
         self.ask(io, Question::Stat(path.clone())).await.map(|Seen(stat)| stat)
     }
 
@@ -57,7 +57,7 @@ impl Elsewhere {
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::NotFolder`], [`crate::Error::TooManyEntries`],
     /// [`crate::Error::Away`]; [`crate::Error::Busy`] while many listings are in progress.
-    pub async fn list(
+    pub(crate) async fn list(
         &self,
         io: &Io,
         path: &Path,
@@ -74,7 +74,7 @@ impl Elsewhere {
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::IsFolder`], [`crate::Error::Busy`],
     /// [`crate::Error::Away`].
-    pub async fn digest(&self, io: &Io, path: &Path, algorithm: Algorithm) -> Result<(Stat, Vec<u8>)> {
+    pub(crate) async fn digest(&self, io: &Io, path: &Path, algorithm: Algorithm) -> Result<(Stat, Vec<u8>)> {
         let (Seen(stat), digest) = self.ask(io, Question::Digest(path.clone(), algorithm)).await?;
         Ok((stat, digest))
     }
