@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tells plimsoll's fronts who people are, from wherever they are kept: auth_hook.py PORT SECRET_FILE"""
+"""Authenticates people for plimsoll's fronts from another directory: auth_hook.py PORT SECRET_FILE"""
 import hmac, http.server, json, sys, time
 
 PORT, SECRET = int(sys.argv[1]), open(sys.argv[2]).readline().strip()
-PEOPLE = {"alice": (1, b"correct horse"), "bob": (2, b"battery staple")}  # ask your own directory instead
+PEOPLE = {"alice": (1, b"correct horse"), "bob": (2, b"battery staple")}  # query your own directory instead
 NO_SHARES = {"shares_by": {"shares": []}, "shared_with": {"shares": []}, "end_shares": {"done": None}}
 
 def answer(kind, asked):
@@ -12,7 +12,7 @@ def answer(kind, asked):
         if number and hmac.compare_digest(bytes.fromhex(asked["password"]), password):
             return {"answer": {"password": [{"id": number, "name": asked["name"]}, 1]}}
         return {"error": "wrong_credentials"}
-    if kind == "renew":  # asked now and then of people who showed a password before
+    if kind == "renew":  # fronts check now and then whether an account that gave a password still exists
         found = [name for name, (number, _) in PEOPLE.items() if number == asked["account"]]
         return {"answer": {"account": {"id": asked["account"], "name": found[0]}}} if found else {"error": "no_session"}
     return {"answer": NO_SHARES[kind]} if kind in NO_SHARES else {"error": "not_allowed"}
