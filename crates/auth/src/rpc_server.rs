@@ -103,7 +103,10 @@ impl AuthRequest {
     /// trusts that entry.
     fn ends_right(&self) -> bool {
         match self {
-            AuthRequest::LogOut(_) | AuthRequest::ChangePassword { .. } | AuthRequest::Unshare { .. } => true,
+            AuthRequest::LogOut(_)
+            | AuthRequest::ChangePassword { .. }
+            | AuthRequest::Unshare { .. }
+            | AuthRequest::EndShares { .. } => true,
             AuthRequest::Operator(request) => matches!(
                 request,
                 OperatorRequest::SetPassword { .. }

@@ -8,10 +8,11 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
+
+use crate::bounded_thread::BoundedThread;
 
 /// The capacity of the queue, in pieces. A piece has one line or several.
 const PIECES_MAX: usize = 1024;
@@ -20,14 +21,15 @@ const PIECES_MAX: usize = 1024;
 const GATHER_TIME: Duration = Duration::from_millis(1);
 /// A write takes more pieces from the queue until it has this many bytes.
 const GATHERED_BYTES_MAX: usize = 64 * 1024;
-/// How long `finish` waits for the last lines, and how often it checks.
+/// How long `finish` waits for the last lines.
 const FINISH_TIME: Duration = Duration::from_secs(2);
-const FINISH_STEP: Duration = Duration::from_millis(2);
 
-/// Whole lines to write, or the end of the log.
-enum Piece {
-    Lines(Vec<u8>),
-    End,
+/// Orders to the writer thread. Each is followed by an empty piece in the queue, which wakes the thread; if
+/// the queue is full, the thread is awake.
+#[derive(Default)]
+struct Orders {
+    reopen: AtomicBool,
+    end: AtomicBool,
 }
 
 /// Opens the destination, also again after log rotation (logrotate) has renamed the file.
@@ -38,28 +40,27 @@ pub(crate) type Failed = Box<dyn Fn(&io::Error) + Send>;
 
 /// The handle of the writer thread.
 pub(crate) struct LineWriter {
-    queue: SyncSender<Piece>,
-    reopen: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    queue: SyncSender<Vec<u8>>,
+    orders: Arc<Orders>,
+    thread: BoundedThread<()>,
 }
 
 /// A sender of lines to the writer thread.
 #[derive(Clone)]
-pub(crate) struct Lines(SyncSender<Piece>);
+pub(crate) struct Lines(SyncSender<Vec<u8>>);
 
 /// A handle that orders the thread to open its destination again.
 #[derive(Clone)]
 pub(crate) struct Reopen {
-    wanted: Arc<AtomicBool>,
-    queue: SyncSender<Piece>,
+    orders: Arc<Orders>,
+    queue: SyncSender<Vec<u8>>,
 }
 
 impl Reopen {
     /// Has all later lines written to a newly opened destination of the same name.
     pub(crate) fn order(&self) {
-        self.wanted.store(true, Ordering::SeqCst);
-        // Wakes the thread; if the queue is full, it is awake.
-        let _ = self.queue.try_send(Piece::Lines(Vec::new()));
+        self.orders.reopen.store(true, Ordering::SeqCst);
+        let _ = self.queue.try_send(Vec::new());
     }
 }
 
@@ -68,15 +69,14 @@ impl LineWriter {
     /// consecutive errors.
     pub(crate) fn start(name: &str, open: Open, failed: Failed) -> io::Result<LineWriter> {
         let (queue, pieces) = sync_channel(PIECES_MAX);
-        let reopen = Arc::<AtomicBool>::default();
-        let place = Place { out: open()?, open, reopen: Arc::clone(&reopen), failed };
-        let named = std::thread::Builder::new().name(name.to_owned());
-        let thread = named.spawn(move || place.write_all(&pieces))?;
-        Ok(LineWriter { queue, reopen, thread })
+        let orders = Arc::<Orders>::default();
+        let destination = Destination { out: open()?, open, orders: Arc::clone(&orders), failed };
+        let thread = BoundedThread::spawn(name, move || destination.write_all(&pieces))?;
+        Ok(LineWriter { queue, orders, thread })
     }
 
     pub(crate) fn reopen(&self) -> Reopen {
-        Reopen { wanted: Arc::clone(&self.reopen), queue: self.queue.clone() }
+        Reopen { orders: Arc::clone(&self.orders), queue: self.queue.clone() }
     }
 
     pub(crate) fn lines(&self) -> Lines {
@@ -85,28 +85,18 @@ impl LineWriter {
 
     /// Writes the queued lines and ends the thread. Returns false on a timeout, which loses the last lines.
     pub(crate) fn finish(self) -> bool {
-        let (mut told, begun) = (false, Instant::now());
-        // Measured by the clock: on a busy machine, each sleep takes several times its nominal length.
-        while begun.elapsed() < FINISH_TIME {
-            told = told || !matches!(self.queue.try_send(Piece::End), Err(TrySendError::Full(_)));
-            if self.thread.is_finished() {
-                return true;
-            }
-            std::thread::sleep(FINISH_STEP);
-        }
-        false
+        self.orders.end.store(true, Ordering::SeqCst);
+        let _ = self.queue.try_send(Vec::new());
+        self.thread.join_within(FINISH_TIME).is_some()
     }
 }
 
 impl Lines {
     /// Queues whole lines, or returns them if the queue is full.
     pub(crate) fn hand_over(&self, lines: Vec<u8>) -> Result<(), Vec<u8>> {
-        match self.0.try_send(Piece::Lines(lines)) {
-            Err(
-                TrySendError::Full(Piece::Lines(lines)) | TrySendError::Disconnected(Piece::Lines(lines)),
-            ) => Err(lines),
-            _ => Ok(()),
-        }
+        self.0.try_send(lines).map_err(|error| match error {
+            TrySendError::Full(lines) | TrySendError::Disconnected(lines) => lines,
+        })
     }
 }
 
@@ -131,20 +121,24 @@ impl MakeWriter<'_> for Lines {
 }
 
 /// The destination, as the writer thread owns it.
-struct Place {
+struct Destination {
     out: Box<dyn Write + Send>,
     open: Open,
-    reopen: Arc<AtomicBool>,
+    orders: Arc<Orders>,
     failed: Failed,
 }
 
-impl Place {
-    fn write_all(mut self, pieces: &Receiver<Piece>) {
-        let (mut failing, mut is_over) = (false, false);
-        while !is_over && let Ok(Piece::Lines(mut lines)) = pieces.recv() {
+impl Destination {
+    fn write_all(mut self, pieces: &Receiver<Vec<u8>>) {
+        let (mut failing, mut is_ending) = (false, false);
+        loop {
+            let next = if is_ending { pieces.try_recv().ok() } else { pieces.recv().ok() };
+            let Some(mut lines) = next else { return };
             std::thread::sleep(GATHER_TIME);
-            is_over = gather(pieces, &mut lines);
-            if self.reopen.swap(false, Ordering::SeqCst) {
+            gather(pieces, &mut lines);
+            // Read after the queue: an order that found the queue full precedes the pieces' removal.
+            is_ending = self.orders.end.load(Ordering::SeqCst);
+            if self.orders.reopen.swap(false, Ordering::SeqCst) {
                 self.open_again();
             }
             let written = self.out.write_all(&lines).and_then(|()| self.out.flush());
@@ -165,16 +159,13 @@ impl Place {
     }
 }
 
-/// Appends the pieces that are queued already. Returns whether the end was among them.
-fn gather(pieces: &Receiver<Piece>, lines: &mut Vec<u8>) -> bool {
-    while lines.len() < GATHERED_BYTES_MAX {
-        match pieces.try_recv() {
-            Ok(Piece::Lines(more)) => lines.extend_from_slice(&more),
-            Ok(Piece::End) => return true,
-            Err(_) => return false,
-        }
+/// Appends the pieces that are queued already.
+fn gather(pieces: &Receiver<Vec<u8>>, lines: &mut Vec<u8>) {
+    while lines.len() < GATHERED_BYTES_MAX
+        && let Ok(more) = pieces.try_recv()
+    {
+        lines.extend_from_slice(&more);
     }
-    false
 }
 
 #[cfg(test)]
@@ -219,6 +210,29 @@ mod tests {
         assert_eq!(lines.hand_over(b"one more\n".to_vec()), Err(b"one more\n".to_vec()));
         assert!(!writer.finish());
         drop(held);
+    }
+
+    #[test]
+    fn the_order_to_end_is_obeyed_if_the_queue_was_full_when_it_came() {
+        let (held, waiting) = channel();
+        let (begun, has_begun) = channel();
+        let stuck = Mutex::new(Some(Stuck(begun, waiting)));
+        let open: Open = Box::new(move || match stuck.lock().unwrap().take() {
+            Some(stuck) => Ok(Box::new(stuck)),
+            None => Err(io::ErrorKind::NotFound.into()),
+        });
+        let writer = LineWriter::start("full", open, Box::new(|_| {})).unwrap();
+        let lines = writer.lines();
+        lines.hand_over(b"line\n".to_vec()).unwrap();
+        has_begun.recv().unwrap();
+        while lines.hand_over(b"line\n".to_vec()).is_ok() {}
+        let orders = Arc::clone(&writer.orders);
+        let ending = std::thread::spawn(move || writer.finish());
+        while !orders.end.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        drop(held);
+        assert!(ending.join().unwrap());
     }
 
     fn writer_to(path: &Path) -> LineWriter {

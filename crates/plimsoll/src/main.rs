@@ -7,6 +7,7 @@
 
 mod access;
 mod assemble;
+mod bounded_thread;
 mod cli;
 mod config;
 mod directory_name;

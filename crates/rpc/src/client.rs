@@ -4,8 +4,8 @@
 //! bounds apply to all threads together. Invariant: a connection is kept only after a complete response,
 //! and while it is recent: the server may close an older one just as a request is sent.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_client::http::{Body, Client, KeepAlive, Request as HttpRequest, Resolve, Response, Times, Url};
@@ -16,7 +16,9 @@ use zeroize::Zeroizing;
 
 use crate::call_error::CallError;
 use crate::envelope::decode;
-use crate::limits::{IDLE_CONNECTION_TIME, INTERIM_RESPONSE_INTERVAL, PARSED_INLINE_BYTES_MAX};
+use crate::limits::{
+    IDLE_CONNECTION_TIME, INTERIM_RESPONSE_INTERVAL, PARSED_INLINE_BYTES_MAX, REQUEST_BYTES_USUAL,
+};
 use crate::method::{ConnectionClass, Method, Request};
 use crate::network::Network;
 use crate::permits::{Permit, Permits};
@@ -42,7 +44,7 @@ pub struct ClientLimits {
     pub slow_max: usize,
     /// Calls of one class that wait.
     pub waiting_max: usize,
-    /// Idle connections.
+    /// Idle connections that are recent enough for another call.
     pub idle_max: usize,
     /// How long connecting may take.
     pub connect_time: Duration,
@@ -61,7 +63,7 @@ pub struct RpcClient {
     authorization: Zeroizing<String>,
     quick: Arc<Permits>,
     slow: Arc<Permits>,
-    idle: Arc<AtomicUsize>,
+    idle: Arc<IdleSlots>,
     keeps_alive: AtomicBool,
 }
 
@@ -69,25 +71,47 @@ pub struct RpcClient {
 struct Idle {
     connection: KeepAlive,
     since: Instant,
-    _counted: IdleCount,
+    _slot: IdleSlot,
 }
 
-/// Counts an idle connection until it is dropped.
-struct IdleCount {
-    count: Arc<AtomicUsize>,
-    others: usize,
+/// The slots of idle connections, for all threads together. An expired connection occupies no slot: it
+/// stays open until its thread's next call, and a thread without calls must not keep the slots.
+#[derive(Default)]
+struct IdleSlots(Mutex<Vec<Instant>>);
+
+/// The slot of one idle connection, until it is dropped.
+struct IdleSlot {
+    slots: Arc<IdleSlots>,
+    since: Instant,
 }
 
-impl IdleCount {
-    fn new(count: &Arc<AtomicUsize>) -> IdleCount {
-        IdleCount { count: Arc::clone(count), others: count.fetch_add(1, Ordering::Relaxed) }
+impl IdleSlots {
+    /// Takes a slot for a connection that is idle from now on, or returns `None` if `max` are taken.
+    fn take(self: &Arc<IdleSlots>, now: Instant, max: usize) -> Option<IdleSlot> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.retain(|since| !is_expired(*since, now));
+        if taken.len() >= max {
+            return None;
+        }
+        taken.push(now);
+        drop(taken);
+        Some(IdleSlot { slots: Arc::clone(self), since: now })
     }
 }
 
-impl Drop for IdleCount {
+impl Drop for IdleSlot {
     fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
+        let mut taken = self.slots.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Slots of the same instant are interchangeable. One that has expired may be gone.
+        if let Some(slot) = taken.iter().position(|since| *since == self.since) {
+            taken.swap_remove(slot);
+        }
     }
+}
+
+/// Returns whether the server may be about to close a connection that is idle since then.
+fn is_expired(since: Instant, now: Instant) -> bool {
+    now >= since + IDLE_CONNECTION_TIME
 }
 
 impl RpcClient {
@@ -123,13 +147,18 @@ impl RpcClient {
         E: DeserializeOwned + Send + 'static,
     {
         // Serialising strings and numbers into memory cannot fail.
-        let body = serde_json::to_vec(request).unwrap_or_default();
-        let json = self.call_with(io, request.method(), request.network(), body).await?;
-        if json.len() <= PARSED_INLINE_BYTES_MAX {
-            return decode(&json);
-        }
-        let parsed = io.offload(Work::Listings, move |_| decode(&json)).await;
-        parsed.unwrap_or(Err(CallError::Busy))
+        let mut body = Zeroizing::new(Vec::with_capacity(REQUEST_BYTES_USUAL));
+        let _ = serde_json::to_writer(&mut *body, request);
+        let method = request.method();
+        let response = async {
+            let json = self.exchange(io, method, request.network(), body).await?;
+            if json.len() <= PARSED_INLINE_BYTES_MAX {
+                return decode(&json);
+            }
+            let parsed = io.offload(Work::Listings, move |_| decode(&json)).await;
+            parsed.unwrap_or(Err(CallError::Busy))
+        };
+        within_deadline(io, method, response).await
     }
 
     /// As [`RpcClient::call`], with the JSON of the request and of the response.
@@ -141,18 +170,26 @@ impl RpcClient {
         io: &Io,
         method: Method,
         network: Network,
-        body: Vec<u8>,
+        body: Zeroizing<Vec<u8>>,
     ) -> Result<Vec<u8>, CallError> {
-        let deadline = io.deadline();
-        deadline.after(method.deadline);
-        let response = async {
-            let _permit = self.permit(method.class, network).await?;
-            let request = self.request("POST", method.path).field("Content-Type", "application/json");
-            let request = request.idempotent_if(method.is_idempotent).body(Body::Bytes(body));
-            let response = self.client(io, method.deadline).send_owned(request).await?;
-            self.receive(io, response).await
-        };
-        deadline.within(response).await.unwrap_or(Err(CallError::Deadline))
+        within_deadline(io, method, self.exchange(io, method, network, body)).await
+    }
+
+    /// Sends a request and receives the response, with no deadline for both together.
+    async fn exchange(
+        &self,
+        io: &Io,
+        method: Method,
+        network: Network,
+        mut body: Zeroizing<Vec<u8>>,
+    ) -> Result<Vec<u8>, CallError> {
+        let _permit = self.permit(method.class, network).await?;
+        let request = self.request("POST", method.path).field("Content-Type", "application/json");
+        // The client wipes it.
+        let body = Body::Bytes(std::mem::take(&mut *body));
+        let request = request.idempotent_if(method.is_idempotent).body(body);
+        let response = self.client(io, method.deadline).send_owned(request).await?;
+        self.receive(io, response).await
     }
 
     /// Receives the body of a response, and keeps its connection.
@@ -214,7 +251,7 @@ impl RpcClient {
 
     fn idle_connection(&self, io: &Io) -> Option<KeepAlive> {
         let idle: Idle = io.shelf().take(&self.pool_key)?;
-        if io.now() < idle.since + IDLE_CONNECTION_TIME {
+        if !is_expired(idle.since, io.now()) {
             return Some(idle.connection);
         }
         // The remaining ones are older.
@@ -225,12 +262,25 @@ impl RpcClient {
     /// Returns the connection of a complete response to the pool.
     pub fn keep(&self, io: &Io, response: Response<'static>) {
         let Some(connection) = response.into_connection() else { return };
-        let counted = IdleCount::new(&self.idle);
-        if self.keeps_alive.load(Ordering::Relaxed) && counted.others < self.limits.idle_max {
-            let idle = Idle { connection, since: io.now(), _counted: counted };
+        let since = io.now();
+        if self.keeps_alive.load(Ordering::Relaxed)
+            && let Some(slot) = self.idle.take(since, self.limits.idle_max)
+        {
+            let idle = Idle { connection, since, _slot: slot };
             io.shelf().put(&self.pool_key, idle, self.limits.idle_max);
         }
     }
+}
+
+/// Awaits the result of a call for the method's deadline at most.
+async fn within_deadline<T>(
+    io: &Io,
+    method: Method,
+    result: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    let deadline = io.deadline();
+    deadline.after(method.deadline);
+    deadline.within(result).await.unwrap_or(Err(CallError::Deadline))
 }
 
 /// Checks that a tier's server has responded, and not another one.

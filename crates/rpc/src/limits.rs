@@ -23,6 +23,9 @@ pub const SECRET_DELAY: Duration = Duration::from_secs(1);
 pub const SECRETS_DELAYED_MAX: usize = 64;
 /// Bytes of a request.
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
+/// Bytes that are allocated for a request before it is serialised, so that one with a password does not
+/// outgrow its memory, of which the allocator would keep a copy.
+pub const REQUEST_BYTES_USUAL: usize = 4 * 1024;
 /// Interval of a server's interim responses while it works on a request.
 pub const INTERIM_RESPONSE_INTERVAL: Duration = Duration::from_secs(10);
 /// Bytes of a response that a thread parses while its other connections wait: a fraction of a

@@ -6,6 +6,7 @@ use std::pin::Pin;
 
 use plimsoll_io::Io;
 use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
 
 use crate::client::RpcClient;
 use crate::method::Method;
@@ -80,7 +81,7 @@ impl Service for Forwarder {
 
     fn call<'a>(&'a self, io: &'a Io, path: &str, request: &[u8]) -> Result<Call<'a>, CallRefused> {
         let method = self.methods.iter().find(|method| method.path == path);
-        let (method, request) = (*method.ok_or(CallRefused::NoSuchMethod)?, request.to_vec());
+        let (method, request) = (*method.ok_or(CallRefused::NoSuchMethod)?, Zeroizing::new(request.to_vec()));
         Ok(Call::new(async move {
             match self.client.call_with(io, method, Network::new(), request).await {
                 Ok(response) => response,

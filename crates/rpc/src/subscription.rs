@@ -53,7 +53,7 @@ impl Subscription {
             let (sent, known) = (io.now(), self.position());
             // Serialising strings and numbers into memory cannot fail.
             let watch = serde_json::to_vec(&Watch { front: front.clone(), known }).unwrap_or_default();
-            let response = client.call_with(io, method, Network::new(), watch).await;
+            let response = client.call_with(io, method, Network::new(), watch.into()).await;
             let failed = match response.and_then(|json| decode::<Changes<T>, E>(&json)) {
                 Ok(Ok(changes)) => {
                     self.apply(changes, sent, &apply);

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_auth::{
-    Argon2Settings, Attempts, Auth, AuthServer, Error, MemoryDirectory, REQUESTS_PATH, Secret, ServerAddress,
-    Settings, SignUp,
+    Argon2Settings, Attempts, Auth, AuthServer, Error, MemoryDirectory, NewShare, Permission, REQUESTS_PATH,
+    Secret, ServerAddress, Settings, SignUp,
 };
 use plimsoll_client::http::{Body, Client, Request, Url};
 use plimsoll_content::HotCache;
@@ -203,6 +203,32 @@ fn a_change_is_confirmed_when_a_front_that_is_cut_off_has_stopped_trusting_what_
         let deadline = right.io.deadline();
         deadline.after(SECOND);
         assert!(deadline.within(asked).await.is_err(), "it must not say what it remembers");
+    });
+}
+
+#[test]
+fn a_removed_paths_shares_have_ended_at_every_front_when_their_end_is_confirmed() {
+    run(async |[left, right], _| {
+        let password = Secret::from(PASSWORD);
+        for name in ["alice", "bob"] {
+            left.auth.sign_up(&left.io, name, &password, &here()).await.unwrap();
+        }
+        let alice = left.auth.by_password(&left.io, b"alice", &password, &here()).await.unwrap();
+        let share = NewShare {
+            path: b"a".to_vec(),
+            with: "bob".to_owned(),
+            permission: Permission::Read,
+            expires: None,
+        };
+        left.auth.share(&left.io, &alice, share).await.unwrap();
+        // Until a front has received the change feed once, it treats every cache entry as stale.
+        left.io.sleep(3 * SECOND).await;
+        let bob = right.auth.by_password(&right.io, b"bob", &password, &here()).await.unwrap();
+        let (_, basis) = right.auth.granted_with_basis(&right.io, &bob, "alice", b"a").await.unwrap();
+        right.is_cut.set(true);
+        assert!(right.auth.grant_holds(&right.io, &basis), "it trusts the grant for a while");
+        left.auth.end_shares(&left.io, alice.account.id, b"a").await.unwrap();
+        assert!(!right.auth.grant_holds(&right.io, &basis));
     });
 }
 

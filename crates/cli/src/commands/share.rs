@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 
 use super::server_args::SessionArgs;
 use super::shares::ShareRecord;
-use crate::RemotePath;
-use crate::Runtime;
-use crate::WrongUsage;
+use crate::listing::Kind;
 use crate::output::{print, print_json, text, time};
 use crate::units::Time;
+use crate::{RemotePath, Runtime, WrongUsage};
 
 /// Share a file or folder with another account
 #[derive(Args)]
@@ -24,7 +23,8 @@ use crate::units::Time;
   plimsoll share inbox bob --write
   plimsoll share photos bob --expires 7d
 
-bob then finds it with: plimsoll shared, and gets it with: plimsoll get alice:report.pdf
+bob then finds it with: plimsoll shared, and gets it with: plimsoll get alice:report.pdf,
+or plimsoll get -r alice:photos for a folder
 JSON: {\"id\":\"...\",\"owner\":\"alice\",\"path\":\"/report.pdf\",\"with\":\"bob\",\"permission\":\"read\",
        \"created\":\"...\",\"expires\":null,\"url\":\"/shared/alice/report.pdf\"}")]
 pub struct Share {
@@ -62,20 +62,28 @@ impl Share {
         if let Some(expires) = expires {
             body["expires"] = expires.into();
         }
-        let given: Value = self
-            .session
-            .run(runtime, async move |mut server| Ok(server.post("/api/shares", &body).await?))?;
-        if self.json { print_json(&given) } else { print(sentence(&ShareRecord::from_json(given)?)) }
+        let (given, is_folder): (Value, _) = self.session.run(runtime, async move |mut server| {
+            let given = server.post("/api/shares", &body).await?;
+            // The printed command needs -r for a folder. The share exists already: an error here is not its.
+            let shared = if self.json { None } else { server.stat(&place).await.ok().flatten() };
+            Ok((given, shared.is_some_and(|shared| shared.kind == Kind::Folder)))
+        })?;
+        if self.json {
+            print_json(&given)
+        } else {
+            print(sentence(&ShareRecord::from_json(given)?, is_folder))
+        }
     }
 }
 
 /// Formats the share, with the command that the grantee can type.
-fn sentence(share: &ShareRecord) -> String {
+fn sentence(share: &ShareRecord, is_folder: bool) -> String {
     let may = if share.permission == "write" { "read and write" } else { "read" };
     let until = share.expires.as_deref().map(|at| format!(" until {} UTC", time(at))).unwrap_or_default();
     let (with, path) = (text(share.with.as_bytes()), text(share.path.as_bytes()));
     let owner = text(share.owner.as_bytes());
-    format!("{with} may {may} {path}{until}: plimsoll get {owner}:{}\n", path.trim_start_matches('/'))
+    let get = if is_folder { "get -r" } else { "get" };
+    format!("{with} may {may} {path}{until}: plimsoll {get} {owner}:{}\n", path.trim_start_matches('/'))
 }
 
 /// Returns a future time in the format of RFC 3339.
@@ -94,14 +102,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shared_is_told_with_what_the_other_types() {
-        let told = |permission, expires| {
+    fn a_share_is_printed_with_the_command_that_gets_the_file_or_folder() {
+        let printed = |permission, expires, is_folder| {
             let share = json!({"id": "1", "owner": "alice", "path": "/a/b", "with": "bob", "url": "",
                 "permission": permission, "expires": expires});
-            sentence(&ShareRecord::from_json(share).unwrap())
+            sentence(&ShareRecord::from_json(share).unwrap(), is_folder)
         };
-        assert_eq!(told("read", None), "bob may read /a/b: plimsoll get alice:a/b\n");
-        let until = told("write", Some("2030-12-31T23:59:59Z"));
+        assert_eq!(printed("read", None, false), "bob may read /a/b: plimsoll get alice:a/b\n");
+        assert_eq!(printed("read", None, true), "bob may read /a/b: plimsoll get -r alice:a/b\n");
+        let until = printed("write", Some("2030-12-31T23:59:59Z"), false);
         assert_eq!(until, "bob may read and write /a/b until 2030-12-31 23:59 UTC: plimsoll get alice:a/b\n");
     }
 

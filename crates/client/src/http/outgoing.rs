@@ -14,6 +14,7 @@ use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::chunked::{CHUNK_END, LAST_CHUNK, write_chunk_header};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::target::parse_target;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::connection::InterimState;
 use super::error::{Error, When};
@@ -42,13 +43,31 @@ pub(super) struct Outgoing<'a> {
 
 enum Payload<'a> {
     None,
-    Bytes(Arc<[u8]>),
+    Bytes(WipedBytes),
     Stream {
         length: Option<u64>,
         source: &'a mut dyn Source,
         expects_continue: bool,
         continue_time: Option<Duration>,
     },
+}
+
+/// A body in memory, which may have a password. Wiped on drop, if the transport has sent it.
+struct WipedBytes(Arc<[u8]>);
+
+impl From<Vec<u8>> for WipedBytes {
+    fn from(bytes: Vec<u8>) -> WipedBytes {
+        let bytes = Zeroizing::new(bytes);
+        WipedBytes(Arc::from(bytes.as_slice()))
+    }
+}
+
+impl Drop for WipedBytes {
+    fn drop(&mut self) {
+        if let Some(bytes) = Arc::get_mut(&mut self.0) {
+            bytes.zeroize();
+        }
+    }
 }
 
 /// The server's signals for the sending side, and its timeouts.
@@ -118,7 +137,7 @@ impl<'a> Outgoing<'a> {
         tx.push(Segment::Owned(self.head.clone()));
         match &mut self.payload {
             Payload::None => {}
-            Payload::Bytes(bytes) => tx.push(Segment::Shared(Arc::clone(bytes))),
+            Payload::Bytes(bytes) => tx.push(Segment::Shared(Arc::clone(&bytes.0))),
             Payload::Stream { length, source, expects_continue, continue_time } => {
                 if *expects_continue {
                     context.wait(*continue_time).await?;
@@ -158,7 +177,7 @@ fn framed<'b>(head: AnswerHead<'b>, method: Method, payload: &Payload<'_>) -> An
             head.content_length(0)
         }
         Payload::None => head,
-        Payload::Bytes(bytes) => head.content_length(bytes.len() as u64),
+        Payload::Bytes(bytes) => head.content_length(bytes.0.len() as u64),
         Payload::Stream { length, expects_continue, .. } => {
             let head = match length {
                 Some(length) => head.content_length(*length),

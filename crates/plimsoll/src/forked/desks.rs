@@ -7,8 +7,7 @@
 
 use std::io::{self, Read as _};
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress};
@@ -22,6 +21,7 @@ use plimsoll_web::with_store;
 use super::Role;
 use super::socket::Socket;
 use crate::assemble::{Server, auth_server};
+use crate::bounded_thread::BoundedThread;
 use crate::config::{Config, StoreAt};
 use crate::listening::Listening;
 use crate::open_files::at_desks;
@@ -31,10 +31,8 @@ use crate::tiers::{DataLock, auth_settings, open_auth, open_auth_here, open_stor
 const SECRET_BYTES: usize = 32;
 /// Random bytes of the socket's name.
 const NAME_BYTES: usize = 4;
-/// The least time that the end waits for the RPC servers, and how often it checks. No caller is left by
-/// then.
+/// The least time that the end waits for the RPC servers. No caller is left by then.
 const FINISH_TIME_MIN: Duration = Duration::from_secs(2);
-const FINISH_STEP: Duration = Duration::from_millis(2);
 
 /// The address and secret of the RPC servers.
 pub(super) struct Desks {
@@ -48,7 +46,7 @@ pub(super) struct Open {
     pub(super) auth: Auth,
     at: Socket,
     stop: Stop,
-    thread: JoinHandle<anyhow::Result<()>>,
+    thread: BoundedThread<anyhow::Result<()>>,
 }
 
 impl Desks {
@@ -95,8 +93,8 @@ impl Desks {
         let listening = Listening::at(&config).with_context(not_made)?;
         self.at.publish().with_context(not_made)?;
         let stop = server.stop().clone();
-        let named = std::thread::Builder::new().name("desks".to_owned());
-        let thread = named.spawn(move || server.serve(listening)).context("cannot start a thread")?;
+        let thread = BoundedThread::spawn("desks", move || server.serve(listening));
+        let thread = thread.context("cannot start a thread")?;
         Ok(Open { auth, at: self.at.clone(), stop, thread })
     }
 
@@ -141,16 +139,10 @@ impl Open {
         // Removed first: another server may take the data folder as soon as this one unlocks it.
         self.at.remove();
         self.stop.order();
-        let until = Instant::now() + time.max(FINISH_TIME_MIN);
-        while !self.thread.is_finished() {
-            if until < Instant::now() {
-                tracing::error!("the server of accounts and files does not end; it is abandoned");
-                return;
-            }
-            std::thread::sleep(FINISH_STEP);
-        }
-        if !matches!(self.thread.join(), Ok(Ok(()))) {
-            tracing::error!("the server of accounts and files did not end cleanly");
+        match self.thread.join_within(time.max(FINISH_TIME_MIN)) {
+            Some(Ok(Ok(()))) => {}
+            Some(_) => tracing::error!("the server of accounts and files did not end cleanly"),
+            None => tracing::error!("the server of accounts and files does not end; it is abandoned"),
         }
     }
 }

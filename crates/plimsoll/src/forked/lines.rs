@@ -8,7 +8,6 @@
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use plimsoll_operations::LineSink;
@@ -20,6 +19,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use rustix::process::{Pid, getpid};
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::bounded_thread::BoundedThread;
 use crate::line_writer::Lines;
 
 /// The socket's send buffer, for lines in transit; the kernel may allow less (`net.core.wmem_max`).
@@ -30,9 +30,8 @@ const EMPTY_PIECES_MAX: u32 = 4096;
 const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
 /// The most bytes of one piece; a larger one would not fit the socket even if it were empty.
 const PIECE_BYTES_MAX: usize = 128 * 1024;
-/// How long the end waits for the last pieces, and how often it checks.
+/// How long the end waits for the last pieces.
 const FINISH_TIME: Duration = Duration::from_secs(2);
-const FINISH_STEP: Duration = Duration::from_millis(2);
 
 /// The log of a piece, which is its first byte.
 #[derive(Clone, Copy)]
@@ -73,7 +72,7 @@ pub(super) struct Writers {
 }
 
 /// The thread that receives lines.
-pub(super) struct Receiving(JoinHandle<()>);
+pub(super) struct Receiving(BoundedThread<()>);
 
 /// Creates a socket that preserves message boundaries, and reports to its reader when the last sender has
 /// closed.
@@ -183,8 +182,7 @@ impl MakeWriter<'_> for Way {
 impl Receiver {
     /// Receives lines on a thread of its own, until all senders have closed.
     pub(super) fn start(self, writers: Writers) -> io::Result<Receiving> {
-        let named = std::thread::Builder::new().name("lines".to_owned());
-        Ok(Receiving(named.spawn(move || self.take_in(&writers))?))
+        Ok(Receiving(BoundedThread::spawn("lines", move || self.take_in(&writers))?))
     }
 
     fn take_in(&self, writers: &Writers) {
@@ -238,14 +236,9 @@ impl Writers {
 impl Receiving {
     /// Waits until the last line is received. All sending processes must have ended.
     pub(super) fn finish(self) {
-        let begun = Instant::now();
-        while begun.elapsed() < FINISH_TIME {
-            if self.0.is_finished() {
-                return;
-            }
-            std::thread::sleep(FINISH_STEP);
+        if self.0.join_within(FINISH_TIME).is_none() {
+            tracing::warn!("a process of a connection does not end; its last lines are lost");
         }
-        tracing::warn!("a process of a connection does not end; its last lines are lost");
     }
 }
 

@@ -99,7 +99,7 @@ impl Remote {
 
     /// Checks that the store responds, and accepts the secret.
     pub(crate) async fn is_there(&self, io: &Io) -> Result<()> {
-        let response = self.client.call_with(io, CHECK, Network::new(), Vec::new()).await;
+        let response = self.client.call_with(io, CHECK, Network::new(), Vec::new().into()).await;
         settle(response.and_then(|json| decode(&json)))
     }
 

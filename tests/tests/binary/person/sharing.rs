@@ -34,7 +34,7 @@ fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
     let (alice, bob) = (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
     alice.types(&["mkdir", "inbox"]).well();
     let told = alice.types(&["share", "inbox", "bob"]).well().text();
-    assert_eq!(told, "bob may read /inbox: plimsoll get alice:inbox\n");
+    assert_eq!(told, "bob may read /inbox: plimsoll get -r alice:inbox\n");
     alice.types(&["share", "/", "bob"]).well();
     let ended = alice.types(&["unshare", "inbox", "bob"]);
     assert!(ended.stderr.contains("bob still reaches it by the share of /"), "{}", ended.stderr);
