@@ -49,8 +49,8 @@ pub(crate) fn are_wanted(request: &Request<'_>) -> bool {
 }
 
 /// Returns the response for a file and the file's metadata; `None` for a folder. The response has the digest
-/// if that is known, or if computing it does not delay the bytes. A download of a large file does not wait for
-/// its digest: a client can request that by a concurrent HEAD. If the client closes its side meanwhile, the
+/// if that is known, or if computing it does not delay the bytes. A download of a large file does not wait
+/// for its digest: a client can request that by a concurrent HEAD. If the client closes its side meanwhile, the
 /// response has no digest: it is only a preference (RFC 9530, section 4). After each `interim`, the client
 /// receives an interim response.
 ///
