@@ -48,11 +48,11 @@ pub(crate) fn are_wanted(request: &Request<'_>) -> bool {
     wants_sha256(request.head.all(request.block, Field::WantReprDigest))
 }
 
-/// Returns the response for a file and the file's metadata; `None` for a folder. The response has the digest
-/// if that is known, or if computing it does not delay the bytes. A download of a large file does not wait
-/// for its digest: a client can request that by a concurrent HEAD. If the client closes its side meanwhile, the
-/// response has no digest: it is only a preference (RFC 9530, section 4). After each `interim`, the client
-/// receives an interim response.
+/// Returns the response for a file and the file's metadata; `None` for a folder. The response has the
+/// digest if that is known, or if computing it does not delay the bytes. A download of a large file does
+/// not wait for its digest: a client can request that by a concurrent HEAD. If the client closes its side
+/// meanwhile, the response has no digest: it is only a preference (RFC 9530, section 4). After each
+/// `interim`, the client receives an interim response.
 ///
 /// # Errors
 /// As [`Lookup::run`], and [`Location::digest`].
