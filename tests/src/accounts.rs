@@ -132,7 +132,7 @@ fn tier_server(tier: RpcServer, hot: &Arc<HotCache>) -> Setup {
 /// folder.
 pub(crate) fn store_at(at: &Address, spool: Option<File>) -> Store {
     let server = server_address(at);
-    Store::remote(plimsoll_store::apart::StoreAddress { server, directory: String::new(), spool })
+    Store::remote(plimsoll_store::remote::StoreAddress { server, directory: String::new(), spool })
 }
 
 /// Connects to the accounts that the program's process serves at an address to its connection processes.

@@ -19,7 +19,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-pub use plimsoll_engine::Kind;
+pub use plimsoll_engine::EngineKind;
 use rustix::process::{Pid, Signal, kill_process};
 
 pub use member::Member;
@@ -50,7 +50,7 @@ macro_rules! on_each_engine {
         mod forks {
             $(#[test] fn $name() {
                 let _turn = $crate::binary::among_others();
-                super::$name($crate::binary::Kind::Process);
+                super::$name($crate::binary::EngineKind::Process);
             })*
         }
         $crate::on_each_engine!($($name),*);
@@ -73,10 +73,10 @@ macro_rules! on_each_engine {
     (@@@ $beside:ident ($($parent:tt)*) $kind:ident $name:ident) => {
         #[test]
         fn $name() {
-            use $crate::binary::Kind;
-            if Kind::$kind != Kind::Uring || $crate::binary::has_a_ring() {
+            use $crate::binary::EngineKind;
+            if EngineKind::$kind != EngineKind::Uring || $crate::binary::has_a_ring() {
                 let _turn = $crate::binary::$beside();
-                $($parent)*::$name(Kind::$kind);
+                $($parent)*::$name(EngineKind::$kind);
             }
         }
     };
@@ -214,7 +214,7 @@ pub fn on_one_core() -> Command {
     taskset
 }
 
-fn on_data(mut command: Command, kind: Kind, data: &Path, args: &[&str]) -> Command {
+fn on_data(mut command: Command, kind: EngineKind, data: &Path, args: &[&str]) -> Command {
     command.arg("serve").arg("--data").arg(data).args(["--engine", &kind.to_string()]);
     command.args(["--lab-fast-passwords", "true", "--lab-no-attempt-limits", "true"]);
     for (flag, value) in [("--http", "127.0.0.1:0"), ("--signup", "open")] {
@@ -271,28 +271,33 @@ pub struct Server {
 impl Server {
     /// Serves `root` under `kind`, at a free loopback port and without an access log unless `args` override
     /// that. Returns when the server has printed its address.
-    pub fn start(kind: Kind, root: &Path, args: &[&str]) -> Server {
+    pub fn start(kind: EngineKind, root: &Path, args: &[&str]) -> Server {
         Server::start_reading(Stdio::null(), kind, root, args)
     }
 
     /// As [`Server::start`], with the given standard input.
-    pub fn start_reading(stdin: impl Into<Stdio>, kind: Kind, root: &Path, args: &[&str]) -> Server {
+    pub fn start_reading(stdin: impl Into<Stdio>, kind: EngineKind, root: &Path, args: &[&str]) -> Server {
         Server::start_by(command(), stdin, kind, root, args)
     }
 
     /// As [`Server::start`], with at most `open_files` descriptors.
-    pub fn start_with_few_open_files(kind: Kind, root: &Path, args: &[&str], open_files: u32) -> Server {
+    pub fn start_with_few_open_files(
+        kind: EngineKind,
+        root: &Path,
+        args: &[&str],
+        open_files: u32,
+    ) -> Server {
         Server::start_by(with_few_open_files(open_files), Stdio::null(), kind, root, args)
     }
 
     /// As [`Server::start`], with a limit on the account's processes.
-    pub fn start_with_few_processes(kind: Kind, root: &Path, processes: usize) -> Server {
+    pub fn start_with_few_processes(kind: EngineKind, root: &Path, processes: usize) -> Server {
         Server::start_by(with_few_processes(processes), Stdio::null(), kind, root, &[])
     }
 
     /// As [`Server::start`], under an unprivileged account, to which limits apply. Returns `None` if that
     /// account cannot run the binary.
-    pub fn start_as_nobody(kind: Kind, root: &Path, args: &[&str]) -> Option<Server> {
+    pub fn start_as_nobody(kind: EngineKind, root: &Path, args: &[&str]) -> Option<Server> {
         let mut tried = as_nobody(plimsoll());
         tried.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
         let can_run = tried.status().is_ok_and(|tried| tried.success());
@@ -300,12 +305,17 @@ impl Server {
     }
 
     /// Serves accounts only, with their files in `data`. Logins are cheap, and attempts are not limited.
-    pub fn on_data(kind: Kind, data: &Path, args: &[&str]) -> Server {
+    pub fn on_data(kind: EngineKind, data: &Path, args: &[&str]) -> Server {
         Server::spawn(on_data(command(), kind, data, args))
     }
 
     /// As [`Server::on_data`], with at most `open_files` descriptors.
-    pub fn on_data_with_few_open_files(kind: Kind, data: &Path, args: &[&str], open_files: u32) -> Server {
+    pub fn on_data_with_few_open_files(
+        kind: EngineKind,
+        data: &Path,
+        args: &[&str],
+        open_files: u32,
+    ) -> Server {
         Server::spawn(on_data(with_few_open_files(open_files), kind, data, args))
     }
 
@@ -313,7 +323,7 @@ impl Server {
     fn start_by(
         mut command: Command,
         stdin: impl Into<Stdio>,
-        kind: Kind,
+        kind: EngineKind,
         root: &Path,
         args: &[&str],
     ) -> Server {

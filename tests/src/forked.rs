@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use plimsoll_content::HotCache;
 use plimsoll_engine::{
-    Bound, Connections, Forked, Forking, Kind, Master, Orders, SystemFs, bind, fork_master, shared_cells,
+    Bound, Connections, EngineKind, Forked, Forking, Master, Orders, SystemFs, bind, fork_master,
+    shared_cells,
 };
 use plimsoll_io::{Address, Cells, Stop};
 use plimsoll_operations::Meter;
@@ -122,7 +123,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
             let shown =
                 ServerParts { engine, at, beside, stop: stop.clone(), connections, seen, accounts, root };
             let master = watch(master, &stop, scenario.grace);
-            let passed = play(Kind::Epoll, shown, behaviour);
+            let passed = play(EngineKind::Epoll, shown, behaviour);
             stop.order();
             master.join().expect("no panic").expect("the server ends well");
             desks.into_iter().for_each(Running::end);
@@ -174,7 +175,7 @@ fn open_desks(
     let bound = bind(desk).expect("a socket in the folder");
     let nothing = OtherProtocols { ftp: None, classic: None };
     let setup = desks_server(auth, store, &common.seen.hot);
-    Some((accounts, start(Kind::Epoll, (bound, setup), nothing, scenario.grace)))
+    Some((accounts, start(EngineKind::Epoll, (bound, setup), nothing, scenario.grace)))
 }
 
 /// Has the master accept, and waits for its end on a separate thread.

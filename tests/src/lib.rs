@@ -40,20 +40,20 @@ pub use inventory;
 
 /// Defines a test of each behaviour under every engine: `behaviours!(scenario; one, two);`. `scenario` is a
 /// function that returns the [`Scenario`], and each behaviour is an `async fn(Scene)`.
-/// `behaviours!(scenario and apart; one, two);` adds a front with a remote store for the accounts' files.
+/// `behaviours!(scenario and remote; one, two);` adds a front with a remote store for the accounts' files.
 /// `behaviours!(scenario and spooled; one, two);` also adds one that buffers each upload until it is
 /// complete. `behaviours!(scenario but process; one);` omits the engine `process`, for behaviours that
 /// observe the server from within one process (`xtask` has the list).
 #[macro_export]
 macro_rules! behaviours {
-    ($scenario:ident and apart; $($name:ident),* $(,)?) => {
+    ($scenario:ident and remote; $($name:ident),* $(,)?) => {
         $crate::behaviours!($scenario; $($name),*);
-        mod apart {
-            $(#[test] fn $name() { $crate::under::apart(super::$scenario, super::$name); })*
+        mod remote {
+            $(#[test] fn $name() { $crate::under::remote(super::$scenario, super::$name); })*
         }
     };
     ($scenario:ident and spooled; $($name:ident),* $(,)?) => {
-        $crate::behaviours!($scenario and apart; $($name),*);
+        $crate::behaviours!($scenario and remote; $($name),*);
         mod spooled {
             $(#[test] fn $name() { $crate::under::spooled(super::$scenario, super::$name); })*
         }

@@ -34,7 +34,7 @@ pub struct Scenario {
     /// With these, there are accounts; without, only sites.
     pub accounts: Option<plimsoll_auth::Settings>,
     /// Whether the accounts' files are in a remote store.
-    pub apart: bool,
+    pub remote: bool,
     /// Whether the front buffers each upload until it is complete before it sends it to a remote store.
     pub spool: bool,
     /// The trusted proxies, which may name a request's client.
@@ -76,7 +76,7 @@ impl Default for Scenario {
             ftp: None,
             classic: None,
             accounts: None,
-            apart: false,
+            remote: false,
             spool: false,
             proxies: Networks::default(),
             proxy_protocol: false,

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_engine::{
-    Bound, Connections, Kind, Plan, SystemFs, WhenFull, bind, block_on, check_ring, serve,
+    Bound, Connections, EngineKind, Plan, SystemFs, WhenFull, bind, block_on, check_ring, serve,
 };
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Cells, Fs, Io, Setup, Stop};
@@ -53,10 +53,10 @@ pub fn under<F: Future<Output = ()> + 'static>(
 ) {
     match engine {
         Engine::Process => forked::for_real(&scenario(), behaviour),
-        Engine::Epoll => for_real(engine, Kind::Epoll, &scenario(), behaviour),
-        Engine::Thread => for_real(engine, Kind::Thread, &scenario(), behaviour),
-        Engine::Pool => for_real(engine, Kind::Pool, &scenario(), behaviour),
-        Engine::Uring if has_a_ring() => for_real(engine, Kind::Uring, &scenario(), behaviour),
+        Engine::Epoll => for_real(engine, EngineKind::Epoll, &scenario(), behaviour),
+        Engine::Thread => for_real(engine, EngineKind::Thread, &scenario(), behaviour),
+        Engine::Pool => for_real(engine, EngineKind::Pool, &scenario(), behaviour),
+        Engine::Uring if has_a_ring() => for_real(engine, EngineKind::Uring, &scenario(), behaviour),
         Engine::Uring => {}
         Engine::Simulator => {
             let scenario = scenario();
@@ -69,13 +69,13 @@ pub fn under<F: Future<Output = ()> + 'static>(
 
 /// Runs `behaviour` against `scenario` with a remote store for the accounts' files. It runs in the
 /// simulator with fewer seeds, and with the feature `every-engine` also on a real engine.
-pub fn apart<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
-    with_a_store(&Scenario { apart: true, ..scenario() }, behaviour);
+pub fn remote<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
+    with_a_store(&Scenario { remote: true, ..scenario() }, behaviour);
 }
 
-/// As [`apart`], with each upload buffered at the front until it is complete.
+/// As [`remote`], with each upload buffered at the front until it is complete.
 pub fn spooled<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
-    with_a_store(&Scenario { apart: true, spool: true, ..scenario() }, behaviour);
+    with_a_store(&Scenario { remote: true, spool: true, ..scenario() }, behaviour);
 }
 
 fn with_a_store<F: Future<Output = ()> + 'static>(scenario: &Scenario, behaviour: fn(Scene) -> F) {
@@ -83,7 +83,7 @@ fn with_a_store<F: Future<Output = ()> + 'static>(scenario: &Scenario, behaviour
         simulated(seed, Faults::splits(), scenario, behaviour);
     }
     if cfg!(feature = "every-engine") {
-        for_real(Engine::Epoll, Kind::Epoll, scenario, behaviour);
+        for_real(Engine::Epoll, EngineKind::Epoll, scenario, behaviour);
     }
 }
 
@@ -138,7 +138,7 @@ impl Simulation {
         let accounts = scenario.accounts.clone().map(|settings| {
             let data = Path::new(SIMULATED_DATA);
             let mut store = open_store(&**server.disk(), data);
-            if scenario.apart {
+            if scenario.remote {
                 let (at, setup) = (Address::Ip((server.ip(), 7071).into()), store_server(store, &seen.hot));
                 let at = sim.serve(&server, &at, &setup).expect("the address is free");
                 store = store_at(&at, scenario.spool.then(|| open_spool(&**server.disk(), data)));
@@ -238,7 +238,7 @@ pub(crate) struct Running {
 
 /// Serves on separate threads.
 pub(crate) fn start(
-    kind: Kind,
+    kind: EngineKind,
     http: (Bound, Setup),
     beside: OtherProtocols<Setup>,
     grace: Duration,
@@ -256,7 +256,7 @@ pub(crate) fn start(
     let (stop, connections) = (Stop::new(), Connections::new(10_000));
     let plan = Plan {
         engine: kind,
-        threads: if kind == Kind::Pool { WORKERS } else { 2 },
+        threads: if kind == EngineKind::Pool { WORKERS } else { 2 },
         when_full: WhenFull::Block,
         listeners,
         stop: stop.clone(),
@@ -276,7 +276,7 @@ impl Running {
 
 fn for_real<F: Future<Output = ()> + 'static>(
     engine: Engine,
-    kind: Kind,
+    kind: EngineKind,
     scenario: &Scenario,
     behaviour: fn(Scene) -> F,
 ) {
@@ -285,13 +285,13 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let seen = ServerState::new(scenario.hot);
     let data = tempfile::tempdir().expect("a temporary folder");
     let store = scenario.accounts.is_some().then(|| open_store(&SystemFs, data.path()));
-    let apart = store.clone().filter(|_| scenario.apart);
-    let apart = apart.map(|store| {
+    let remote = store.clone().filter(|_| scenario.remote);
+    let remote = remote.map(|store| {
         let nothing = OtherProtocols { ftp: None, classic: None };
         start(kind, (listen_for_http(), store_server(store, &seen.hot)), nothing, scenario.grace)
     });
     let spool = scenario.spool.then(|| open_spool(&SystemFs, data.path()));
-    let store = apart.as_ref().map(|running| store_at(&running.at, spool)).or(store);
+    let store = remote.as_ref().map(|running| store_at(&running.at, spool)).or(store);
     let settings = scenario.accounts.clone().zip(store);
     let accounts = settings.map(|(settings, store)| Accounts::open(store, data.path(), settings));
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
@@ -310,7 +310,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     };
     let passed = play(kind, shown, behaviour);
     running.end();
-    apart.into_iter().for_each(Running::end);
+    remote.into_iter().for_each(Running::end);
     assert_eq!(connections.panicked() > 0, scenario.panics, "connections that panicked");
     passed.expect("the behaviour (its message is above)");
 }
@@ -329,7 +329,7 @@ pub(crate) struct ServerParts {
 
 /// Runs the behaviour, with clients on an engine of this kind.
 pub(crate) fn play<F: Future<Output = ()> + 'static>(
-    kind: Kind,
+    kind: EngineKind,
     shown: ServerParts,
     behaviour: fn(Scene) -> F,
 ) -> std::io::Result<()> {

@@ -19,7 +19,7 @@ use crate::remote_path::RemotePath;
 /// A file or a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     File,
     Folder,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 /// The status of a file or folder.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteStat {
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
     /// Length in bytes; 0 for a folder.
     pub(crate) size: u64,
     /// The entity tag.
@@ -38,7 +38,7 @@ pub(crate) struct RemoteStat {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<u64>,
     #[serde(default)]
@@ -86,13 +86,13 @@ impl ApiClient {
         let status = response.status();
         match status {
             Status::OK => Ok(Some(RemoteStat {
-                kind: Kind::File,
+                kind: EntryKind::File,
                 // A response to HEAD has the length of the body that GET would return.
                 size: response.field("Content-Length").and_then(|value| value.parse().ok()).unwrap_or(0),
                 etag: response.field("ETag").map(str::to_owned),
             })),
             Status::MOVED_PERMANENTLY | Status::PERMANENT_REDIRECT if leads_to_folder(&response) => {
-                Ok(Some(RemoteStat { kind: Kind::Folder, size: 0, etag: None }))
+                Ok(Some(RemoteStat { kind: EntryKind::Folder, size: 0, etag: None }))
             }
             Status::NOT_FOUND => Ok(None),
             _ => Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
@@ -134,7 +134,7 @@ mod tests {
         let text = String::new();
         Entry {
             name: text.clone(),
-            kind: Kind::File,
+            kind: EntryKind::File,
             size: None,
             modified: text.clone(),
             mtime: text.clone(),

@@ -312,7 +312,7 @@ impl Entry {
     /// fstat(2) of an open descriptor does not block.
     fn is_unchanged(&self, io: &Io) -> bool {
         let CachedBody::File(file) = &self.body else { return true };
-        matches!(io.files_at_hand(|fs| fs.stat(file)), Some(Ok(stat)) if stat == self.stat)
+        matches!(io.try_files(|fs| fs.stat(file)), Some(Ok(stat)) if stat == self.stat)
     }
 
     fn has_changed(&self, fs: &dyn Fs) -> bool {

@@ -27,7 +27,7 @@ pub(crate) use writer::Summary;
 pub use writer::{ListingView, ListingWriter};
 
 /// One entry of a listing.
-pub(crate) struct Row {
+pub(crate) struct ListingRow {
     /// The name, not always UTF-8.
     pub(crate) name: Vec<u8>,
     /// A file or a folder.
@@ -40,9 +40,9 @@ pub(crate) struct Row {
     pub(crate) etag: String,
 }
 
-impl Row {
-    pub(super) fn new(Entry { name, stat }: Entry, etag: fn(&Stat) -> String) -> Row {
-        Row { name, kind: stat.kind, size: stat.size, modified: stat.modified, etag: etag(&stat) }
+impl ListingRow {
+    pub(super) fn new(Entry { name, stat }: Entry, etag: fn(&Stat) -> String) -> ListingRow {
+        ListingRow { name, kind: stat.kind, size: stat.size, modified: stat.modified, etag: etag(&stat) }
     }
 
     pub(crate) fn is_folder(&self) -> bool {
@@ -88,7 +88,7 @@ pub(super) struct RowJson<'a> {
 }
 
 impl<'a> RowJson<'a> {
-    pub(super) fn new(row: &'a Row) -> RowJson<'a> {
+    pub(super) fn new(row: &'a ListingRow) -> RowJson<'a> {
         RowJson {
             name: row.text(),
             kind: if row.is_folder() { "folder" } else { "file" },

@@ -14,7 +14,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::status::Status;
 
-use crate::listing::{Column, Order, Row, Summary};
+use crate::listing::{Column, ListingRow, Order, Summary};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -174,7 +174,7 @@ fn head(order: Order, column: Column, title: &str) -> Markup {
 }
 
 /// Returns the row of an entry.
-pub(crate) fn row(row: &Row) -> Markup {
+pub(crate) fn row(row: &ListingRow) -> Markup {
     html! {
         tr {
             @if row.is_folder() {

@@ -13,14 +13,14 @@ use plimsoll_io::{Io, LocalFuture, Stop};
 
 use crate::connections::Connections;
 use crate::driver::Driver;
-use crate::serve::Kind;
+use crate::serve::EngineKind;
 
 /// Runs one future on this thread, under the engine `kind`, until it is ready.
 ///
 /// # Errors
 /// Fails if the engine cannot be created, or if the future panics; the panic is logged.
 pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
-    kind: Kind,
+    kind: EngineKind,
     main: impl FnOnce(Io) -> F,
 ) -> io::Result<T> {
     let driver = Driver::new(kind.wait(), kind.offload()?, &Stop::new(), &Connections::new(usize::MAX))?;
@@ -40,7 +40,7 @@ pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
 /// # Errors
 /// Fails if the engine cannot be created, or if a future panics; the panic is logged.
 pub fn run_all(
-    kind: Kind,
+    kind: EngineKind,
     stop: &Stop,
     grace: Duration,
     begin: impl FnOnce(&Io) -> Vec<LocalFuture>,

@@ -188,8 +188,8 @@ impl Engine for Driver {
         self.sockets.listen(at)
     }
 
-    fn at_hand(&self) -> &dyn Fs {
-        self.offload.at_hand()
+    fn nonblocking(&self) -> &dyn Fs {
+        self.offload.nonblocking()
     }
 
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {

@@ -1,7 +1,7 @@
 //! Engines: the event loops, threads and processes that run protocols on a real kernel.
 //!
-//! [`serve()`] takes listeners, each with its protocol, and one [`Kind`] of engine. [`block_on()`] runs one
-//! future for a client; [`run_all()`] runs many. All kinds share one executor, that of the contract. Two
+//! [`serve()`] takes listeners, each with its protocol, and one [`EngineKind`] of engine. [`block_on()`] runs
+//! one future for a client; [`run_all()`] runs many. All kinds share one executor, that of the contract. Two
 //! kinds of socket exist: one is driven by readiness (`ready`, with epoll or poll), the other hands its
 //! operations to io_uring (`ring`). Each kind of engine has a small dispatcher ([`serve`](mod@serve)).
 //!
@@ -39,4 +39,4 @@ pub use ring::{NoRing, check_ring};
 pub use serve::process::{
     Forked, Forking, Master, MasterEnd, Orders, ProcessBound, Reload, fork_master, processes_max,
 };
-pub use serve::{Kind, NoWhenFull, Plan, UnknownEngine, WhenFull, serve};
+pub use serve::{EngineKind, NoWhenFull, Plan, UnknownEngine, WhenFull, serve};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_io::{Fs, Job, NotDone, Progress, Taken, Work, WorkBounds, WorkQueue};
 
-use crate::files::{AtHand, FreesLater, SystemFs, free_now};
+use crate::files::{FreesLater, NonBlockingFs, SystemFs, free_now};
 use crate::limits::{
     CHORE_JOBS_MAX, CHORE_JOBS_PER_OWNER_MAX, CHORE_THREADS, DIRECTORY_JOBS_MAX, DIRECTORY_THREADS,
     FILE_JOBS_MAX, FILE_THREADS, LISTING_JOBS_MAX, LISTING_JOBS_PER_OWNER_MAX, LISTING_THREADS,
@@ -87,8 +87,8 @@ impl Offload {
         Ok(Offload { short: Some(short), ..Offload::in_place()? })
     }
 
-    pub(crate) fn at_hand(&self) -> &dyn Fs {
-        if self.short.is_some() { &AtHand } else { &SystemFs }
+    pub(crate) fn nonblocking(&self) -> &dyn Fs {
+        if self.short.is_some() { &NonBlockingFs } else { &SystemFs }
     }
 
     pub(crate) fn submit(&self, work: Work, job: Job) -> Result<(), NotDone> {

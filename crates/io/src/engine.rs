@@ -66,7 +66,7 @@ pub trait Engine {
     fn listen(&self, at: &Address) -> io::Result<Listener>;
     /// Returns non-blocking file access: [`io::ErrorKind::WouldBlock`] if the data is not in memory.
     /// Where a connection has its own thread, this `Fs` blocks instead and never returns that error.
-    fn at_hand(&self) -> &dyn Fs;
+    fn nonblocking(&self) -> &dyn Fs;
     /// Runs `job` where it may block. It runs all slices of the job, and jobs of other owners between
     /// two slices.
     ///

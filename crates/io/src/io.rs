@@ -18,7 +18,7 @@ use crate::job::{Job, JobOwner, SlicedWork};
 use crate::limits::FILES_TIME_MAX;
 use crate::listener::Listener;
 use crate::offload::{self, NotDone, Unwanted};
-use crate::shelf::Shelf;
+use crate::resource_pool::ResourcePool;
 use crate::stream::Stream;
 use crate::time::Instant;
 
@@ -26,14 +26,14 @@ use crate::time::Instant;
 #[derive(Clone)]
 pub struct Io {
     engine: Rc<dyn Engine>,
-    shelf: Rc<Shelf>,
+    resource_pool: Rc<ResourcePool>,
     owner: JobOwner,
 }
 
 impl Io {
     /// Wraps an engine.
     pub fn new(engine: Rc<dyn Engine>) -> Io {
-        Io { engine, shelf: Rc::default(), owner: JobOwner::NONE }
+        Io { engine, resource_pool: Rc::default(), owner: JobOwner::NONE }
     }
 
     /// Returns the same handle, for work on behalf of `owner`. That work queues behind the owner's other
@@ -49,8 +49,8 @@ impl Io {
     }
 
     /// Returns this thread's pool of idle connections and similar resources. All clones share it.
-    pub fn shelf(&self) -> &Shelf {
-        &self.shelf
+    pub fn resource_pool(&self) -> &ResourcePool {
+        &self.resource_pool
     }
 
     /// Returns the time as of this turn.
@@ -104,15 +104,15 @@ impl Io {
         &self,
         question: impl Fn(&dyn Fs) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        match self.files_at_hand(&question) {
+        match self.try_files(&question) {
             Some(answered) => answered,
             None => self.ask(Work::Files, question).await,
         }
     }
 
     /// Runs a query of files without blocking. Returns `None` if the data is not in memory.
-    pub fn files_at_hand<T>(&self, question: impl FnOnce(&dyn Fs) -> io::Result<T>) -> Option<io::Result<T>> {
-        let answered = question(self.engine.at_hand());
+    pub fn try_files<T>(&self, question: impl FnOnce(&dyn Fs) -> io::Result<T>) -> Option<io::Result<T>> {
+        let answered = question(self.engine.nonblocking());
         match &answered {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             _ => Some(answered),
@@ -121,14 +121,14 @@ impl Io {
 
     /// Runs work on files without blocking. Returns `None` if `work` does, because it would have to
     /// wait.
-    pub fn at_hand<T>(&self, work: impl FnOnce(&dyn Fs) -> Option<T>) -> Option<T> {
-        work(self.engine.at_hand())
+    pub fn nonblocking<T>(&self, work: impl FnOnce(&dyn Fs) -> Option<T>) -> Option<T> {
+        work(self.engine.nonblocking())
     }
 
     /// Yields to the other tasks and, where this thread may block, to other threads of its core. Input
     /// that they have processed by then is visible to the caller.
     pub async fn let_others_go(&self) {
-        self.engine.at_hand().let_others_go();
+        self.engine.nonblocking().let_others_go();
         self.yield_now().await;
     }
 

@@ -71,9 +71,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Told(AtomicUsize);
+    struct Notified(AtomicUsize);
 
-    impl Notify for Told {
+    impl Notify for Notified {
         fn notify(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn who_asks_to_be_told_after_the_order_is_told_at_once() {
-        let (stop, early, late) = (Stop::new(), Arc::<Told>::default(), Arc::<Told>::default());
-        let count = |told: &Arc<Told>| told.0.load(Ordering::Relaxed);
+        let (stop, early, late) = (Stop::new(), Arc::<Notified>::default(), Arc::<Notified>::default());
+        let count = |told: &Arc<Notified>| told.0.load(Ordering::Relaxed);
         let told: Arc<dyn Notify> = early.clone();
         stop.tell(&told);
         assert_eq!(count(&early), 0);

@@ -251,7 +251,7 @@ impl Rx {
     ///
     /// # Errors
     /// As [`Rx::recv`], once the bytes before the error are received.
-    pub async fn recv_at_hand(&mut self, want: Want, bytes_min: usize) -> io::Result<Vec<Lease>> {
+    pub async fn recv_available(&mut self, want: Want, bytes_min: usize) -> io::Result<Vec<Lease>> {
         poll_fn(|cx| {
             let (mut received, mut bytes) = (Vec::new(), 0);
             while bytes < bytes_min {

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use plimsoll_auth::Permissions;
 use plimsoll_io::Existing;
-use plimsoll_store::{Condition, Copied, Depth, Error as StoreError, Location, Moved, Removed, What};
+use plimsoll_store::{
+    Condition, Copied, Depth, Error as StoreError, Location, MoveResult, RemovalKind, Removed,
+};
 
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::held::Permit;
+use crate::home_path::HomePath;
 use crate::operation::Operation;
-use crate::permit::{Permitted, Right};
-use crate::place::Place;
+use crate::permit::{AccessRight, Permitted};
 use crate::record::Transfer;
 use crate::sharing::is_there;
 
@@ -23,21 +25,21 @@ pub struct ReadAccess {
     /// The location, as of the permission check.
     pub location: Location,
     /// The visible entries of a folder.
-    pub shown: Shown,
+    pub shown: VisibleEntries,
     /// The caller's permissions there.
     pub may: Permissions,
 }
 
 impl ReadAccess {
     fn new(permitted: Permitted) -> ReadAccess {
-        let shown = permitted.only.map_or(Shown::All, Shown::Only);
+        let shown = permitted.only.map_or(VisibleEntries::All, VisibleEntries::Only);
         ReadAccess { location: permitted.home.location(permitted.path), shown, may: permitted.may }
     }
 }
 
 /// The visible entries of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum VisibleEntries {
     /// All entries.
     All,
     /// The names that lead to shares. Files cannot be read here.
@@ -54,13 +56,13 @@ impl Operations {
     pub async fn read(
         &self,
         caller: &Caller,
-        place: &Place,
+        place: &HomePath,
         operation: Operation,
     ) -> Result<(ReadAccess, Transfer), Error> {
         let mut transfer = self.begin_at(caller, operation, place);
-        match self.permit(caller, place, &[Right::Read]).await {
+        match self.permit(caller, place, &[AccessRight::Read]).await {
             Ok(permitted) => {
-                transfer.keep(permitted.keep(self, caller, place, Right::Read));
+                transfer.keep(permitted.keep(self, caller, place, AccessRight::Read));
                 Ok((ReadAccess::new(permitted), transfer))
             }
             Err(error) => transfer.end(Err(error)),
@@ -68,20 +70,20 @@ impl Operations {
     }
 
     /// Returns the location of one of the caller's own files without blocking, if their home is already
-    /// open. This neither records nor changes anything: [`Operations::reads_at_hand`] starts the record once
+    /// open. This neither records nor changes anything: [`Operations::begin_download`] starts the record once
     /// the file is found.
-    pub fn read_at_hand(&self, caller: &Caller, place: &Place) -> Option<Location> {
-        Some(self.own_at_hand(caller, place)?.location(place.path.clone()))
+    pub fn try_locate(&self, caller: &Caller, place: &HomePath) -> Option<Location> {
+        Some(self.try_own_home(caller, place)?.location(place.path.clone()))
     }
 
-    /// Starts the record of a download permitted by [`Operations::read_at_hand`]. The sender of the
+    /// Starts the record of a download permitted by [`Operations::try_locate`]. The sender of the
     /// contents ends it.
-    pub fn reads_at_hand(&self, caller: &Caller, place: &Place) -> Transfer {
+    pub fn begin_download(&self, caller: &Caller, place: &HomePath) -> Transfer {
         self.begin_at(caller, Operation::Download, place)
     }
 
     /// Returns the right of such a download, to be checked again if the download takes long.
-    pub fn permit_at_hand(&self, caller: &Caller, place: &Place) -> Permit {
+    pub fn permit_to_read_own(&self, caller: &Caller, place: &HomePath) -> Permit {
         Permit::to_read_own(self, caller, place)
     }
 
@@ -89,21 +91,21 @@ impl Operations {
     ///
     /// # Errors
     /// As [`Operations::read`].
-    pub async fn look(&self, caller: &Caller, place: &Place) -> Result<ReadAccess, Error> {
-        Ok(ReadAccess::new(self.permit(caller, place, &[Right::Read]).await?))
+    pub async fn look(&self, caller: &Caller, place: &HomePath) -> Result<ReadAccess, Error> {
+        Ok(ReadAccess::new(self.permit(caller, place, &[AccessRight::Read]).await?))
     }
 
     /// Creates a folder.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::make_folder`].
-    pub async fn make_folder(&self, caller: &Caller, place: &Place) -> Result<(), Error> {
+    pub async fn make_folder(&self, caller: &Caller, place: &HomePath) -> Result<(), Error> {
         let transfer = self.begin_at(caller, Operation::MakeFolder, place);
         transfer.end(self.make(caller, place).await)
     }
 
-    async fn make(&self, caller: &Caller, place: &Place) -> Result<(), Error> {
-        let at = self.permit(caller, place, &[Right::Write]).await?;
+    async fn make(&self, caller: &Caller, place: &HomePath) -> Result<(), Error> {
+        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
         Ok(at.home.make_folder(caller.io(), at.path, at.quota).await?)
     }
 
@@ -114,33 +116,33 @@ impl Operations {
     pub async fn remove(
         &self,
         caller: &Caller,
-        place: &Place,
+        place: &HomePath,
         condition: Condition,
     ) -> Result<Removed, Error> {
-        self.remove_what(caller, place, What::Any, condition).await
+        self.remove_what(caller, place, RemovalKind::Any, condition).await
     }
 
     /// Removes a file. Fails on a folder.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
-    pub async fn remove_file(&self, caller: &Caller, place: &Place) -> Result<Removed, Error> {
-        self.remove_what(caller, place, What::File, Condition::none()).await
+    pub async fn remove_file(&self, caller: &Caller, place: &HomePath) -> Result<Removed, Error> {
+        self.remove_what(caller, place, RemovalKind::File, Condition::none()).await
     }
 
     /// Removes an empty folder.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
-    pub async fn remove_folder(&self, caller: &Caller, place: &Place) -> Result<Removed, Error> {
-        self.remove_what(caller, place, What::EmptyFolder, Condition::none()).await
+    pub async fn remove_folder(&self, caller: &Caller, place: &HomePath) -> Result<Removed, Error> {
+        self.remove_what(caller, place, RemovalKind::EmptyFolder, Condition::none()).await
     }
 
     async fn remove_what(
         &self,
         caller: &Caller,
-        place: &Place,
-        what: What,
+        place: &HomePath,
+        what: RemovalKind,
         condition: Condition,
     ) -> Result<Removed, Error> {
         let mut transfer = self.begin_at(caller, Operation::Delete, place);
@@ -154,11 +156,11 @@ impl Operations {
     async fn take_away(
         &self,
         caller: &Caller,
-        place: &Place,
-        what: What,
+        place: &HomePath,
+        what: RemovalKind,
         condition: Condition,
     ) -> Result<Removed, Error> {
-        let at = self.permit(caller, place, &[Right::Delete]).await?;
+        let at = self.permit(caller, place, &[AccessRight::Delete]).await?;
         at.check_inside()?;
         let io = caller.io();
         // A removal that would fail must fail before the shares end.
@@ -177,15 +179,15 @@ impl Operations {
     pub async fn set_modified(
         &self,
         caller: &Caller,
-        place: &Place,
+        place: &HomePath,
         modified: Duration,
     ) -> Result<(), Error> {
         let transfer = self.begin_at(caller, Operation::SetTime, place);
         transfer.end(self.set_time(caller, place, modified).await)
     }
 
-    async fn set_time(&self, caller: &Caller, place: &Place, modified: Duration) -> Result<(), Error> {
-        let at = self.permit(caller, place, &[Right::Write]).await?;
+    async fn set_time(&self, caller: &Caller, place: &HomePath, modified: Duration) -> Result<(), Error> {
+        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
         at.home.set_modified(caller.io(), at.path, modified).await?;
         Ok(())
     }
@@ -197,10 +199,10 @@ impl Operations {
     pub async fn rename(
         &self,
         caller: &Caller,
-        from: &Place,
-        to: &Place,
+        from: &HomePath,
+        to: &HomePath,
         existing: Existing,
-    ) -> Result<Moved, Error> {
+    ) -> Result<MoveResult, Error> {
         let transfer = self.begin_at(caller, Operation::Move, from).to(to);
         transfer.end(self.give_name(caller, from, to, existing).await)
     }
@@ -208,13 +210,13 @@ impl Operations {
     async fn give_name(
         &self,
         caller: &Caller,
-        from: &Place,
-        to: &Place,
+        from: &HomePath,
+        to: &HomePath,
         existing: Existing,
-    ) -> Result<Moved, Error> {
+    ) -> Result<MoveResult, Error> {
         let io = caller.io();
-        let source = self.permit(caller, from, &[Right::Read, Right::Delete]).await?;
-        let target = self.permit(caller, to, &[Right::Write]).await?;
+        let source = self.permit(caller, from, &[AccessRight::Read, AccessRight::Delete]).await?;
+        let target = self.permit(caller, to, &[AccessRight::Write]).await?;
         source.check_inside()?;
         target.check_inside()?;
         is_there(io, &source).await?;
@@ -235,8 +237,8 @@ impl Operations {
     pub async fn copy(
         &self,
         caller: &Caller,
-        from: &Place,
-        to: &Place,
+        from: &HomePath,
+        to: &HomePath,
         existing: Existing,
         depth: Depth,
     ) -> Result<Copied, Error> {
@@ -251,17 +253,17 @@ impl Operations {
     async fn duplicate(
         &self,
         caller: &Caller,
-        from: &Place,
-        to: &Place,
+        from: &HomePath,
+        to: &HomePath,
         existing: Existing,
         depth: Depth,
     ) -> Result<Copied, Error> {
         let io = caller.io();
-        let source = self.permit(caller, from, &[Right::Read]).await?;
+        let source = self.permit(caller, from, &[AccessRight::Read]).await?;
         if source.only.is_some() {
             return Err(Error::NotShared);
         }
-        let target = self.permit(caller, to, &[Right::Write]).await?;
+        let target = self.permit(caller, to, &[AccessRight::Write]).await?;
         target.check_inside()?;
         let asked = existing;
         // The store decides under the home's lock, so this covers files that another caller creates

@@ -15,16 +15,16 @@ use plimsoll_store::CommitGuard;
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::home_path::HomePath;
 use crate::limits::{RIGHT_CHECK_TIME, RIGHT_UNVERIFIED_TIME};
-use crate::permit::{Right, Shared};
-use crate::place::Place;
+use crate::permit::{AccessRight, Shared};
 
 /// A right in use by a transfer.
 pub struct Permit {
     operations: Operations,
     caller: Caller,
-    place: Place,
-    rights: &'static [Right],
+    place: HomePath,
+    rights: &'static [AccessRight],
     shared: Option<Shared>,
     /// The time of the last successful check.
     verified: Instant,
@@ -44,8 +44,8 @@ impl Permit {
     pub(crate) fn new(
         operations: &Operations,
         caller: &Caller,
-        place: &Place,
-        rights: &'static [Right],
+        place: &HomePath,
+        rights: &'static [AccessRight],
         shared: Option<Shared>,
     ) -> Permit {
         let now = caller.io().now();
@@ -62,8 +62,8 @@ impl Permit {
     }
 
     /// The right to read the caller's own files, just verified.
-    pub(crate) fn to_read_own(operations: &Operations, caller: &Caller, place: &Place) -> Permit {
-        Permit::new(operations, caller, place, &[Right::Read], None)
+    pub(crate) fn to_read_own(operations: &Operations, caller: &Caller, place: &HomePath) -> Permit {
+        Permit::new(operations, caller, place, &[AccessRight::Read], None)
     }
 
     /// Runs `work` while the right holds. Checks the right every [`RIGHT_CHECK_TIME`], counted over all

@@ -13,11 +13,11 @@ mod caller;
 mod error;
 mod files;
 mod held;
+mod home_path;
 pub mod limits;
 mod meter;
 mod operation;
 mod permit;
-mod place;
 mod record;
 mod sharing;
 mod uploads;
@@ -31,13 +31,13 @@ use plimsoll_store::Store;
 pub use accounts::WhoAmI;
 pub use caller::{Caller, Protocol, Visitor};
 pub use error::Error;
-pub use files::{ReadAccess, Shown};
+pub use files::{ReadAccess, VisibleEntries};
 pub use held::Permit;
+pub use home_path::HomePath;
 pub use meter::Meter;
 pub use operation::Operation;
-pub use place::Place;
 pub use record::{GUEST, LineSink, Recorder, Transfer};
-pub use uploads::{Arriving, Kept, Landed};
+pub use uploads::{Arriving, PartOutcome, ResumableTerms};
 
 /// The entry point to all operations. Clones share their state.
 #[derive(Clone)]

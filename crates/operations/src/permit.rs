@@ -11,11 +11,11 @@ use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::held::Permit;
-use crate::place::Place;
+use crate::home_path::HomePath;
 
 /// The kind of access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Right {
+pub(crate) enum AccessRight {
     /// List and read.
     Read,
     /// Add and replace.
@@ -61,15 +61,15 @@ impl Permitted {
         &self,
         operations: &Operations,
         caller: &Caller,
-        place: &Place,
-        right: Right,
+        place: &HomePath,
+        right: AccessRight,
     ) -> Permit {
         let delete = caller.identity.account.permissions.delete;
         let rights = match right {
-            Right::Read => READ,
+            AccessRight::Read => READ,
             // The upload was started with the right to replace files.
-            Right::Write | Right::Delete if delete => WRITE_AND_DELETE,
-            Right::Write | Right::Delete => WRITE,
+            AccessRight::Write | AccessRight::Delete if delete => WRITE_AND_DELETE,
+            AccessRight::Write | AccessRight::Delete => WRITE,
         };
         let shared =
             self.grant.clone().map(|basis| Shared { basis, owner: self.owner, path: self.path.clone() });
@@ -77,9 +77,9 @@ impl Permitted {
     }
 }
 
-const READ: &[Right] = &[Right::Read];
-const WRITE: &[Right] = &[Right::Write];
-const WRITE_AND_DELETE: &[Right] = &[Right::Write, Right::Delete];
+const READ: &[AccessRight] = &[AccessRight::Read];
+const WRITE: &[AccessRight] = &[AccessRight::Write];
+const WRITE_AND_DELETE: &[AccessRight] = &[AccessRight::Write, AccessRight::Delete];
 
 /// The basis of a right to another account's files.
 pub(crate) struct Shared {
@@ -99,18 +99,18 @@ struct Granted {
 impl Operations {
     /// Returns the caller's own home without blocking, if the caller may read there and the home is
     /// already open.
-    pub(crate) fn own_at_hand(&self, caller: &Caller, place: &Place) -> Option<Home> {
+    pub(crate) fn try_own_home(&self, caller: &Caller, place: &HomePath) -> Option<Home> {
         let account = &caller.identity.account;
         let may = place.is_own(&account.name) && check(account.permissions, READ).is_ok();
-        may.then(|| self.0.store.home_at_hand(account.id, &account.name))?
+        may.then(|| self.0.store.try_home(account.id, &account.name))?
     }
 
     /// Returns the place, if the caller has all of `rights` there.
     pub(crate) async fn permit(
         &self,
         caller: &Caller,
-        place: &Place,
-        rights: &[Right],
+        place: &HomePath,
+        rights: &[AccessRight],
     ) -> Result<Permitted, Error> {
         let account = &caller.identity.account;
         check(account.permissions, rights)?;
@@ -130,7 +130,12 @@ impl Operations {
         Ok(Permitted { home, path, quota, owner: owner.id, only, may, grant: Some(basis) })
     }
 
-    async fn granted(&self, caller: &Caller, place: &Place, rights: &[Right]) -> Result<Granted, Error> {
+    async fn granted(
+        &self,
+        caller: &Caller,
+        place: &HomePath,
+        rights: &[AccessRight],
+    ) -> Result<Granted, Error> {
         let owner = place.owner.as_deref().unwrap_or_default();
         let path = place.path.as_bytes();
         let granted = self.0.auth.granted_with_basis(caller.io(), &caller.identity, owner, path).await;
@@ -148,8 +153,8 @@ impl Operations {
     pub(crate) async fn check_again(
         &self,
         caller: &mut Caller,
-        place: &Place,
-        rights: &[Right],
+        place: &HomePath,
+        rights: &[AccessRight],
         shared: Option<&mut Shared>,
     ) -> Result<(), Error> {
         let (auth, io) = (&self.0.auth, caller.visitor.io.clone());
@@ -183,8 +188,8 @@ impl Operations {
 }
 
 /// The widest share that covers the path and permits the operation: no link may lead out of it.
-fn top_of(grant: &Grant, path: &Path, rights: &[Right]) -> Path {
-    let changes = rights.iter().any(|right| *right != Right::Read);
+fn top_of(grant: &Grant, path: &Path, rights: &[AccessRight]) -> Path {
+    let changes = rights.iter().any(|right| *right != AccessRight::Read);
     let suffice = grant
         .shares
         .iter()
@@ -195,12 +200,12 @@ fn top_of(grant: &Grant, path: &Path, rights: &[Right]) -> Path {
 }
 
 /// Checks the permissions of the account itself.
-fn check(permissions: Permissions, rights: &[Right]) -> Result<(), Error> {
+fn check(permissions: Permissions, rights: &[AccessRight]) -> Result<(), Error> {
     for right in rights {
         match right {
-            Right::Read if !permissions.read => return Err(Error::NotPermitted("read files")),
-            Right::Write if !permissions.write => return Err(Error::NotPermitted("write files")),
-            Right::Delete if !permissions.delete => return Err(Error::NotPermitted("delete files")),
+            AccessRight::Read if !permissions.read => return Err(Error::NotPermitted("read files")),
+            AccessRight::Write if !permissions.write => return Err(Error::NotPermitted("write files")),
+            AccessRight::Delete if !permissions.delete => return Err(Error::NotPermitted("delete files")),
             _ => {}
         }
     }
@@ -208,8 +213,8 @@ fn check(permissions: Permissions, rights: &[Right]) -> Result<(), Error> {
 }
 
 /// Checks that the grant suffices. In a folder above shares, returns the names that lead to them.
-fn shared(grant: &Grant, path: &Path, rights: &[Right]) -> Result<Option<Vec<Vec<u8>>>, Error> {
-    let changes = rights.iter().any(|right| *right != Right::Read);
+fn shared(grant: &Grant, path: &Path, rights: &[AccessRight]) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let changes = rights.iter().any(|right| *right != AccessRight::Read);
     match grant.permission_at(path.as_bytes()) {
         Some(Permission::Read) if changes => Err(Error::ReadOnlyShare),
         Some(_) => Ok(None),

@@ -66,7 +66,7 @@ struct Names {
 
 /// A line of the transfer log. Times are microseconds since 1970.
 #[derive(Serialize)]
-struct Line<'a> {
+struct TransferLine<'a> {
     start: u64,
     end: u64,
     protocol: &'a str,
@@ -232,7 +232,7 @@ impl Transfer {
 
     /// Formats the line of the transfer log.
     fn line(&self, names: &Names, end: SystemTime, failed: Option<&str>) -> Vec<u8> {
-        let line = Line {
+        let line = TransferLine {
             start: micros(self.start),
             end: micros(end),
             protocol: self.protocol.name(),

@@ -13,9 +13,9 @@ use plimsoll_store::Path;
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::home_path::HomePath;
 use crate::operation::Operation;
-use crate::permit::{Permitted, Right};
-use crate::place::Place;
+use crate::permit::{AccessRight, Permitted};
 
 impl Operations {
     /// Grants `with` a right to a path of the caller's home.
@@ -30,7 +30,7 @@ impl Operations {
         permission: Permission,
         expires: Option<SystemTime>,
     ) -> Result<Share, Error> {
-        let place = Place::own(path);
+        let place = HomePath::own(path);
         let transfer = self.begin_at(caller, Operation::Share, &place);
         transfer.end(self.give(caller, &place, with, permission, expires).await)
     }
@@ -38,7 +38,7 @@ impl Operations {
     async fn give(
         &self,
         caller: &Caller,
-        place: &Place,
+        place: &HomePath,
         with: &str,
         permission: Permission,
         expires: Option<SystemTime>,
@@ -46,7 +46,7 @@ impl Operations {
         if !caller.identity.account.permissions.share {
             return Err(Error::NotPermitted("share files"));
         }
-        let permitted = self.permit(caller, place, &[Right::Read]).await?;
+        let permitted = self.permit(caller, place, &[AccessRight::Read]).await?;
         is_there(caller.io(), &permitted).await?;
         let path = place.path.as_bytes().to_vec();
         let share = NewShare { path, with: with.to_owned(), permission, expires };

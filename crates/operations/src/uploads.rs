@@ -18,10 +18,10 @@ use plimsoll_store::{
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::home_path::HomePath;
 use crate::limits::COMMIT_CHECKS_MAX;
 use crate::operation::Operation;
-use crate::permit::{Permitted, Right};
-use crate::place::Place;
+use crate::permit::{AccessRight, Permitted};
 use crate::record::Transfer;
 use crate::sharing::is_free;
 
@@ -34,7 +34,7 @@ pub struct Arriving {
 }
 
 /// The precondition of a resumable upload, which outlives its request.
-pub struct Kept {
+pub struct ResumableTerms {
     /// The condition.
     pub condition: Condition,
     /// The condition in the protocol's own syntax.
@@ -43,7 +43,7 @@ pub struct Kept {
 
 /// The outcome of a part of a resumable upload.
 #[derive(Clone, Copy, Debug)]
-pub enum Landed {
+pub enum PartOutcome {
     /// The part is stored. The next part begins at this offset.
     Paused(u64),
     /// The file is complete and committed.
@@ -58,7 +58,7 @@ impl Operations {
     pub async fn upload(
         &self,
         caller: &Caller,
-        place: &Place,
+        place: &HomePath,
         condition: Condition,
         expected: Expected,
     ) -> Result<Arriving, Error> {
@@ -70,13 +70,13 @@ impl Operations {
     async fn begin_upload(
         &self,
         caller: &Caller,
-        place: &Place,
+        place: &HomePath,
         condition: Condition,
         expected: Expected,
         transfer: &mut Transfer,
     ) -> Result<Upload, Error> {
-        let at = self.permit(caller, place, &[Right::Write]).await?;
-        transfer.keep(at.keep(self, caller, place, Right::Write));
+        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
+        transfer.keep(at.keep(self, caller, place, AccessRight::Write));
         let terms = terms(caller, &at, condition);
         Ok(at.home.upload(caller.io(), terms, expected).await?)
     }
@@ -87,7 +87,12 @@ impl Operations {
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::upload_from`].
-    pub async fn upload_from(&self, caller: &Caller, place: &Place, from: Begin) -> Result<Arriving, Error> {
+    pub async fn upload_from(
+        &self,
+        caller: &Caller,
+        place: &HomePath,
+        from: Begin,
+    ) -> Result<Arriving, Error> {
         let mut transfer = self.begin_at(caller, Operation::Upload, place);
         let begun = self.begin_upload_from(caller, place, from, &mut transfer).await;
         Arriving::new(transfer, begun)
@@ -96,12 +101,12 @@ impl Operations {
     async fn begin_upload_from(
         &self,
         caller: &Caller,
-        place: &Place,
+        place: &HomePath,
         from: Begin,
         transfer: &mut Transfer,
     ) -> Result<Upload, Error> {
-        let at = self.permit(caller, place, &[Right::Write]).await?;
-        transfer.keep(at.keep(self, caller, place, Right::Write));
+        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
+        transfer.keep(at.keep(self, caller, place, AccessRight::Write));
         if !caller.identity.account.permissions.delete {
             // For a specific error. The terms enforce the same under the home's lock.
             is_free(caller.io(), &at).await?;
@@ -117,11 +122,11 @@ impl Operations {
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::pending_at`].
-    pub async fn pending_size(&self, caller: &Caller, place: &Place) -> Result<Option<u64>, Error> {
+    pub async fn pending_size(&self, caller: &Caller, place: &HomePath) -> Result<Option<u64>, Error> {
         if !place.is_own(&caller.identity.account.name) {
             return Ok(None);
         }
-        let at = self.permit(caller, place, &[Right::Write]).await?;
+        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
         match at.home.pending_at(caller.io(), &at.path).await?.as_slice() {
             [kept] => Ok(Some(kept.offset)),
             _ => Ok(None),
@@ -132,11 +137,11 @@ impl Operations {
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::discard`].
-    pub async fn discard_pending(&self, caller: &Caller, place: &Place) -> Result<bool, Error> {
+    pub async fn discard_pending(&self, caller: &Caller, place: &HomePath) -> Result<bool, Error> {
         if !place.is_own(&caller.identity.account.name) {
             return Ok(false);
         }
-        let at = self.permit(caller, place, &[Right::Write]).await?;
+        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
         let pending = at.home.pending_at(caller.io(), &at.path).await?;
         for kept in &pending {
             at.home.discard(caller.io(), kept.id).await?;
@@ -152,10 +157,10 @@ impl Operations {
         &self,
         caller: &Caller,
         path: Path,
-        condition: Kept,
+        condition: ResumableTerms,
         bytes: Option<u64>,
     ) -> Result<KeptUpload, Error> {
-        let at = self.permit(caller, &Place::own(path), &[Right::Write]).await?;
+        let at = self.permit(caller, &HomePath::own(path), &[AccessRight::Write]).await?;
         let terms = terms(caller, &at, condition.condition);
         Ok(at.home.keep(caller.io(), NewUpload { terms, bytes, condition: condition.words }).await?)
     }
@@ -165,7 +170,7 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_store::Home::resumable_uploads`].
     pub async fn kept_uploads(&self, caller: &Caller) -> Result<Vec<KeptUpload>, Error> {
-        let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
+        let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
         Ok(at.home.resumable_uploads(caller.io()).await?)
     }
 
@@ -174,7 +179,7 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_store::Home::resumable_upload`].
     pub async fn kept_upload(&self, caller: &Caller, id: UploadId) -> Result<KeptUpload, Error> {
-        let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
+        let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
         Ok(at.home.resumable_upload(caller.io(), id).await?)
     }
 
@@ -183,7 +188,7 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_store::Home::completed`].
     pub async fn completed_upload(&self, caller: &Caller, id: UploadId) -> Result<Completed, Error> {
-        let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
+        let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
         Ok(at.home.completed(caller.io(), id).await?)
     }
 
@@ -192,7 +197,7 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_store::Home::discard`].
     pub async fn discard_upload(&self, caller: &Caller, id: UploadId) -> Result<(), Error> {
-        let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
+        let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
         Ok(at.home.discard(caller.io(), id).await?)
     }
 
@@ -211,12 +216,12 @@ impl Operations {
     ) -> Result<Arriving, Error> {
         let kept = self.kept_upload(caller, id).await?;
         let is_part = kept.is_part();
-        let place = Place::own(kept.to);
+        let place = HomePath::own(kept.to);
         let mut transfer = self.begin_at(caller, Operation::Upload, &place);
-        let permitted = self.permit(caller, &place, &[Right::Write]).await;
+        let permitted = self.permit(caller, &place, &[AccessRight::Write]).await;
         let begun = async {
             let at = permitted?;
-            transfer.keep(at.keep(self, caller, &place, Right::Write));
+            transfer.keep(at.keep(self, caller, &place, AccessRight::Write));
             let terms = |to, words: &str| Terms { to, ..terms(caller, &at, again(words)) };
             Ok(at.home.resume_upload(caller.io(), id, offset, digests, terms).await?)
         };
@@ -238,13 +243,13 @@ impl Operations {
         parts: Vec<KeptUpload>,
         (whole, modified): (Vec<(Algorithm, Vec<u8>)>, Option<Duration>),
     ) -> Result<Committed, Error> {
-        let place = Place::own(path);
+        let place = HomePath::own(path);
         let mut transfer = self.begin_at(caller, Operation::Upload, &place);
-        let permitted = self.permit(caller, &place, &[Right::Write]).await;
+        let permitted = self.permit(caller, &place, &[AccessRight::Write]).await;
         let ids: Vec<UploadId> = parts.iter().map(|part| part.id).collect();
         let begun = async {
             let at = permitted?;
-            transfer.keep(at.keep(self, caller, &place, Right::Write));
+            transfer.keep(at.keep(self, caller, &place, AccessRight::Write));
             let bytes = parts.iter().filter_map(|part| part.bytes).sum();
             let terms = terms(caller, &at, condition);
             let upload = at.home.upload_of_parts(caller.io(), terms, ids.clone(), bytes).await?;
@@ -425,13 +430,13 @@ impl Arriving {
     ///
     /// # Errors
     /// As [`Upload::commit_whole`] and [`Upload::pause`]; the reason why the right to upload has ended.
-    pub async fn end_part(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Landed, Error> {
+    pub async fn end_part(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<PartOutcome, Error> {
         if !self.is_part && self.upload.announced() == Some(self.upload.bytes()) {
-            let committed = self.commit_permitted(whole).await.map(Landed::Complete);
+            let committed = self.commit_permitted(whole).await.map(PartOutcome::Complete);
             return self.transfer.end(committed);
         }
         let Arriving { upload, transfer, .. } = self;
-        transfer.end(upload.pause().await.map(Landed::Paused))
+        transfer.end(upload.pause().await.map(PartOutcome::Paused))
     }
 
     /// Checks the right and commits. Starts over if rights change between the two. The right is also

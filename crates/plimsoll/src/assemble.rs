@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress, forwarder};
 use plimsoll_content::{HotCache, Site};
 use plimsoll_engine::{
-    Bound, Connections, Forking, Kind, Orders, PerAddress, Plan, SlotPolicy, WhenFull, serve,
+    Bound, Connections, EngineKind, Forking, Orders, PerAddress, Plan, SlotPolicy, WhenFull, serve,
 };
 use plimsoll_io::{Cells, Handler, Networks, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
@@ -68,7 +68,7 @@ struct Currents {
 
 /// The state of a server that no reload replaces.
 struct Shared {
-    engine: Kind,
+    engine: EngineKind,
     threads: usize,
     tiers: Tiers,
     when_full: WhenFull,
@@ -251,8 +251,10 @@ impl Server {
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: match fixed.engine {
-                Kind::Process | Kind::Thread => 1,
-                Kind::Pool | Kind::Epoll | Kind::Uring => fixed.threads.number(fixed.engine),
+                EngineKind::Process | EngineKind::Thread => 1,
+                EngineKind::Pool | EngineKind::Epoll | EngineKind::Uring => {
+                    fixed.threads.number(fixed.engine)
+                }
             },
             tiers: tiers_of(fixed, accounts.as_ref(), operations.is_some()),
             readiness: Arc::new(Readiness::with_shared_result(

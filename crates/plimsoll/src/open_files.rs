@@ -4,7 +4,7 @@
 //! Open homes and hot files leave the connections their share.
 
 use plimsoll_engine::limits::{WRITE_THREADS, pipes_of};
-use plimsoll_engine::{Kind, ProcessBound, processes_max};
+use plimsoll_engine::{EngineKind, ProcessBound, processes_max};
 use plimsoll_store::limits::HOMES_OPEN_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -66,7 +66,7 @@ pub(crate) fn connections_max(config: &Config, limit: u64) -> usize {
 
 /// Like [`connections_max`], with the resource that sets the bound.
 pub(crate) fn connections_bound(config: &Config, limit: u64) -> (usize, Bound) {
-    if config.fixed.engine != Kind::Process {
+    if config.fixed.engine != EngineKind::Process {
         return (of_files(config, limit), Bound::Files);
     }
     let (processes, bound) = processes_max();
@@ -95,7 +95,7 @@ fn of_files(config: &Config, limit: u64) -> usize {
 /// Returns the configuration of the main process's RPC servers, except for their addresses.
 pub(crate) fn at_desks(config: &Config) -> Config {
     let mut config = config.clone();
-    config.fixed.engine = Kind::Epoll;
+    config.fixed.engine = EngineKind::Epoll;
     config.fixed.http.clear();
     config.fixed.prefetch = false;
     config.of_tier();

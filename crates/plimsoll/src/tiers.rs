@@ -14,10 +14,10 @@ use plimsoll_auth::directory::{self, NotOpened, file_of};
 use plimsoll_auth::{Argon2Settings, Auth, Directory, Secret, ServerAddress};
 use plimsoll_cli::WrongUsage;
 use plimsoll_client::http::Url;
-use plimsoll_engine::{Kind, SystemFs, block_on};
+use plimsoll_engine::{EngineKind, SystemFs, block_on};
 use plimsoll_io::Fs as _;
 use plimsoll_operations::{Operations, Recorder};
-use plimsoll_store::{Store, apart};
+use plimsoll_store::{Store, remote};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
@@ -58,7 +58,7 @@ pub(crate) fn open_store_of_fronts(config: &Config) -> anyhow::Result<Store> {
 
 /// Returns the storage server at `url`, which may be unreachable now.
 pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
-    Ok(Store::remote(apart::StoreAddress {
+    Ok(Store::remote(remote::StoreAddress {
         server: tier_server(fixed, url)?,
         // Only a directory in a file of this front has a name; a shared directory never had one.
         directory: match fixed.auth == AuthAt::Embedded && file_of(&fixed.directory).is_some() {
@@ -120,7 +120,7 @@ pub(crate) fn tier_server(fixed: &Fixed, url: &Url) -> anyhow::Result<ServerAddr
 /// its own, because serving threads may end earlier.
 fn follow_changes(auth: Auth) -> io::Result<()> {
     let follow = move || {
-        let ended = block_on(Kind::Epoll, |io| async move {
+        let ended = block_on(EngineKind::Epoll, |io| async move {
             if let Some(following) = auth.follow_changes(&io) {
                 following.await;
             }

@@ -250,12 +250,12 @@ impl RpcClient {
     }
 
     fn idle_connection(&self, io: &Io) -> Option<KeepAlive> {
-        let idle: Idle = io.shelf().take(&self.pool_key)?;
+        let idle: Idle = io.resource_pool().take(&self.pool_key)?;
         if !is_expired(idle.since, io.now()) {
             return Some(idle.connection);
         }
         // The remaining ones are older.
-        while io.shelf().take::<Idle>(&self.pool_key).is_some() {}
+        while io.resource_pool().take::<Idle>(&self.pool_key).is_some() {}
         None
     }
 
@@ -267,7 +267,7 @@ impl RpcClient {
             && let Some(slot) = self.idle.take(since, self.limits.idle_max)
         {
             let idle = Idle { connection, since, _slot: slot };
-            io.shelf().put(&self.pool_key, idle, self.limits.idle_max);
+            io.resource_pool().put(&self.pool_key, idle, self.limits.idle_max);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A precondition of a change: a test of the entry that a path has before it.
 //!
 //! It does not interpret the condition's text: that is the protocol's. Invariant: a condition that the same
-//! protocol rebuilds from [`Condition::said`] gives the same results. Tests added by `Condition::and` are
+//! protocol rebuilds from [`Condition::text`] gives the same results. Tests added by `Condition::and` are
 //! not part of that text.
 
 use std::sync::Arc;
@@ -18,12 +18,12 @@ type Test = Arc<dyn Fn(Option<&Stat>) -> bool + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Condition {
     test: Option<Test>,
-    said: Said,
+    text: ConditionText,
 }
 
 /// A condition as data, as it is sent to a remote store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct ConditionText {
     /// The condition in the protocol's own syntax; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub words: String,
@@ -46,25 +46,25 @@ impl Condition {
         words: impl Into<String>,
         test: impl Fn(Option<&Stat>) -> bool + Send + Sync + 'static,
     ) -> Condition {
-        let said = Said { words: words.into(), ..Said::default() };
-        Condition { test: Some(Arc::new(test)), said }
+        let text = ConditionText { words: words.into(), ..ConditionText::default() };
+        Condition { test: Some(Arc::new(test)), text }
     }
 
     /// Also requires that the path has no entry.
     #[must_use]
     pub fn and_new(mut self) -> Condition {
-        self.said.only_new = true;
+        self.text.only_new = true;
         self
     }
 
     /// Also requires that an existing entry is a folder.
     #[must_use]
     pub fn and_folder(mut self) -> Condition {
-        self.said.only_folder = true;
+        self.text.only_folder = true;
         self
     }
 
-    /// Also requires `other`, which [`Condition::said`] leaves out: it is for a store in this process only.
+    /// Also requires `other`, which [`Condition::text`] leaves out: it is for a store in this process only.
     pub(crate) fn and(mut self, other: impl Fn(Option<&Stat>) -> bool + Send + Sync + 'static) -> Condition {
         let first = self.test.take();
         let both = move |now: Option<&Stat>| other(now) && first.as_ref().is_none_or(|first| first(now));
@@ -75,14 +75,14 @@ impl Condition {
     /// Whether the condition holds for the present entry.
     pub fn holds(&self, now: Option<&Stat>) -> bool {
         let is_kind = |stat: &Stat| stat.kind == FileKind::Folder;
-        (!self.said.only_new || now.is_none())
-            && (!self.said.only_folder || now.is_none_or(is_kind))
+        (!self.text.only_new || now.is_none())
+            && (!self.text.only_folder || now.is_none_or(is_kind))
             && self.test.as_ref().is_none_or(|test| test(now))
     }
 
     /// The condition as data.
-    pub fn said(&self) -> &Said {
-        &self.said
+    pub fn text(&self) -> &ConditionText {
+        &self.text
     }
 }
 
@@ -107,6 +107,6 @@ mod tests {
         assert!(!large().and_folder().holds(Some(&file)) && large().and_folder().holds(Some(&folder)));
         let small = large().and(|now| now.is_none_or(|now| now.size < 3));
         assert!(!small.holds(Some(&file)) && small.holds(None));
-        assert_eq!(small.said().words, "large");
+        assert_eq!(small.text().words, "large");
     }
 }

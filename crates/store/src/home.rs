@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::finished::Completed;
 use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::COPIES_PER_HOME_MAX;
-use crate::owner::Whose;
+use crate::owner::HomeOwner;
 use crate::path::Path;
 use crate::store::{Common, Settings};
 use crate::usage::{self, Quota, Usage};
@@ -30,7 +30,7 @@ use crate::write::{BufferBudget, Recordings, SharedUpload, UploadId};
 pub(crate) struct Home(Arc<Inner>);
 
 struct Inner {
-    whose: Whose,
+    owner: HomeOwner,
     files: File,
     pending: File,
     common: Arc<Common>,
@@ -115,28 +115,28 @@ impl UploadEntry {
 }
 
 /// A name and its parent folder, open.
-pub(crate) struct Place<'a> {
+pub(crate) struct ParentFolder<'a> {
     pub(crate) folder: File,
     pub(crate) name: &'a [u8],
 }
 
 impl Home {
-    pub(crate) fn open(whose: Whose, files: File, pending: File, common: &Arc<Common>) -> Home {
+    pub(crate) fn open(owner: HomeOwner, files: File, pending: File, common: &Arc<Common>) -> Home {
         let state = Mutex::new(State { uploads: HashMap::new() });
         let common = Arc::clone(common);
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
         let edition = Current::draw();
-        Home(Arc::new(Inner { whose, files, pending, common, state, edition, usage, abandoned, copies }))
+        Home(Arc::new(Inner { owner, files, pending, common, state, edition, usage, abandoned, copies }))
     }
 
     /// The home's account.
-    pub(crate) fn whose(&self) -> &Whose {
-        &self.0.whose
+    pub(crate) fn owner(&self) -> &HomeOwner {
+        &self.0.owner
     }
 
     /// The account's name.
     pub(crate) fn name(&self) -> &str {
-        &self.0.whose.name
+        &self.0.owner.name
     }
 
     /// The folder that its paths begin at, for opening files to read beneath it.
@@ -159,7 +159,7 @@ impl Home {
 
     /// Remembers for a while that a resumable upload is committed.
     pub(crate) fn note_completed(&self, id: UploadId, at: SystemTime, completed: Completed) {
-        self.0.common.finished.note(&self.0.whose, id, at, completed);
+        self.0.common.finished.note(&self.0.owner, id, at, completed);
     }
 
     /// Returns a resumable upload that was committed a while ago.
@@ -167,7 +167,7 @@ impl Home {
     /// # Errors
     /// [`Error::NotFound`], also before the commit, and a while after it.
     pub(crate) fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
-        self.0.common.finished.of(&self.0.whose, id, io.wall()).ok_or(Error::NotFound)
+        self.0.common.finished.of(&self.0.owner, id, io.wall()).ok_or(Error::NotFound)
     }
 
     /// Whether confirmed changes are synced.
@@ -318,14 +318,14 @@ impl Home {
 
     /// Opens the parent folder of a path's last name. Call it with the state locked: a folder that is moved
     /// away afterwards would take along new entries.
-    pub(crate) fn place<'a>(&self, fs: &dyn Fs, path: &'a Path) -> Result<Place<'a>> {
+    pub(crate) fn place<'a>(&self, fs: &dyn Fs, path: &'a Path) -> Result<ParentFolder<'a>> {
         // The home itself is no name in any folder.
         let (folder, name) = path.split_last().ok_or(Error::Home)?;
         let folder = fs.open_beneath(&self.0.files, &folder).map_err(no_folder)?;
         if fs.stat(&folder)?.kind != FileKind::Folder {
             return Err(Error::NoFolder);
         }
-        Ok(Place { folder, name })
+        Ok(ParentFolder { folder, name })
     }
 
     /// Returns the metadata of the entry that a reader of `path` finds.
@@ -338,7 +338,7 @@ impl Home {
     }
 }
 
-impl Place<'_> {
+impl ParentFolder<'_> {
     /// Returns the metadata of the name itself; a link is not followed.
     pub(crate) fn stat(&self, fs: &dyn Fs) -> Result<Option<Stat>> {
         match fs.stat_name(&self.folder, self.name) {
@@ -378,8 +378,8 @@ mod tests {
         let disk = sim.host("server").disk().clone();
         let root = disk.open_root(std::path::Path::new("/")).unwrap();
         let common = Arc::new(Common::new(Settings::default()));
-        let whose = Whose { account: 1, name: "alice".to_owned(), directory: String::new() };
-        let home = Home::open(whose, root.clone(), root, &common);
+        let owner = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
+        let home = Home::open(owner, root.clone(), root, &common);
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));

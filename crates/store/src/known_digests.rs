@@ -18,10 +18,10 @@ type FileState = (u64, u64, u64, Duration, Duration);
 
 /// Digests by file state. Clones share the cache.
 #[derive(Clone, Default)]
-pub(crate) struct KnownDigests(Arc<Mutex<Known>>);
+pub(crate) struct KnownDigests(Arc<Mutex<DigestTable>>);
 
 #[derive(Default)]
-struct Known {
+struct DigestTable {
     digests: HashMap<FileState, [u8; 32]>,
     /// The keys of `digests`, the oldest first.
     order: VecDeque<FileState>,
@@ -55,7 +55,7 @@ impl KnownDigests {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, DigestTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,6 @@
 //!    folders that `Home::place` (`home.rs`) has opened.
 #![forbid(unsafe_code)]
 
-pub mod apart;
 mod change;
 mod condition;
 mod digest_slots;
@@ -25,14 +24,15 @@ mod known_digests;
 pub mod limits;
 mod owner;
 mod path;
+pub mod remote;
 mod store;
 mod sweep;
 mod tier;
 mod usage;
 mod write;
 
-pub use change::{Copied, Depth, Moved, Removed, What};
-pub use condition::{Condition, Said};
+pub use change::{Copied, Depth, MoveResult, RemovalKind, Removed};
+pub use condition::{Condition, ConditionText};
 pub use durability::Durability;
 pub use edition::Edition;
 pub use error::{Error, NotResumable};

@@ -29,7 +29,7 @@ pub const NO_ACCOUNT: i64 = 0;
 
 /// The account of a home.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Whose {
+pub(crate) struct HomeOwner {
     /// The account's number.
     pub(crate) account: i64,
     /// The account's name.
@@ -52,7 +52,7 @@ pub struct FoundHome {
 ///
 /// # Errors
 /// [`Error::Denied`] if it is another account's, or has files and names no account.
-pub(crate) fn check(fs: &dyn Fs, folder: &File, whose: &Whose) -> Result<()> {
+pub(crate) fn check(fs: &dyn Fs, folder: &File, whose: &HomeOwner) -> Result<()> {
     let line = line(whose.account, &whose.directory);
     match read(fs, folder)? {
         Some(found) if found == line => Ok(()),

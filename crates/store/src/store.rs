@@ -17,7 +17,7 @@ use crate::finished::Finished;
 use crate::home::Home;
 use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
-use crate::owner::{self, Whose};
+use crate::owner::{self, HomeOwner};
 use crate::write::{BufferBudget, Recordings};
 
 /// The folder, in the data folder, that has one folder for each account.
@@ -115,14 +115,14 @@ impl Store {
     }
 
     /// Returns the same home if it is open, without blocking.
-    pub(crate) fn home_at_hand(&self, account: i64, name: &str, directory: &str) -> Option<Home> {
+    pub(crate) fn try_home(&self, account: i64, name: &str, directory: &str) -> Option<Home> {
         of(self.known(account)?, name, directory).ok()
     }
 
     async fn home_anew(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<Home> {
-        let whose = Whose { account, name: name.to_owned(), directory: directory.to_owned() };
+        let owner = HomeOwner { account, name: name.to_owned(), directory: directory.to_owned() };
         let (store, now) = (self.clone(), io.wall());
-        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, &whose, now));
+        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, &owner, now));
         let (home, trees) = opened.await??;
         let home = of(home, name, directory)?;
         let cleared = home.clone();
@@ -144,22 +144,22 @@ impl Store {
 
     /// Returns the home, and the trees in it that are to be removed. Waits if another thread is opening the
     /// same home, but for no other home.
-    fn open_home(&self, fs: &dyn Fs, whose: &Whose, now: SystemTime) -> Result<(Home, Vec<Vec<u8>>)> {
-        let slot = self.slot(whose.account);
+    fn open_home(&self, fs: &dyn Fs, owner: &HomeOwner, now: SystemTime) -> Result<(Home, Vec<Vec<u8>>)> {
+        let slot = self.slot(owner.account);
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = &*slot {
             return Ok((home.clone(), Vec::new()));
         }
-        let folders = match self.folders(fs, whose) {
+        let folders = match self.folders(fs, owner) {
             // The limit of open files is reached: closes unused homes and tries again.
             Err(Error::Busy) => {
                 self.close_idle(usize::MAX);
-                self.folders(fs, whose)
+                self.folders(fs, owner)
             }
             opened => opened,
         };
         let (files, pending) = folders?;
-        let home = Home::open(whose.clone(), files, pending, &self.0.common);
+        let home = Home::open(owner.clone(), files, pending, &self.0.common);
         let trees = home.sweep(fs, now)?;
         *slot = Some(home.clone());
         Ok((home, trees))
@@ -187,13 +187,13 @@ impl Store {
     }
 
     /// Opens the folders of an account's files and of its pending uploads.
-    fn folders(&self, fs: &dyn Fs, whose: &Whose) -> Result<(File, File)> {
-        let folder = folder_in(fs, &self.0.accounts, whose.name.as_bytes())?;
+    fn folders(&self, fs: &dyn Fs, owner: &HomeOwner) -> Result<(File, File)> {
+        let folder = folder_in(fs, &self.0.accounts, owner.name.as_bytes())?;
         {
             // One at a time: a second thread could read a file that the first is still writing, and find no
             // owner.
             let _alone = self.0.claims.lock().unwrap_or_else(PoisonError::into_inner);
-            owner::check(fs, &folder, whose)?;
+            owner::check(fs, &folder, owner)?;
         }
         Ok((folder_in(fs, &folder, owner::FILES)?, folder_in(fs, &folder, b"pending")?))
     }
@@ -206,8 +206,8 @@ impl Store {
 /// Returns the home if its name and directory match. Numbers are unique in one directory of accounts, but
 /// not across two.
 fn of(home: Home, name: &str, directory: &str) -> Result<Home> {
-    let whose = home.whose();
-    if whose.name == name && whose.directory == directory { Ok(home) } else { Err(owner::another(name)) }
+    let owner = home.owner();
+    if owner.name == name && owner.directory == directory { Ok(home) } else { Err(owner::another(name)) }
 }
 
 /// Opens the folder `name` in `parent`. Creates a missing one. Syncs `parent` even if the folder exists: a

@@ -4,7 +4,7 @@
 //! It does not parse them (`wire` does). Invariant: the tags equal the ETags of a GET.
 
 use plimsoll_io::Stat;
-use plimsoll_operations::{Error, Kept};
+use plimsoll_operations::{Error, ResumableTerms};
 use plimsoll_proto::http::Request;
 use plimsoll_store::{Condition, Error as StoreError};
 use plimsoll_wire::http::conditional::{Precondition, Validators, evaluate};
@@ -49,8 +49,8 @@ fn holds(head: &Head, block: &[u8], now: Option<&Stat>) -> bool {
 }
 
 /// Returns the conditions of a request, and the lines of their fields, to be stored for a later request.
-pub(crate) fn kept(request: &Request<'_>) -> Kept {
-    Kept { condition: of(request, false), words: lines(request) }
+pub(crate) fn kept(request: &Request<'_>) -> ResumableTerms {
+    ResumableTerms { condition: of(request, false), words: lines(request) }
 }
 
 /// Restores the conditions from the lines of [`kept`].

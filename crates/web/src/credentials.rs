@@ -23,14 +23,14 @@ pub(crate) fn visitor(request: &Request<'_>) -> Visitor {
 /// The credentials of a connection's last request, and the account that they authenticated. Most clients
 /// send the same with each request. The next request may run on another thread, so nothing that belongs
 /// to a thread is stored.
-struct Shown {
+struct CachedCredentials {
     fingerprint: Fingerprint,
     /// A proxy may forward requests of several clients over one connection.
     peer: Peer,
     identity: Identity,
 }
 
-impl Shown {
+impl CachedCredentials {
     /// Returns the caller, if a request presents these credentials and comes from the same client.
     fn caller(&self, request: &Request<'_>, fingerprint: &Fingerprint) -> Option<Rc<Caller>> {
         let is_same = self.fingerprint == *fingerprint && self.peer == *request.peer;
@@ -40,9 +40,9 @@ impl Shown {
 
 /// Returns the caller without blocking, if the connection has cached these credentials and they are
 /// still valid.
-pub(crate) fn at_hand(web: &Web, request: &Request<'_>) -> Option<Rc<Caller>> {
+pub(crate) fn try_caller(web: &Web, request: &Request<'_>) -> Option<Rc<Caller>> {
     let value = request.field(Field::Authorization)?;
-    let shown = request.connection.get::<Shown>()?;
+    let shown = request.connection.get::<CachedCredentials>()?;
     if request.head.repeated(Field::Authorization) {
         return None;
     }
@@ -61,7 +61,8 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Ca
         ));
     };
     let fingerprint = web.operations.auth().fingerprint(request.io, value);
-    let shown = request.connection.get::<Shown>().and_then(|shown| shown.caller(request, &fingerprint));
+    let shown =
+        request.connection.get::<CachedCredentials>().and_then(|shown| shown.caller(request, &fingerprint));
     match shown {
         Some(caller) if web.operations.holds(&caller) => Ok(caller),
         // Boxed, because it is rare.
@@ -91,7 +92,7 @@ async fn keeping(
     request.authenticated();
     let caller = Rc::new(caller);
     let (peer, identity) = (request.peer.clone(), caller.identity.clone());
-    request.connection.keep(Shown { fingerprint, peer, identity });
+    request.connection.keep(CachedCredentials { fingerprint, peer, identity });
     Ok(caller)
 }
 

@@ -42,7 +42,7 @@ pub struct Web {
 }
 
 /// A request that is being routed to its resource.
-pub(crate) struct Ask<'a, 'r> {
+pub(crate) struct RoutedRequest<'a, 'r> {
     pub(crate) web: &'a Web,
     pub(crate) request: &'a mut Request<'r>,
     pub(crate) called: DecodedTarget<'a>,
@@ -54,7 +54,7 @@ impl Web {
         Arc::new(Web { operations })
     }
 
-    async fn serve(&self, mut ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    async fn serve(&self, mut ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
         let resource = Resource::of(std::mem::take(&mut ask.called.path))?;
         let method = uploads::method(&resource, ask.request);
         let allowed = resource.methods();
@@ -103,13 +103,13 @@ impl Api for Web {
     }
 
     fn try_answer(&self, request: &mut Request<'_>, called: &DecodedTarget<'_>) -> Option<Answer> {
-        files::at_hand(self, request, called)
+        files::try_get(self, request, called)
     }
 
     fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
         Box::pin(async move {
             let is_tus = uploads::is_below(&called.path);
-            let answered = self.serve(Ask { web: self, request: &mut *request, called }).await;
+            let answered = self.serve(RoutedRequest { web: self, request: &mut *request, called }).await;
             let answer = answered.unwrap_or_else(|refusal| refusal.answer(request));
             if is_tus { uploads::versioned(answer) } else { answer }
         })

@@ -7,7 +7,7 @@ use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 use crate::api::Point;
-use crate::files::Spot;
+use crate::files::FileTarget;
 use crate::refusal::Refusal;
 
 /// A resource of the API.
@@ -17,7 +17,7 @@ pub(crate) enum Resource {
     /// The list of owners who share something with the caller, and the request's path.
     Owners(Vec<u8>),
     /// A file or folder.
-    Files(Spot),
+    Files(FileTarget),
     /// The caller's pending uploads.
     Uploads,
     /// One of the caller's pending uploads, by its id.
@@ -33,7 +33,7 @@ impl Resource {
             b"/shared" | b"/shared/" => Resource::Owners(path),
             [b'/', b'u', b'p', b'l', b'o', b'a', b'd', b's', b'/', id @ ..] => Resource::Upload(id.to_vec()),
             [b'/', b'a', b'p', b'i', b'/', rest @ ..] => Resource::Api(Point::of(&text(rest))?),
-            _ => Resource::Files(Spot::of(path)?),
+            _ => Resource::Files(FileTarget::of(path)?),
         })
     }
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use plimsoll_content::{Found, Visibility};
 use plimsoll_proto::http::site;
 use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, RpcServer};
-use plimsoll_store::apart::{
-    CALL, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, STAT, Seen, StoreServer, TROUBLE, Trouble,
-    encode_result, from_ascii, to_ascii,
-};
 use plimsoll_store::limits::STORE_TELLS_EVERY;
+use plimsoll_store::remote::{
+    CALL, Ended, Ending, ErrorJson, FILES, Frame, Frames, Get, NewArrival, STAT, StatJson, StoreServer,
+    TROUBLE, encode_result, from_ascii, to_ascii,
+};
 use plimsoll_store::{Error, Store, Upload};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
@@ -47,7 +47,7 @@ impl StoreTransfers {
     /// Sends a file, or the part of it that the front's request selects.
     async fn send(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let get: Get = call(request)?;
-        Ok(self.send_file(request, get).await.unwrap_or_else(trouble))
+        Ok(self.send_file(request, get).await.unwrap_or_else(error_answer))
     }
 
     async fn send_file(&self, request: &mut Request<'_>, get: Get) -> Result<Answer, Error> {
@@ -55,11 +55,11 @@ impl StoreTransfers {
         if digests::are_wanted(request) {
             let sending = digests::send_with_digest(request, &io, location, Some(STORE_TELLS_EVERY));
             let (answer, stat) = Box::pin(sending).await?.ok_or(Error::IsFolder)?;
-            return Ok(answer.field(STAT, to_ascii(&Seen(stat))));
+            return Ok(answer.field(STAT, to_ascii(&StatJson(stat))));
         }
         match site::lookup(request, &io, &location, Visibility::Private).run().await? {
             Found::File(found) => {
-                let stat = to_ascii(&Seen(found.stat));
+                let stat = to_ascii(&StatJson(found.stat));
                 Ok(site::send(request, found).field(STAT, stat))
             }
             Found::Folder | Found::FolderWithoutSlash => Err(Error::IsFolder),
@@ -136,11 +136,11 @@ fn in_json(body: Vec<u8>) -> Answer {
 }
 
 /// Returns the response for a file that cannot be sent.
-fn trouble(error: Error) -> Answer {
+fn error_answer(error: Error) -> Answer {
     if matches!(error, Error::Failed(_) | Error::Denied(_)) {
         tracing::error!(%error, "a file could not be read");
     }
-    Answer::new(Status::OK).field(TROUBLE, to_ascii(&Trouble::from(error)))
+    Answer::new(Status::OK).field(TROUBLE, to_ascii(&ErrorJson::from(error)))
 }
 
 impl Api for StoreTransfers {

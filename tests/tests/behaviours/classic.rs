@@ -244,7 +244,7 @@ async fn many_are_served_at_once(scene: Scene) {
     });
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     who_is_new_gets_an_account_that_is_one_everywhere,
     a_file_comes_after_the_password_was_found_right,
     a_line_may_come_in_any_pieces,

@@ -167,7 +167,7 @@ async fn every_log_in_and_each_refused_one_has_its_line(scene: Scene) {
     assert!(!scene.accounts().transfers.text().contains("horse"), "a password is in the log");
 }
 
-behaviours!(scenario and apart;
+behaviours!(scenario and remote;
     an_unknown_name_and_a_wrong_password_are_told_alike,
     without_a_good_credential_everything_is_401_and_says_how_to_get_one,
     after_logging_out_the_token_is_dead_at_once,

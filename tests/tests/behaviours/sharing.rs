@@ -326,7 +326,7 @@ async fn a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself(
     assert_eq!(alice.delete("/files/docs").await.status, 204);
 }
 
-behaviours!(scenario and apart;
+behaviours!(scenario and remote;
     a_link_in_a_shared_folder_does_not_lead_out_of_it,
     a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself,
     what_is_shared_to_be_read_is_read_and_not_changed,

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_tests::binary::{
-    Done, Kind, Server, among_others, command, reached_within, terminal, tool, type_line,
+    Done, EngineKind, Server, among_others, command, reached_within, terminal, tool, type_line,
 };
 use plimsoll_tests::on_each_engine;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ impl Workspace {
         }
     }
 
-    fn serve(&self, kind: Kind) -> Server {
+    fn serve(&self, kind: EngineKind) -> Server {
         let mut serve = command();
         serve.args(["serve", "--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--access-log", "off"]);
         serve.arg("--data").arg(self.path("data")).env("PLIMSOLL_LAB_FAST_PASSWORDS", "true");
@@ -237,7 +237,7 @@ fn the_settings_of_a_server_lead_to_its_directory() {
 }
 
 /// A running server sees an operator's change within a second, also in its cached entries.
-fn a_running_server_sees_a_change_within_a_second(kind: Kind) {
+fn a_running_server_sees_a_change_within_a_second(kind: EngineKind) {
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let server = place.serve(kind);
@@ -269,7 +269,7 @@ fn a_running_server_sees_a_change_within_a_second(kind: Kind) {
 
 /// A removed account's home does not affect its successor: a later account of the name begins empty, even
 /// if the server had its files open.
-fn a_later_account_of_the_name_gets_none_of_the_files(kind: Kind) {
+fn a_later_account_of_the_name_gets_none_of_the_files(kind: EngineKind) {
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let server = place.serve(kind);
@@ -334,7 +334,7 @@ fn what_was_exported_is_imported_elsewhere_and_the_password_still_works() {
         all
     });
     assert_eq!(here, there);
-    let server = other.serve(Kind::Epoll);
+    let server = other.serve(EngineKind::Epoll);
     assert_eq!(put(&server, "/files/a"), "201");
     assert_eq!(asked(&server, "wrong", &[], "/files/").0, "401");
 }

@@ -2,7 +2,7 @@
 //!
 //! It runs without a window and prints the resulting DOM.
 
-use plimsoll_tests::binary::{Kind, Server, tool};
+use plimsoll_tests::binary::{EngineKind, Server, tool};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
@@ -12,7 +12,7 @@ const SCRIPT_TIME: &str = "--virtual-time-budget=20000";
 /// A script that sends requests as web applications do, and writes the results into its page.
 const PAGE: &str = include_str!("browser.html");
 
-fn served(tree: &Tree, kind: Kind) -> (tempfile::TempDir, Server) {
+fn served(tree: &Tree, kind: EngineKind) -> (tempfile::TempDir, Server) {
     let folder = tempfile::tempdir().unwrap();
     tree.plant(folder.path());
     let server = Server::start(kind, folder.path(), &[]);
@@ -43,7 +43,7 @@ fn open_until_ended(url: &str) -> String {
     ended.expect("the script ends in one of a few tries")
 }
 
-fn a_folder_is_a_page_with_links(kind: Kind) {
+fn a_folder_is_a_page_with_links(kind: EngineKind) {
     let tree = Tree::new().file("Grüße & more.txt", "x").file("a<b>.txt", "y").file("folder/z.txt", "z");
     let (_folder, server) = served(&tree, kind);
     let page = open(&server.url("/"));
@@ -61,7 +61,7 @@ fn a_folder_is_a_page_with_links(kind: Kind) {
     assert!(missing.contains("404") && missing.contains("Go to the start page"), "{missing}");
 }
 
-fn an_index_page_is_shown_with_what_it_loads(kind: Kind) {
+fn an_index_page_is_shown_with_what_it_loads(kind: EngineKind) {
     let index = "<!doctype html><title>t</title><link rel=stylesheet href=style.css><p id=p>as served</p>\
         <a href=more/>more</a><script src=script.js></script>";
     let script = "const p = document.getElementById('p');\
@@ -74,7 +74,7 @@ fn an_index_page_is_shown_with_what_it_loads(kind: Kind) {
 }
 
 /// Ranges, conditions, errors, a hundred concurrent files, and a download that the page aborts.
-fn a_script_gets_what_it_asks_for(kind: Kind) {
+fn a_script_gets_what_it_asks_for(kind: EngineKind) {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     let mut tree = Tree::new().file("page.html", PAGE).file("data.bin", bytes);
     tree =

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Done, Kind, Member, PATIENCE, Server, command, tool, until};
+use plimsoll_tests::binary::{Done, EngineKind, Member, PATIENCE, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -30,7 +30,7 @@ fn figures(args: &[&str]) -> Value {
     serde_json::from_slice(&load(args).well().stdout).unwrap()
 }
 
-fn one_connection_makes_an_account_and_another_gets_a_file(kind: Kind) {
+fn one_connection_makes_an_account_and_another_gets_a_file(kind: EngineKind) {
     let (data, site) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(site.path().join("common.txt"), "for all\n").unwrap();
     let socket = site.path().join("classic.sock");
@@ -59,7 +59,7 @@ fn one_connection_makes_an_account_and_another_gets_a_file(kind: Kind) {
 const COUNTED: &str =
     "plimsoll_operation_duration_seconds_count{protocol=\"classic\",operation=\"download\"} 4\n";
 
-fn what_a_reload_changes_is_for_the_next_connection(kind: Kind) {
+fn what_a_reload_changes_is_for_the_next_connection(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let write = |text: &str| {
         let text = format!("access_log = \"off\"\n{text}").replace("HERE", folder.path().to_str().unwrap());
@@ -81,7 +81,7 @@ fn what_a_reload_changes_is_for_the_next_connection(kind: Kind) {
     assert_eq!(said(server.classic_at(), &wanted), "ok\nok 8\nfor all\n");
 }
 
-fn the_load_generator_speaks_it(kind: Kind) {
+fn the_load_generator_speaks_it(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--classic", "127.0.0.1:0"]);
     let mut alice = Member::new(&server, "alice");
@@ -116,7 +116,7 @@ on_each_engine!(
 #[test]
 fn the_doctor_knows_who_listens() {
     let data = tempfile::tempdir().unwrap();
-    let server = Server::on_data(Kind::Epoll, data.path(), &["--classic", "127.0.0.1:0"]);
+    let server = Server::on_data(EngineKind::Epoll, data.path(), &["--classic", "127.0.0.1:0"]);
     let at = server.classic_at().to_string();
     let doctor = tool::run(
         command().args(["doctor", "--http", "127.0.0.1:0", "--classic", &at, "--data"]).arg(data.path()),

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use plimsoll_tests::Tree;
-use plimsoll_tests::binary::{Done, Kind, Server, among_others, command, tool};
+use plimsoll_tests::binary::{Done, EngineKind, Server, among_others, command, tool};
 use plimsoll_tests::on_each_engine;
 
 /// Runs the program in an empty folder, where its output files stay.
@@ -197,7 +197,7 @@ fn an_address_that_is_not_ours_exits_1_and_says_what_to_do() {
 }
 
 /// A port in use by another program or another server: exit 1, and a remedy.
-fn a_taken_port_exits_1_and_says_what_to_do(kind: Kind) {
+fn a_taken_port_exits_1_and_says_what_to_do(kind: EngineKind) {
     let folder = folder();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = Server::start(kind, folder.path(), &[]);
@@ -212,7 +212,7 @@ fn a_taken_port_exits_1_and_says_what_to_do(kind: Kind) {
 }
 
 /// `--check` reports the actions of a start and performs none.
-fn a_check_listens_nowhere_and_exits_0(kind: Kind) {
+fn a_check_listens_nowhere_and_exits_0(kind: EngineKind) {
     let folder = folder();
     let (socket, log) = (folder.path().join("socket"), folder.path().join("access.log"));
     let (site, kind) = (site(folder.path()), kind.to_string());
@@ -240,7 +240,7 @@ fn a_check_listens_nowhere_and_exits_0(kind: Kind) {
 }
 
 /// A check before a reload: the server itself has bound the addresses.
-fn a_check_beside_the_running_server_exits_0_and_reports_it(kind: Kind) {
+fn a_check_beside_the_running_server_exits_0_and_reports_it(kind: EngineKind) {
     let folder = folder();
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
@@ -256,7 +256,7 @@ fn a_check_beside_the_running_server_exits_0_and_reports_it(kind: Kind) {
 }
 
 /// The greeting contains a command to type, and the access log follows it.
-fn the_greeting_can_be_typed_and_the_log_follows(kind: Kind) {
+fn the_greeting_can_be_typed_and_the_log_follows(kind: EngineKind) {
     let folder = folder();
     let server = Server::start(kind, folder.path(), &["--access-log", "-"]);
     plimsoll_tests::binary::until("the greeting ends", || server.stdout().contains("To end:"));

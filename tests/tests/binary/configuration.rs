@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_tests::binary::{Done, Kind, Server, among_others, command, tool, until};
+use plimsoll_tests::binary::{Done, EngineKind, Server, among_others, command, tool, until};
 use plimsoll_tests::{Tree, on_each_engine};
 
 struct Workspace {
@@ -119,7 +119,7 @@ fn a_file_that_is_wrong_exits_1_with_the_line_and_what_to_do() {
 }
 
 /// A file's limits apply to connections, and active laboratory settings are reported everywhere.
-fn a_server_serves_as_its_file_says(kind: Kind) {
+fn a_server_serves_as_its_file_says(kind: EngineKind) {
     let place = Workspace::new();
     let text = "http = \"127.0.0.1:0\"\nsite = [\"/=SITE\"]\naccess_log = \"off\"\n\
                 [log]\nformat = \"json\"\n[limits]\nidle_time = \"50ms\"\n[lab]\nfast_passwords = true\n";

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_tests::binary::{Done, Kind, PATIENCE, Server, tool, until};
+use plimsoll_tests::binary::{Done, EngineKind, PATIENCE, Server, tool, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
@@ -37,7 +37,7 @@ fn run(args: &[&str]) -> Done {
     tool::run(curl().args(args)).well()
 }
 
-fn get_and_head(kind: Kind) {
+fn get_and_head(kind: EngineKind) {
     let (_folder, site, out) = folders();
     let server = Server::start(kind, &site, &[]);
     assert_eq!(run(&[&server.url("/small.txt")]).stdout, b"small\n");
@@ -55,7 +55,7 @@ fn get_and_head(kind: Kind) {
     assert!(missing.ends_with("\n404"), "{missing}");
 }
 
-fn ranges(kind: Kind) {
+fn ranges(kind: EngineKind) {
     let (_folder, site, _) = folders();
     let server = Server::start(kind, &site, &[]);
     let url = server.url("/large.bin");
@@ -73,7 +73,7 @@ fn ranges(kind: Kind) {
     assert_eq!(beyond.stderr, "416");
 }
 
-fn several_ranges_in_one_answer(kind: Kind) {
+fn several_ranges_in_one_answer(kind: EngineKind) {
     let (_folder, site, _) = folders();
     let server = Server::start(kind, &site, &[]);
     let done = run(&[
@@ -108,7 +108,7 @@ fn cut_off(mut download: Command, part: &Path) {
     assert!(came < LARGE_BYTES as u64, "it was to be cut off");
 }
 
-fn a_download_that_was_cut_off_is_resumed(kind: Kind) {
+fn a_download_that_was_cut_off_is_resumed(kind: EngineKind) {
     let (_folder, site, out) = folders();
     let server = Server::start(kind, &site, &[]);
     let into = out.join("large.bin");
@@ -124,7 +124,7 @@ fn a_download_that_was_cut_off_is_resumed(kind: Kind) {
     assert!(std::fs::read(&into).unwrap() == large());
 }
 
-fn what_has_not_changed_is_not_sent_again(kind: Kind) {
+fn what_has_not_changed_is_not_sent_again(kind: EngineKind) {
     let (_folder, site, out) = folders();
     let server = Server::start(kind, &site, &[]);
     let (url, into) = (server.url("/small.txt"), out.join("small.txt"));
@@ -141,7 +141,7 @@ fn what_has_not_changed_is_not_sent_again(kind: Kind) {
     assert_eq!(std::fs::read(into).unwrap(), b"small\n");
 }
 
-fn a_precompressed_sibling_is_sent_and_unpacked(kind: Kind) {
+fn a_precompressed_sibling_is_sent_and_unpacked(kind: EngineKind) {
     let (_folder, site, _) = folders();
     let text = "the same line again and again\n".repeat(2000);
     std::fs::write(site.join("page.txt"), &text).unwrap();
@@ -158,7 +158,7 @@ fn a_precompressed_sibling_is_sent_and_unpacked(kind: Kind) {
     assert_eq!(bytes(&plain), text.len());
 }
 
-fn a_connection_is_kept_for_the_next_url(kind: Kind) {
+fn a_connection_is_kept_for_the_next_url(kind: EngineKind) {
     let (_folder, site, _) = folders();
     let server = Server::start(kind, &site, &[]);
     let (small, large) = (server.url("/small.txt"), server.url("/large.bin"));
@@ -173,7 +173,7 @@ fn a_connection_is_kept_for_the_next_url(kind: Kind) {
 }
 
 /// HTTP/1.0 without keep-alive: the answer, and then the end.
-fn http_1_0_is_served_and_closed(kind: Kind) {
+fn http_1_0_is_served_and_closed(kind: EngineKind) {
     let (_folder, site, _) = folders();
     let server = Server::start(kind, &site, &[]);
     let (small, large_url) = (server.url("/small.txt"), server.url("/large.bin"));
@@ -192,7 +192,7 @@ fn small_by_socket(path: &str) -> Vec<u8> {
     run(&["--unix-socket", path, "http://plimsoll/small.txt"]).stdout
 }
 
-fn a_unix_socket_serves_the_same(kind: Kind) {
+fn a_unix_socket_serves_the_same(kind: EngineKind) {
     let (folder, site, _) = folders();
     let (at, path) = socket_in(folder.path());
     let killed = Server::start(kind, &site, &["--http", &at]);
@@ -208,7 +208,7 @@ fn a_unix_socket_serves_the_same(kind: Kind) {
 }
 
 /// While one server drains, its successor may bind the same path, and keeps it.
-fn a_successor_keeps_the_unix_socket(kind: Kind) {
+fn a_successor_keeps_the_unix_socket(kind: EngineKind) {
     let (folder, site, _) = folders();
     let (at, path) = socket_in(folder.path());
     let mut old = Server::start(kind, &site, &["--http", "127.0.0.1:0", "--http", &at, "--grace", "600s"]);
@@ -225,7 +225,7 @@ fn a_successor_keeps_the_unix_socket(kind: Kind) {
     assert_eq!(small_by_socket(&path), b"small\n");
 }
 
-fn several_addresses_serve_at_once(kind: Kind) {
+fn several_addresses_serve_at_once(kind: EngineKind) {
     let (folder, site, _) = folders();
     let (at, path) = socket_in(folder.path());
     let server = Server::start(kind, &site, &["--http", "127.0.0.1:0", "--http", &at]);
@@ -234,7 +234,7 @@ fn several_addresses_serve_at_once(kind: Kind) {
 }
 
 /// Eight concurrent downloads over as many connections, each complete.
-fn many_downloads_at_once(kind: Kind) {
+fn many_downloads_at_once(kind: EngineKind) {
     let (_folder, site, out) = folders();
     let server = Server::start(kind, &site, &[]);
     let into = out.join("copy-#1.bin");
@@ -274,7 +274,7 @@ fn signed_up(server: &Server, name: &str) -> String {
     begun["token"].as_str().expect("a token").to_owned()
 }
 
-fn the_ten_requests(kind: Kind) {
+fn the_ten_requests(kind: EngineKind) {
     let (folder, site, out) = folders();
     let server = Server::on_data(kind, &folder.path().join("data"), &[]);
     let (file, sent_file) = (server.url("/files/large.bin"), site.join("large.bin"));
@@ -324,7 +324,7 @@ fn the_ten_requests(kind: Kind) {
 }
 
 /// `curl -F` as typed by hand, and the start page for a new user.
-fn a_form_sends_files_and_the_start_page_leads_on(kind: Kind) {
+fn a_form_sends_files_and_the_start_page_leads_on(kind: EngineKind) {
     let (folder, site, _out) = folders();
     let server = Server::on_data(kind, &folder.path().join("data"), &[]);
     let alice = signed_up(&server, "alice");

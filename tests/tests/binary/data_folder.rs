@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plimsoll_tests::binary::{
-    Done, Kind, NOBODY, Server, among_others, as_nobody, command, plimsoll, tool, until,
+    Done, EngineKind, NOBODY, Server, among_others, as_nobody, command, plimsoll, tool, until,
 };
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::skips::{Need, skip};
@@ -31,7 +31,7 @@ impl Workspace {
         self.0.path().join(name)
     }
 
-    fn serve(&self, kind: Kind, data: &str) -> Server {
+    fn serve(&self, kind: EngineKind, data: &str) -> Server {
         Server::on_data(kind, &self.path(data), &["--signup", "open"])
     }
 
@@ -80,7 +80,7 @@ fn remove(data: &Path, ends: &[&str]) {
 }
 
 /// After the loss of a directory or its WAL, a new account of an old name does not get the old home.
-fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Kind) {
+fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: EngineKind) {
     for lost in [&["", "-wal", "-shm"][..], &["-wal", "-shm"]] {
         let place = Workspace::new();
         let server = place.serve(kind, "data");
@@ -112,7 +112,7 @@ fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Kind)
 }
 
 /// Homes of older versions have no record of their account.
-fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: Kind) {
+fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: EngineKind) {
     let place = Workspace::new();
     let server = place.serve(kind, "data");
     sign_up(&server, "alice");
@@ -141,7 +141,7 @@ fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: Kind) {
 fn a_backup_is_restored_as_the_documents_say() {
     let _turn = among_others();
     let place = Workspace::new();
-    let server = place.serve(Kind::Epoll, "data");
+    let server = place.serve(EngineKind::Epoll, "data");
     sign_up(&server, "alice");
     assert_eq!(put(&server), 201);
     let (data, backup) = (place.path("data"), place.path("backup"));
@@ -151,7 +151,7 @@ fn a_backup_is_restored_as_the_documents_say() {
     kill(server);
     let script = "umask 077 && mkdir -p $1 && cp -a $0/. $1/";
     tool::run(tool("sh").args(["-c", script]).arg(&backup).arg(place.path("restored"))).well();
-    let server = place.serve(Kind::Epoll, "restored");
+    let server = place.serve(EngineKind::Epoll, "restored");
     assert_eq!(get(&server), (200, SECRET.to_owned()));
     assert_eq!(put(&server), 204);
 }
@@ -160,7 +160,7 @@ fn a_backup_is_restored_as_the_documents_say() {
 fn accounts_that_move_to_another_directory_keep_their_homes() {
     let _turn = among_others();
     let place = Workspace::new();
-    let server = place.serve(Kind::Epoll, "data");
+    let server = place.serve(EngineKind::Epoll, "data");
     sign_up(&server, "alice");
     assert_eq!(put(&server), 201);
     kill(server);
@@ -169,7 +169,7 @@ fn accounts_that_move_to_another_directory_keep_their_homes() {
     place.plimsoll(&["account", "export", lines], "data").well();
     let url = format!("sqlite:{}", place.path("other.sqlite").display());
     place.plimsoll(&["account", "import", lines, "--directory", &url], "data").well();
-    let server = Server::on_data(Kind::Epoll, &place.path("data"), &["--directory", &url]);
+    let server = Server::on_data(EngineKind::Epoll, &place.path("data"), &["--directory", &url]);
     assert_eq!(get(&server), (200, SECRET.to_owned()));
 }
 
@@ -294,7 +294,7 @@ fn refused(args: &[&str], data: &Path) -> String {
 }
 
 /// The lock is on the folder itself: no file can be removed to release it.
-fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: Kind) {
+fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: EngineKind) {
     let place = Workspace::new();
     let data = place.path("data");
     std::fs::write(place.path("secret"), "0123456789abcdef0123456789abcdef\n").unwrap();
@@ -334,7 +334,7 @@ fn what_other_users_can_reach_is_warned_of_at_the_start_and_by_the_doctor() {
     let set = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     set(&data, 0o777);
     set(&secret, 0o644);
-    let server = place.serve(Kind::Epoll, "data");
+    let server = place.serve(EngineKind::Epoll, "data");
     let warnings = [
         format!("chmod 700 {}", data.display()),
         format!("chmod 600 {}", secret.display()),
@@ -353,7 +353,7 @@ fn what_other_users_can_reach_is_warned_of_at_the_start_and_by_the_doctor() {
     assert_eq!(found.contains("plimsoll runs as root"), is_root, "{found}");
     set(&data, 0o700);
     set(&secret, 0o600);
-    let server = place.serve(Kind::Epoll, "data");
+    let server = place.serve(EngineKind::Epoll, "data");
     assert!(!server.stderr().contains("chmod"), "{}", server.stderr());
 }
 

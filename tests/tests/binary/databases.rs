@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use plimsoll_tests::binary::{Done, Kind, Member, Server, among_others, command, tool, until};
+use plimsoll_tests::binary::{Done, EngineKind, Member, Server, among_others, command, tool, until};
 use plimsoll_tests::database::Database;
 use plimsoll_tests::on_each_engine;
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn fresh(kind: &str) -> String {
     shared.get_or_insert_with(|| Database::start(kind)).fresh().url
 }
 
-fn serve(kind: Kind, data: &Path, url: &str) -> Server {
+fn serve(kind: EngineKind, data: &Path, url: &str) -> Server {
     Server::on_data(kind, data, &["--directory", url])
 }
 
@@ -40,7 +40,7 @@ fn who_is(person: &mut Member) -> u16 {
     person.ask("GET", "/api/whoami", "", b"").status
 }
 
-fn an_account_and_its_session_outlive_the_server(engine: Kind) {
+fn an_account_and_its_session_outlive_the_server(engine: EngineKind) {
     for kind in KINDS {
         let (data, url) = (tempfile::tempdir().unwrap(), fresh(kind));
         let server = serve(engine, data.path(), &url);
@@ -52,7 +52,7 @@ fn an_account_and_its_session_outlive_the_server(engine: Kind) {
     }
 }
 
-fn what_an_operator_does_holds_at_a_server_that_runs(engine: Kind) {
+fn what_an_operator_does_holds_at_a_server_that_runs(engine: EngineKind) {
     for kind in KINDS {
         let (data, url) = (tempfile::tempdir().unwrap(), fresh(kind));
         let server = serve(engine, data.path(), &url);
@@ -63,7 +63,7 @@ fn what_an_operator_does_holds_at_a_server_that_runs(engine: Kind) {
     }
 }
 
-fn a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it(engine: Kind) {
+fn a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it(engine: EngineKind) {
     for kind in KINDS {
         let mut database = Database::start(kind);
         let (data, url) = (tempfile::tempdir().unwrap(), database.fresh().url);
@@ -78,7 +78,7 @@ fn a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it(eng
 
 /// The homes stay on the server's disk when the database of their accounts is lost and an empty one takes
 /// its place.
-fn a_new_account_gets_no_home_of_an_account_whose_database_was_lost(engine: Kind) {
+fn a_new_account_gets_no_home_of_an_account_whose_database_was_lost(engine: EngineKind) {
     const SECRET: &[u8] = b"the first alice's";
     for kind in KINDS {
         let (data, lost, empty) = (tempfile::tempdir().unwrap(), fresh(kind), fresh(kind));
@@ -104,7 +104,7 @@ fn a_new_account_gets_no_home_of_an_account_whose_database_was_lost(engine: Kind
 }
 
 /// The server has no data folder, and needs none.
-fn an_authentication_server_on_a_database_is_ready_as_long_as_that_answers(engine: Kind) {
+fn an_authentication_server_on_a_database_is_ready_as_long_as_that_answers(engine: EngineKind) {
     for kind in KINDS {
         let mut database = Database::start(kind);
         let (folder, url) = (tempfile::tempdir().unwrap(), database.fresh().url);
@@ -159,7 +159,7 @@ fn a_password_in_a_url_is_shown_by_nothing() {
     let data = tempfile::tempdir().unwrap();
     for kind in KINDS {
         let url = fresh(kind);
-        let server = serve(Kind::Epoll, data.path(), &url);
+        let server = serve(EngineKind::Epoll, data.path(), &url);
         let folder = data.path().to_str().unwrap();
         let check =
             tool::run(command().args(["serve", "--check", "--data", folder, "--directory", &url])).well();

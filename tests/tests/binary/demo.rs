@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_tests::binary::{
-    Kind, Server, Visitor, among_others, command, plimsoll, terminal, tool, type_line, until,
+    EngineKind, Server, Visitor, among_others, command, plimsoll, terminal, tool, type_line, until,
 };
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -99,7 +99,7 @@ fn steps(server: &Server) -> Vec<String> {
     greeting.lines().filter(|line| line.contains("  # ")).map(|line| line.trim().to_owned()).collect()
 }
 
-fn serve(kind: Kind, data: &Path, args: &[&str]) -> Server {
+fn serve(kind: EngineKind, data: &Path, args: &[&str]) -> Server {
     let mut serve = command();
     serve.args(["serve", "--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--access-log", "off"]);
     serve.arg("--data").arg(data).args(args).env("PLIMSOLL_LAB_FAST_PASSWORDS", "true");
@@ -107,7 +107,7 @@ fn serve(kind: Kind, data: &Path, args: &[&str]) -> Server {
 }
 
 /// Types every line, in order and unchanged, in a plain shell.
-fn every_line_of_the_greeting_can_be_typed(kind: Kind) {
+fn every_line_of_the_greeting_can_be_typed(kind: EngineKind) {
     let place = tempfile::tempdir().unwrap();
     Tree::new().file("site/small.txt", "small\n").plant(place.path());
     let site = format!("/={}", place.path().join("site").display());

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use plimsoll_tests::binary::{Kind, Server, Visitor, process, until};
+use plimsoll_tests::binary::{EngineKind, Server, Visitor, process, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::net::sockopt;
@@ -117,7 +117,7 @@ fn settled<T: PartialEq>(counts: impl Fn() -> T) -> T {
     last
 }
 
-fn nothing_is_left_after_ten_thousand_connections(kind: Kind) {
+fn nothing_is_left_after_ten_thousand_connections(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new().file("small.txt", "small\n").file("large.bin", noise(29, LARGE_BYTES));
     tree.plant(folder.path());
@@ -139,7 +139,7 @@ fn nothing_is_left_after_ten_thousand_connections(kind: Kind) {
     let accepted = status["load"]["connections_accepted"].as_u64().unwrap();
     let made = FIRST_CONNECTIONS + CONNECTIONS;
     // The kernel need not report to a loop a connection that was reset before any byte.
-    let unheard = if matches!(kind, Kind::Epoll | Kind::Uring) { made / ENDS.len() } else { 0 };
+    let unheard = if matches!(kind, EngineKind::Epoll | EngineKind::Uring) { made / ENDS.len() } else { 0 };
     assert!(accepted > (made - unheard) as u64, "{status}");
     assert_eq!(status["load"]["connections_panicked"], 0, "{status}");
 }

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use plimsoll_tests::binary::{Done, Kind, Server, among_others, command, tool};
+use plimsoll_tests::binary::{Done, EngineKind, Server, among_others, command, tool};
 use serde_json::Value;
 
 fn doctor(args: &[&str]) -> Done {
@@ -61,7 +61,7 @@ fn what_fails_exits_1_and_comes_with_what_mends_it() {
 fn a_server_of_ours_at_the_address_is_no_failure() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let found = finding(&["--http", &server.at().to_string(), "--accounts", "false"], "address");
     assert_eq!(found["verdict"], "ok", "{found}");
 }
@@ -72,7 +72,7 @@ fn ftp_is_looked_at_where_it_is_on() {
     let folder = tempfile::tempdir().unwrap();
     let site = format!("/={}", folder.path().display());
     let guests = ["--ftp", "127.0.0.1:0", "--ftp-guests", "true", "--accounts", "false"];
-    let server = Server::start(Kind::Epoll, folder.path(), &guests);
+    let server = Server::start(EngineKind::Epoll, folder.path(), &guests);
     let at = server.ftp_at().to_string();
     let all = ["--http", ":0", "--accounts", "false", "--site", &site, "--ftp-guests", "true"];
     let done = doctor(&all).well();

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Done, Kind, Member, PATIENCE, Server, command, tool, until};
+use plimsoll_tests::binary::{Done, EngineKind, Member, PATIENCE, Server, command, tool, until};
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
 
@@ -46,7 +46,7 @@ impl Session {
 }
 
 /// Starts a server with a separate data folder, a site, and more settings.
-fn start(kind: Kind, folder: &Path, settings: &str) -> Server {
+fn start(kind: EngineKind, folder: &Path, settings: &str) -> Server {
     Tree::new().file("site/small.txt", "small\n").plant(folder);
     write(folder, settings);
     let mut serve = command();
@@ -80,7 +80,7 @@ fn curl(args: &[&str]) -> Done {
 }
 
 /// The greeting has a command for guests that works as typed.
-fn the_greeting_tells_guests_what_to_type(kind: Kind) {
+fn the_greeting_tells_guests_what_to_type(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), GUESTS);
     until("the greeting ends", || server.stdout().contains("To end:"));
@@ -95,7 +95,7 @@ fn the_greeting_tells_guests_what_to_type(kind: Kind) {
 }
 
 /// An upload over FTP is stored in the account's home, with a line in each log, and is counted.
-fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: Kind) {
+fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), "");
     let mut alice = Member::new(&server, "alice");
@@ -123,7 +123,7 @@ fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: Kind) {
 }
 
 /// An open control connection keeps its ports and guests; a new one gets the new settings.
-fn a_session_keeps_the_settings_that_it_began_with(kind: Kind) {
+fn a_session_keeps_the_settings_that_it_began_with(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}ftp_ports = \"21000-21099\"\n"));
     let mut old = Session::of_guest(&server);
@@ -139,7 +139,7 @@ fn a_session_keeps_the_settings_that_it_began_with(kind: Kind) {
 }
 
 /// An invalid configuration is refused at a reload as at the start, and changes nothing.
-fn guests_without_a_site_are_refused_by_a_reload(kind: Kind) {
+fn guests_without_a_site_are_refused_by_a_reload(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), GUESTS);
     reload(&server, folder.path(), "ftp_guests = true\n", "nothing was reloaded");
@@ -148,7 +148,7 @@ fn guests_without_a_site_are_refused_by_a_reload(kind: Kind) {
 }
 
 /// FTP with guests needs no accounts, and then creates no data of accounts.
-fn guests_need_no_accounts(kind: Kind) {
+fn guests_need_no_accounts(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}accounts = false\n"));
     let got = curl(&[&format!("ftp://{}/small.txt", server.ftp_at())]).well();
@@ -162,7 +162,7 @@ fn guests_need_no_accounts(kind: Kind) {
 }
 
 /// An idle control connection ends after the configured time.
-fn an_idle_session_ends(kind: Kind) {
+fn an_idle_session_ends(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}ftp_idle_time = \"100ms\"\n"));
     let mut session = Session::of_guest(&server);
@@ -171,7 +171,7 @@ fn an_idle_session_ends(kind: Kind) {
 }
 
 /// The laboratory's start barrier is reported, and holds transfers until enough of them wait.
-fn held_transfers_begin_together(kind: Kind) {
+fn held_transfers_begin_together(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}lab.hold_transfers = 2\n"));
     assert_eq!(server.status()["lab"], serde_json::json!(["lab.hold_transfers"]));

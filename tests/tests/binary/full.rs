@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use plimsoll_tests::binary::visitor::connect_from;
-use plimsoll_tests::binary::{Kind, PATIENCE, Server, Visitor, until};
+use plimsoll_tests::binary::{EngineKind, PATIENCE, Server, Visitor, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
@@ -53,13 +53,13 @@ fn assert_waits(visitor: &Visitor) {
     visitor.stream.set_read_timeout(Some(PATIENCE)).unwrap();
 }
 
-fn start(kind: Kind, root: &std::path::Path) -> Server {
+fn start(kind: EngineKind, root: &std::path::Path) -> Server {
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(7, LARGE_BYTES)).plant(root);
     // One event loop: with several, a second loop could take the last slot during a count.
     Server::start_with_few_open_files(kind, root, &["--threads", "1"], OPEN_FILES)
 }
 
-fn one_address_gets_half_of_the_slots(kind: Kind) {
+fn one_address_gets_half_of_the_slots(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path());
     let max = load(&server, "connections_max");
@@ -88,7 +88,7 @@ fn fill(server: &Server, max: u64, open: impl Fn(u8) -> Visitor) -> Vec<Visitor>
     inside
 }
 
-fn a_full_server_closes_idle_connections_for_new_ones(kind: Kind) {
+fn a_full_server_closes_idle_connections_for_new_ones(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path());
     let max = load(&server, "connections_max");
@@ -113,7 +113,7 @@ fn a_full_server_closes_idle_connections_for_new_ones(kind: Kind) {
     assert_eq!(status["load"]["connections_panicked"], 0, "{status}");
 }
 
-fn a_client_that_finds_transfers_in_every_slot_waits(kind: Kind) {
+fn a_client_that_finds_transfers_in_every_slot_waits(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path());
     let max = load(&server, "connections_max");

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use plimsoll_tests::binary::figures::{Figures, WakeupDelays};
-use plimsoll_tests::binary::{Kind, Reply, Server, Visitor, process, until};
+use plimsoll_tests::binary::{EngineKind, Reply, Server, Visitor, process, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
@@ -84,7 +84,7 @@ fn connections_open(server: &Server) -> usize {
 /// The number of clients that keep their connection; flooding clients are extra.
 const STAYING: usize = DRIBBLING + STUCK + GREEDY + IDLE;
 
-fn a_crowd_of_hostile_clients_delays_nobody(kind: Kind) {
+fn a_crowd_of_hostile_clients_delays_nobody(kind: EngineKind) {
     process::raise_open_files();
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new().file("small.bin", noise(31, SMALL_BYTES));
@@ -117,13 +117,13 @@ fn a_crowd_of_hostile_clients_delays_nobody(kind: Kind) {
     let threads = process::threads(pid);
     println!("{kind}: greedy clients have read {} MiB", crowd.swallowed() >> 20);
     println!("{kind}: peak {peak} KiB, now {shared} KiB in proportion, {threads} threads, flood of {opened}");
-    let fresh_max = if kind == Kind::Thread { FRESH_THREAD_P99_MAX } else { FRESH_P99_MAX };
+    let fresh_max = if kind == EngineKind::Thread { FRESH_THREAD_P99_MAX } else { FRESH_P99_MAX };
     for (figures, bound) in [(among.0, KEPT_P99_MAX), (among.1, fresh_max)] {
         let bound = bound + delays.within(990) * WAKEUPS_MAX;
         assert!(figures.count() >= REQUESTS_MIN, "only {figures}");
         assert!(figures.within(990) <= bound, "{figures}: more than {bound:?}");
     }
-    let bound = if kind == Kind::Thread { THREADS_PEAK_KIB_MAX } else { LOOPS_PEAK_KIB_MAX };
+    let bound = if kind == EngineKind::Thread { THREADS_PEAK_KIB_MAX } else { LOOPS_PEAK_KIB_MAX };
     assert!(peak <= bound, "{peak} KiB at the peak: more than {bound}");
 
     drop(crowd);

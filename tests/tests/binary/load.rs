@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_tests::binary::{
-    Done, Kind, Member, PATIENCE, Server, among_others, command, terminal, tool, until,
+    Done, EngineKind, Member, PATIENCE, Server, among_others, command, terminal, tool, until,
 };
 use plimsoll_tests::tree::noise;
 use rustix::process::{Pid, Signal, kill_process};
@@ -32,7 +32,7 @@ fn figures(done: &Done) -> Value {
 fn so_many_requests_are_counted_verified_and_told_as_json() {
     let _turn = among_others();
     let folder = site(20);
-    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     for connections in ["kept", "new"] {
         let url = server.url("/{}.bin");
         let args = ["-u", "8", "-n", "500", "--files", "0..20", "--verify", "all", "--json"];
@@ -58,7 +58,7 @@ fn so_many_requests_are_counted_verified_and_told_as_json() {
 fn it_ends_by_time_and_shows_people_lines_and_programs_csv() {
     let _turn = among_others();
     let folder = site(1);
-    let server = Server::start(Kind::Thread, folder.path(), &[]);
+    let server = Server::start(EngineKind::Thread, folder.path(), &[]);
     let csv = folder.path().join("figures.csv");
     let args = ["-u", "4", "-d", "200ms", "--warm-up", "50ms", "--csv", csv.to_str().unwrap()];
     for _ in 0..2 {
@@ -79,7 +79,7 @@ fn it_ends_by_time_and_shows_people_lines_and_programs_csv() {
 fn an_open_loop_keeps_its_rate() {
     let _turn = among_others();
     let folder = site(1);
-    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let args = ["-u", "50", "--rate", "100", "-n", "100", "--json"];
     let told = figures(&load(&[&[server.url("/0.bin").as_str()], &args[..]].concat()).well());
     assert_eq!((&told["loop"], &told["requests"]), (&"open".into(), &100.into()));
@@ -92,7 +92,7 @@ fn an_open_loop_keeps_its_rate() {
 fn a_list_of_names_and_a_folder_to_compare_with_are_taken() {
     let _turn = among_others();
     let folder = site(3);
-    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let (list, good) = (folder.path().join("list"), folder.path().to_str().unwrap());
     std::fs::write(&list, "0.bin\n2.bin\n").unwrap();
     let args = ["-n", "20", "--list", list.to_str().unwrap(), "--verify", "all", "--json", "--against"];
@@ -114,7 +114,7 @@ fn a_list_of_names_and_a_folder_to_compare_with_are_taken() {
 fn bodies_are_kept_where_that_is_asked_for() {
     let _turn = among_others();
     let folder = site(2);
-    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let kept = tempfile::tempdir().unwrap();
     let keep = kept.path().join("bodies");
     let args = ["-u", "2", "-n", "10", "--files", "2", "--keep", keep.to_str().unwrap()];
@@ -133,7 +133,7 @@ fn bodies_are_kept_where_that_is_asked_for() {
 fn uploads_have_names_of_their_own_and_are_verified_after_the_end() {
     let _turn = among_others();
     let data = tempfile::tempdir().unwrap();
-    let server = Server::on_data(Kind::Epoll, data.path(), &[]);
+    let server = Server::on_data(EngineKind::Epoll, data.path(), &[]);
     let mut alice = Member::new(&server, "alice");
     let token = data.path().join("token");
     std::fs::write(&token, &alice.token).unwrap();
@@ -157,7 +157,8 @@ fn uploads_have_names_of_their_own_and_are_verified_after_the_end() {
 fn guests_download_over_ftp_in_kept_sessions_and_in_new_ones() {
     let _turn = among_others();
     let folder = site(5);
-    let server = Server::start(Kind::Epoll, folder.path(), &["--ftp", "127.0.0.1:0", "--ftp-guests", "true"]);
+    let server =
+        Server::start(EngineKind::Epoll, folder.path(), &["--ftp", "127.0.0.1:0", "--ftp-guests", "true"]);
     let url = format!("ftp://{}/{{}}.bin", server.ftp_at());
     for connections in ["kept", "new"] {
         let args = ["-u", "4", "-n", "40", "--files", "5", "--verify", "1/2", "--json", "--connections"];
@@ -174,7 +175,7 @@ fn guests_download_over_ftp_in_kept_sessions_and_in_new_ones() {
 fn an_account_uploads_over_ftp_and_its_files_are_verified_after_the_end() {
     let _turn = among_others();
     let data = tempfile::tempdir().unwrap();
-    let server = Server::on_data(Kind::Thread, data.path(), &["--ftp", "127.0.0.1:0"]);
+    let server = Server::on_data(EngineKind::Thread, data.path(), &["--ftp", "127.0.0.1:0"]);
     let mut alice = Member::new(&server, "alice");
     let secret = data.path().join("secret");
     std::fs::write(&secret, plimsoll_tests::binary::member::PASSWORD).unwrap();
@@ -190,7 +191,7 @@ fn an_account_uploads_over_ftp_and_its_files_are_verified_after_the_end() {
 fn who_may_not_is_told_by_kind_and_the_exit_code_is_1() {
     let _turn = among_others();
     let data = tempfile::tempdir().unwrap();
-    let server = Server::on_data(Kind::Epoll, data.path(), &[]);
+    let server = Server::on_data(EngineKind::Epoll, data.path(), &[]);
     let args = ["-X", "PUT", "-n", "5", "--json"];
     let done = load(&[&[server.url("/files/").as_str()], &args[..]].concat());
     assert_eq!(done.status.code(), Some(1));
@@ -207,7 +208,7 @@ fn the_first_command_of_the_document_measures_what_make_run_serves() {
     let text = std::fs::read_to_string(docs.join("load.md")).unwrap();
     let typed = text.lines().find_map(|line| line.strip_prefix("$ plimsoll load http://127.0.0.1:8080"));
     let path = typed.unwrap().split(' ').next().unwrap();
-    let server = Server::start(Kind::Epoll, &docs, &[]);
+    let server = Server::start(EngineKind::Epoll, &docs, &[]);
     let told = figures(&load(&[&server.url(path), "-u", "4", "-n", "20", "--json"]).well());
     assert_eq!((&told["requests"], &told["errors"]), (&20.into(), &serde_json::json!({})), "{told}");
 }
@@ -227,7 +228,7 @@ fn too_many_log_ins_for_a_server_by_default_are_explained() {
 fn a_file_that_is_not_there_is_told_before_the_start() {
     let _turn = among_others();
     let folder = site(1);
-    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let done = load(&[server.url("/{}.bin").as_str(), "--files", "2", "-n", "5"]);
     assert_eq!(done.status.code(), Some(1));
     assert!(done.stderr.contains("404") && done.stdout.is_empty(), "{}", done.stderr);
@@ -272,7 +273,7 @@ fn until_asked(log: &Path) {
 
 fn served(folder: &Path) -> (Server, std::path::PathBuf) {
     let log = folder.join("access.log");
-    let server = Server::start(Kind::Epoll, folder, &["--access-log", log.to_str().unwrap()]);
+    let server = Server::start(EngineKind::Epoll, folder, &["--access-log", log.to_str().unwrap()]);
     (server, log)
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::binary::process::resident_kib;
-use plimsoll_tests::binary::{Kind, Member, Server, Visitor, on_one_core, until};
+use plimsoll_tests::binary::{EngineKind, Member, Server, Visitor, on_one_core, until};
 use plimsoll_tests::on_each_engine;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn begin(server: &Server, name: &str) -> Visitor {
     visitor
 }
 
-fn a_full_queue_refuses_the_next_and_says_when_to_come_back(kind: Kind) {
+fn a_full_queue_refuses_the_next_and_says_when_to_come_back(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let mut serve = on_one_core();
     serve.args(["serve", "--http", "127.0.0.1:0", "--access-log", "off", "--engine", &kind.to_string()]);
@@ -60,7 +60,7 @@ const BURST: usize = 40;
 /// The bound of memory that a burst may leave resident: less than the 19 MiB of one hash.
 const LEFT_KIB_MAX: u64 = 12 * 1024;
 
-fn a_burst_of_log_ins_waits_and_its_memory_is_freed(kind: Kind) {
+fn a_burst_of_log_ins_waits_and_its_memory_is_freed(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let mut serve = on_one_core();
     serve.args(["serve", "--http", "127.0.0.1:0", "--access-log", "off", "--engine", &kind.to_string()]);
@@ -84,7 +84,7 @@ mod forks_alone {
     #[test]
     fn a_burst_of_log_ins_waits_and_its_memory_is_freed() {
         let _turn = plimsoll_tests::binary::alone();
-        super::a_burst_of_log_ins_waits_and_its_memory_is_freed(super::Kind::Process);
+        super::a_burst_of_log_ins_waits_and_its_memory_is_freed(super::EngineKind::Process);
     }
 }
 

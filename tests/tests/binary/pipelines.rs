@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_tests::binary::figures::Figures;
-use plimsoll_tests::binary::{Kind, PATIENCE, Server, process, until};
+use plimsoll_tests::binary::{EngineKind, PATIENCE, Server, process, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
@@ -56,7 +56,7 @@ fn drain(mut stream: TcpStream) -> usize {
     }
 }
 
-fn an_endless_pipeline_is_answered_and_leaves_nothing_behind(kind: Kind) {
+fn an_endless_pipeline_is_answered_and_leaves_nothing_behind(kind: EngineKind) {
     let folder = site();
     let server = Server::start(kind, folder.path(), &[]);
     let request = format!("HEAD /small.bin HTTP/1.1\r\nHost: a\r\nX-Pad: {}\r\n\r\n", "x".repeat(4_000));
@@ -76,7 +76,7 @@ fn an_endless_pipeline_is_answered_and_leaves_nothing_behind(kind: Kind) {
     assert!(grown <= GROWTH_KIB_MAX, "{grown} KiB for a pipeline of {} KiB", PIPELINE_BYTES >> 10);
 }
 
-fn pipelines_that_are_never_read_hold_one_file_each(kind: Kind) {
+fn pipelines_that_are_never_read_hold_one_file_each(kind: EngineKind) {
     let folder = site();
     let server = Server::start(kind, folder.path(), &[]);
     server.visit().get("/small.bin").unwrap();
@@ -120,7 +120,7 @@ fn pipeline_until(stream: &TcpStream, over: &AtomicBool) {
     reader.join().expect("a reader");
 }
 
-fn a_crowd_that_pipelines_delays_nobody(kind: Kind) {
+fn a_crowd_that_pipelines_delays_nobody(kind: EngineKind) {
     process::raise_open_files();
     let folder = site();
     let server = Server::start(kind, folder.path(), &["--threads", "1", "--access-log", "off"]);

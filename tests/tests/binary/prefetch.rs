@@ -1,11 +1,11 @@
 //! `--prefetch`: files within the budget are cached before the first connection, and the log reports the
 //! others.
 
-use plimsoll_tests::binary::{Kind, Server, until};
+use plimsoll_tests::binary::{EngineKind, Server, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
-fn the_files_of_a_site_are_there_before_anybody_asks(kind: Kind) {
+fn the_files_of_a_site_are_there_before_anybody_asks(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new()
         .file("index.html", "<p>the index</p>")
@@ -36,7 +36,7 @@ fn the_files_of_a_site_are_there_before_anybody_asks(kind: Kind) {
     assert!(hot["hits"].as_u64() >= Some(4), "{hot}");
 }
 
-fn what_finds_no_room_is_told(kind: Kind) {
+fn what_finds_no_room_is_told(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let tree = (0..40).fold(Tree::new(), |tree, at| tree.file(format!("{at}.bin"), noise(at, 20_000)));
     tree.file("large.bin", noise(99, 500_000)).plant(folder.path());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use plimsoll_tests::binary::tool::{Done, first_installed, kill};
-use plimsoll_tests::binary::{Kind, Member, Server, among_others, command, tool, until};
+use plimsoll_tests::binary::{EngineKind, Member, Server, among_others, command, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
@@ -150,7 +150,7 @@ struct Workspace {
 }
 
 impl Workspace {
-    fn new(kind: Kind, more: &[&str]) -> Workspace {
+    fn new(kind: EngineKind, more: &[&str]) -> Workspace {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("access.log");
         let log = log.to_str().unwrap();
@@ -184,7 +184,7 @@ impl Workspace {
 }
 
 /// Asserts that a proxy configured by a recipe forwards the client, files, and refusals.
-fn serves_by_its_recipe(kind: Kind, start: fn(&Server, &Path) -> Proxy) {
+fn serves_by_its_recipe(kind: EngineKind, start: fn(&Server, &Path) -> Proxy) {
     let place = Workspace::new(kind, &["--trusted-proxy", "127.0.0.1"]);
     let proxy = start(&place.server, place.path());
     proxy.has_files(place.path());
@@ -203,16 +203,16 @@ fn serves_by_its_recipe(kind: Kind, start: fn(&Server, &Path) -> Proxy) {
     assert!(hosts.len() >= 8 && hosts.iter().all(|host| host == CLIENT), "{hosts:?}");
 }
 
-fn nginx_serves_by_its_recipe(kind: Kind) {
+fn nginx_serves_by_its_recipe(kind: EngineKind) {
     serves_by_its_recipe(kind, Proxy::nginx_of_the_recipe);
 }
 
-fn caddy_serves_by_its_recipe(kind: Kind) {
+fn caddy_serves_by_its_recipe(kind: EngineKind) {
     serves_by_its_recipe(kind, Proxy::caddy_of_the_recipe);
 }
 
 /// `proxy_pass` and nothing else: nginx then sends HTTP/1.0 with its own name in Host, and names no client.
-fn a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(kind: Kind) {
+fn a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(kind: EngineKind) {
     for (args, moved) in [(&["--trusted-proxy", "127.0.0.1"][..], 201), (&[], 502)] {
         let place = Workspace::new(kind, args);
         let port = free_port();
@@ -234,7 +234,7 @@ fn a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(kind: Kind) {
     }
 }
 
-fn haproxy_names_clients_by_the_proxy_protocol(kind: Kind) {
+fn haproxy_names_clients_by_the_proxy_protocol(kind: EngineKind) {
     let more = ["--trusted-proxy", "127.0.0.1", "--proxy-protocol=http,ftp", "--ftp", "127.0.0.1:0"];
     let place = Workspace::new(kind, &more);
     let proxy = Proxy::haproxy_of_the_recipe(&place.server, place.path());
@@ -279,7 +279,7 @@ fn of_itself(at: SocketAddr) -> u16 {
 #[test]
 fn an_address_of_operators_has_metrics_and_status_and_nothing_else() {
     let _turn = among_others();
-    for kind in [Kind::Epoll, Kind::Process] {
+    for kind in [EngineKind::Epoll, EngineKind::Process] {
         let port = free_port();
         let at = format!("127.0.0.1:{port}");
         let place = Workspace::new(kind, &["--metrics", &at, "--trusted-proxy", "127.0.0.1"]);
@@ -321,11 +321,11 @@ fn sign_up_is_closed_until_the_operator_opens_it() {
         server.visit().ask("POST", "/api/accounts", "Content-Type: application/json\r\n", body.as_bytes());
     assert_eq!(asked.unwrap().status, 403);
     drop(server);
-    Member::new(&Server::on_data(Kind::Epoll, folder.path(), &[]), "alice");
+    Member::new(&Server::on_data(EngineKind::Epoll, folder.path(), &[]), "alice");
 }
 
 /// The list of trusted proxies is reloaded with the configuration.
-fn a_reload_replaces_the_trusted_proxies(kind: Kind) {
+fn a_reload_replaces_the_trusted_proxies(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let settings = folder.path().join("plimsoll.toml");
     std::fs::write(&settings, "").unwrap();
@@ -356,12 +356,12 @@ mod of_epoll {
     #[test]
     fn caddy_serves_by_its_recipe() {
         let _turn = among_others();
-        super::caddy_serves_by_its_recipe(Kind::Epoll);
+        super::caddy_serves_by_its_recipe(EngineKind::Epoll);
     }
 
     #[test]
     fn a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers() {
         let _turn = among_others();
-        super::a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(Kind::Epoll);
+        super::a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(EngineKind::Epoll);
     }
 }

@@ -1,6 +1,6 @@
 //! `/readyz`: ready while the data folder is writable and the server does not drain.
 
-use plimsoll_tests::binary::{Kind, Server, until};
+use plimsoll_tests::binary::{EngineKind, Server, until};
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
 
@@ -11,7 +11,7 @@ fn status(server: &Server) -> u16 {
     server.visit().get("/readyz").unwrap().status
 }
 
-fn a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended(kind: Kind) {
+fn a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let (data, away) = (folder.path().join("data"), folder.path().join("away"));
     Tree::new().file("site/small.txt", "small\n").file("data/kept", "").plant(folder.path());
@@ -33,7 +33,7 @@ fn a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended(kind: Kind
 
 /// A request begun before the order to stop is answered, with 503, so that a load balancer uses other
 /// servers.
-fn a_server_that_drains_is_not_ready(kind: Kind) {
+fn a_server_that_drains_is_not_ready(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(kind, folder.path(), &["--grace", "600s"]);
     let mut visitor = server.visit();

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use plimsoll_tests::binary::{Kind, Server, Visitor, command, terminal, until};
+use plimsoll_tests::binary::{EngineKind, Server, Visitor, command, terminal, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
@@ -25,7 +25,7 @@ struct Configured {
 }
 
 impl Configured {
-    fn start(kind: Kind, settings: &str) -> Configured {
+    fn start(kind: EngineKind, settings: &str) -> Configured {
         let folder = tempfile::tempdir().unwrap();
         let tree = Tree::new().file("old/which.txt", "old\n").file("new/which.txt", "new\n");
         tree.file("old/large.bin", noise(5, LARGE_BYTES)).plant(folder.path());
@@ -67,7 +67,7 @@ const NEW: &str = "site = [\"/=NEW\"]\naccess_log = \"LOG\"\n";
 
 /// An open connection keeps its configuration, also in the middle of a download; a new one gets the new
 /// one.
-fn a_connection_keeps_the_configuration_that_it_began_with(kind: Kind) {
+fn a_connection_keeps_the_configuration_that_it_began_with(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     let mut kept = configured.server.visit();
     assert_eq!(kept.get("/which.txt").unwrap().body, b"old\n");
@@ -87,7 +87,7 @@ fn a_connection_keeps_the_configuration_that_it_began_with(kind: Kind) {
 }
 
 /// Clients with continuous requests on keep-alive connections get no error.
-fn reloads_under_load_disturb_nobody(kind: Kind) {
+fn reloads_under_load_disturb_nobody(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     let (at, ended, answers) = (configured.server.at(), AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -119,7 +119,7 @@ fn reloads_under_load_disturb_nobody(kind: Kind) {
 }
 
 /// A wrong file is reported with its line, and a missing folder is reported, too. Neither changes anything.
-fn a_configuration_that_is_wrong_changes_nothing(kind: Kind) {
+fn a_configuration_that_is_wrong_changes_nothing(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     configured.reload("site = [\"/=NEW\"]\naccess_log = \"LOG\"\ncolour = 1\n", NOT_RELOADED);
     assert!(configured.server.stderr().contains("line 3: there is no key"), "{}", configured.server.stderr());
@@ -133,7 +133,7 @@ fn a_configuration_that_is_wrong_changes_nothing(kind: Kind) {
 }
 
 /// Settings that cannot change at runtime are kept, and reported; the others take effect.
-fn what_needs_a_restart_is_kept_and_told(kind: Kind) {
+fn what_needs_a_restart_is_kept_and_told(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     configured.reload(&format!("{NEW}data = \"./elsewhere\"\ngrace = \"1s\"\n"), RELOADED);
     let said = configured.server.stderr();
@@ -143,7 +143,7 @@ fn what_needs_a_restart_is_kept_and_told(kind: Kind) {
 }
 
 /// Limits of new connections, and the level of the log.
-fn limits_and_the_level_of_the_log_are_reloaded(kind: Kind) {
+fn limits_and_the_level_of_the_log_are_reloaded(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     let mut old = configured.server.visit();
     assert_eq!(old.get("/which.txt").unwrap().status, 200);
@@ -172,7 +172,7 @@ fn limits_and_the_level_of_the_log_are_reloaded(kind: Kind) {
 }
 
 /// The log reports active laboratory settings, also after a reload; the status lists the active ones.
-fn a_reload_that_turns_a_laboratory_on_is_told(kind: Kind) {
+fn a_reload_that_turns_a_laboratory_on_is_told(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     let lab = "[lab]\nno_attempt_limits = true\nsync_each = true\n";
     configured.reload(&format!("{OLD}{lab}"), RELOADED);
@@ -183,7 +183,7 @@ fn a_reload_that_turns_a_laboratory_on_is_told(kind: Kind) {
 }
 
 /// As logrotate does it: the file is renamed, and the signal makes the server open a new one.
-fn a_log_that_was_moved_away_is_opened_again(kind: Kind) {
+fn a_log_that_was_moved_away_is_opened_again(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     let (log, moved) = (configured.path("access.log"), configured.path("access.log.1"));
     let lines = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
@@ -198,7 +198,7 @@ fn a_log_that_was_moved_away_is_opened_again(kind: Kind) {
 }
 
 /// A closed terminal also sends SIGHUP; a server started there must end.
-fn a_terminal_that_goes_away_ends_the_server(kind: Kind) {
+fn a_terminal_that_goes_away_ends_the_server(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let (hands, program) = terminal();
     let mut server = Server::start_reading(Stdio::from(program), kind, folder.path(), &[]);

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use plimsoll_tests::binary::{Kind, Member, Server, command, tool, until};
+use plimsoll_tests::binary::{EngineKind, Member, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
@@ -61,7 +61,7 @@ fn account(data: &Path, args: &[&str]) {
     tool::run(command().arg("account").args(args).arg("--data").arg(data)).well();
 }
 
-fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
+fn an_operators_command_ends_transfers_in_progress(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &[]);
     let mut alice = Member::new(&server, "alice");
@@ -82,13 +82,13 @@ fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
     assert!(!data.path().join("accounts/alice/files/new").exists());
 }
 
-fn what_ends_at_one_front_ends_transfers_at_another(kind: Kind) {
+fn what_ends_at_one_front_ends_transfers_at_another(kind: EngineKind) {
     let place = Workspace::new();
     // A storage server does not support the engine `process`.
-    let of_store = if kind == Kind::Process { Kind::Epoll } else { kind };
+    let of_store = if kind == EngineKind::Process { EngineKind::Epoll } else { kind };
     let (_auth, _store) = (place.auth(), crate::stores::store(&place, of_store));
     let fronts =
-        [crate::stores::front(&place, kind, "one"), crate::stores::front(&place, Kind::Epoll, "two")];
+        [crate::stores::front(&place, kind, "one"), crate::stores::front(&place, EngineKind::Epoll, "two")];
     let mut alice = Member::new(&fronts[0], "alice");
     assert_eq!(alice.ask("MKCOL", "/files/docs", "", b"").status, 201);
     let mut bob = Member::new(&fronts[0], "bob");

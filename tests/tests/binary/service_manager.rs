@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixDatagram;
 
-use plimsoll_tests::binary::{Kind, PATIENCE, Server, command};
+use plimsoll_tests::binary::{EngineKind, PATIENCE, Server, command};
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
 
@@ -12,7 +12,7 @@ fn heard(socket: &UnixDatagram) -> String {
     String::from_utf8(block[..bytes].to_vec()).unwrap()
 }
 
-fn the_service_manager_is_told_how_the_server_is(kind: Kind) {
+fn the_service_manager_is_told_how_the_server_is(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use plimsoll_tests::binary::{self, Kind, Server, Visitor, reached_within, until};
+use plimsoll_tests::binary::{self, EngineKind, Server, Visitor, reached_within, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::{Pid, Signal, kill_process};
@@ -33,7 +33,7 @@ fn begin_download(server: &Server) -> (Visitor, Vec<u8>) {
     (reader, first)
 }
 
-fn a_signal_drains(kind: Kind, signal: Signal) {
+fn a_signal_drains(kind: EngineKind, signal: Signal) {
     let folder = folder();
     let mut server = Server::start(kind, folder.path(), &["--grace", LONG]);
     let mut kept = server.visit();
@@ -55,17 +55,17 @@ fn a_signal_drains(kind: Kind, signal: Signal) {
 }
 
 /// A slow download in progress completes byte for byte; new connections are refused; exit 0.
-fn sigterm_drains(kind: Kind) {
+fn sigterm_drains(kind: EngineKind) {
     a_signal_drains(kind, Signal::TERM);
 }
 
 /// Ctrl-C has the same effect.
-fn sigint_drains(kind: Kind) {
+fn sigint_drains(kind: EngineKind) {
     a_signal_drains(kind, Signal::INT);
 }
 
 /// With a stuck connection and a long grace period: the second signal waits for neither.
-fn a_second_signal_ends_at_once(kind: Kind) {
+fn a_second_signal_ends_at_once(kind: EngineKind) {
     let folder = folder();
     let (first, second) = (Signal::TERM, Signal::INT);
     for (signals, code) in [([first, first], 128 + 15), ([second, second], 128 + 2)] {
@@ -82,7 +82,7 @@ fn a_second_signal_ends_at_once(kind: Kind) {
 
 /// With nothing in progress, the first signal ends the server without the grace period; idle connections
 /// are closed.
-fn an_idle_server_ends_without_waiting(kind: Kind) {
+fn an_idle_server_ends_without_waiting(kind: EngineKind) {
     let folder = folder();
     let mut server = Server::start(kind, folder.path(), &["--grace", LONG]);
     let mut idle: Vec<Visitor> = (0..20).map(|_| server.visit()).collect();
@@ -101,7 +101,7 @@ fn an_idle_server_ends_without_waiting(kind: Kind) {
 }
 
 /// A client that never reads is not waited for beyond the grace period.
-fn the_end_of_the_grace_ends_it(kind: Kind) {
+fn the_end_of_the_grace_ends_it(kind: EngineKind) {
     let folder = folder();
     let mut server = Server::start(kind, folder.path(), &["--grace", "1s"]);
     let stuck = begin_download(&server);
@@ -114,7 +114,7 @@ fn the_end_of_the_grace_ends_it(kind: Kind) {
 }
 
 /// `q` and Enter on a terminal act as SIGTERM; other words do nothing.
-fn q_on_a_terminal_ends_it(kind: Kind) {
+fn q_on_a_terminal_ends_it(kind: EngineKind) {
     let folder = folder();
     let (mut hands, input) = binary::terminal();
     let mut server = Server::start_reading(input, kind, folder.path(), &["--grace", LONG]);
@@ -131,7 +131,7 @@ fn q_on_a_terminal_ends_it(kind: Kind) {
 }
 
 /// The first `q` drains, the second ends at once.
-fn a_second_q_ends_at_once(kind: Kind) {
+fn a_second_q_ends_at_once(kind: EngineKind) {
     let folder = folder();
     let (mut hands, input) = binary::terminal();
     let mut server = Server::start_reading(input, kind, folder.path(), &["--grace", LONG]);
@@ -146,7 +146,7 @@ fn a_second_q_ends_at_once(kind: Kind) {
 }
 
 /// `q` on a pipe, or the end of the pipe, has no effect.
-fn q_on_a_pipe_does_nothing(kind: Kind) {
+fn q_on_a_pipe_does_nothing(kind: EngineKind) {
     let folder = folder();
     let mut server = Server::start_reading(Stdio::piped(), kind, folder.path(), &[]);
     let mut input = server.take_stdin();
@@ -160,7 +160,7 @@ fn q_on_a_pipe_does_nothing(kind: Kind) {
 
 /// The reader of standard output and standard error has stopped reading. Requests are answered all the
 /// same, and the first signal ends the server.
-fn logs_that_nobody_reads_hold_nothing_up(kind: Kind) {
+fn logs_that_nobody_reads_hold_nothing_up(kind: EngineKind) {
     let folder = folder();
     let mut command = binary::command();
     command.arg("serve").arg("--site").arg(format!("/={}", folder.path().display()));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_tests::binary::member::{PASSWORD, log_in};
 use plimsoll_tests::binary::visitor::connect_from;
-use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, Visitor, alone, has_a_ring, until};
+use plimsoll_tests::binary::{EngineKind, Member, PATIENCE, Server, Visitor, alone, has_a_ring, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
@@ -218,7 +218,7 @@ fn assert_served(what: &str, attempt: impl Fn() -> bool) -> Duration {
     time
 }
 
-fn start(kind: Kind, folder: &Path, more: &[&str]) -> Server {
+fn start(kind: EngineKind, folder: &Path, more: &[&str]) -> Server {
     let site = folder.join("site");
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(5, LARGE_BYTES)).plant(&site);
     let site = format!("/={}", site.display());
@@ -231,7 +231,7 @@ fn load(server: &Server, name: &str) -> u64 {
 }
 
 fn an_honest_client_is_served_beside_hostile_ones(
-    kind: Kind,
+    kind: EngineKind,
     threads: &str,
     rounds: usize,
     crowds: &[usize],
@@ -282,7 +282,7 @@ fn first_words(from: Ipv4Addr, at: SocketAddr) -> String {
     words
 }
 
-fn an_address_over_its_share_is_told_so(kind: Kind) {
+fn an_address_over_its_share_is_told_so(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let more = ["--classic", "127.0.0.1:0", "--connections-per-address", "3"];
     let server = start(kind, folder.path(), &more);
@@ -313,37 +313,37 @@ on_each_engine!(forks: an_address_over_its_share_is_told_so);
 mod attacked_alone {
     use super::*;
 
-    fn attacked(kind: Kind) {
+    fn attacked(kind: EngineKind) {
         let _turn = alone();
         an_honest_client_is_served_beside_hostile_ones(kind, "2", ROUNDS, &[3, 30, 300]);
     }
 
     #[test]
     fn under_epoll() {
-        attacked(Kind::Epoll);
+        attacked(EngineKind::Epoll);
     }
 
     #[test]
     fn under_uring() {
         if has_a_ring() {
-            attacked(Kind::Uring);
+            attacked(EngineKind::Uring);
         }
     }
 
     #[test]
     fn under_thread() {
-        attacked(Kind::Thread);
+        attacked(EngineKind::Thread);
     }
 
     #[test]
     fn under_pool() {
         let _turn = alone();
         // A slow client may hold a worker for a second, so the number of workers is that of a default pool.
-        an_honest_client_is_served_beside_hostile_ones(Kind::Pool, "32", ROUNDS, &[3, 30, 300]);
+        an_honest_client_is_served_beside_hostile_ones(EngineKind::Pool, "32", ROUNDS, &[3, 30, 300]);
     }
 
     #[test]
     fn under_process() {
-        attacked(Kind::Process);
+        attacked(EngineKind::Process);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use plimsoll_tests::binary::{Kind, Server, Visitor, is_long, process, until};
+use plimsoll_tests::binary::{EngineKind, Server, Visitor, is_long, process, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::net::sockopt;
@@ -143,7 +143,7 @@ fn connections_open(server: &Server) -> u64 {
     server.status()["load"]["connections_open"].as_u64().expect("a count")
 }
 
-fn a_healthy_client_is_served_and_memory_is_bounded_however_long_others_are_hostile(kind: Kind) {
+fn a_healthy_client_is_served_and_memory_is_bounded_however_long_others_are_hostile(kind: EngineKind) {
     process::raise_open_files();
     let (folder, small) = (tempfile::tempdir().unwrap(), noise(31, SMALL_BYTES));
     let tree = Tree::new().file("small.bin", small.clone());
@@ -158,7 +158,7 @@ fn a_healthy_client_is_served_and_memory_is_bounded_however_long_others_are_host
 
     let crowd = Crowd::gather(at, "/large.bin", "/huge.bin");
     let storms = Storms::begin(at);
-    let bound = if kind == Kind::Thread { THREADS_KIB_MAX } else { LOOPS_KIB_MAX };
+    let bound = if kind == EngineKind::Thread { THREADS_KIB_MAX } else { LOOPS_KIB_MAX };
     let (start, time) = (Instant::now(), if is_long() { LONG } else { SHORT });
     let (mut rounds, mut most) = (0_u64, 0);
     while start.elapsed() < time || storms.done().contains(&0) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use plimsoll_tests::binary::{Broken, Kind, Server, Visitor, until};
+use plimsoll_tests::binary::{Broken, EngineKind, Server, Visitor, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
@@ -95,7 +95,7 @@ fn run(at: SocketAddr, habit: Habit, bytes: &[u8], answers: &AtomicUsize) -> End
 }
 
 /// Stops one server under load, and returns how its clients ended.
-fn stop_one(kind: Kind, site: &Path, log: &Path) -> Vec<End> {
+fn stop_one(kind: EngineKind, site: &Path, log: &Path) -> Vec<End> {
     let _ = std::fs::remove_file(log);
     let args = ["--grace", GRACE, "--access-log", log.to_str().unwrap()];
     let mut server = Server::start(kind, site, &args);
@@ -118,7 +118,7 @@ fn stop_one(kind: Kind, site: &Path, log: &Path) -> Vec<End> {
     ends
 }
 
-fn what_was_begun_is_finished(kind: Kind) {
+fn what_was_begun_is_finished(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let (site, log) = (folder.path().join("site"), folder.path().join("access.log"));
     let tree = Tree::new().file("large.bin", noise(41, LARGE_BYTES));

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use plimsoll_tests::binary::{Kind, Server, command, until};
+use plimsoll_tests::binary::{EngineKind, Server, command, until};
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
 
 use crate::tiers::{ALICE, Workspace, curl, sign_up};
 
 /// Starts the storage server, always on the same socket.
-pub(crate) fn store(place: &Workspace, kind: Kind) -> Server {
+pub(crate) fn store(place: &Workspace, kind: EngineKind) -> Server {
     let mut store = command();
     store.args(["store", "--listen", &store_at(place), "--engine", &kind.to_string(), "--secret-file"]);
     store.arg(place.path("secret")).arg("--data").arg(place.path("files"));
@@ -22,11 +22,11 @@ fn store_at(place: &Workspace) -> String {
     format!("unix:{}", place.path("store.sock").display())
 }
 
-pub(crate) fn front(place: &Workspace, kind: Kind, name: &str) -> Server {
+pub(crate) fn front(place: &Workspace, kind: EngineKind, name: &str) -> Server {
     front_with(place, kind, name, &[])
 }
 
-fn front_with(place: &Workspace, kind: Kind, name: &str, more: &[&str]) -> Server {
+fn front_with(place: &Workspace, kind: EngineKind, name: &str, more: &[&str]) -> Server {
     let mut serve = command();
     serve.args(["serve", "--auth", &place.auth_at(), "--store", &store_at(place), "--secret-file"]);
     serve.arg(place.path("secret")).args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0"]);
@@ -58,10 +58,10 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 }
 
 /// All fronts serve the files of the storage server.
-fn fronts_of_one_storage_server_have_the_same_files(kind: Kind) {
+fn fronts_of_one_storage_server_have_the_same_files(kind: EngineKind) {
     let place = Workspace::new();
     let (_auth, _store) = (place.auth(), store(&place, kind));
-    let fronts = [front(&place, kind, "one"), front(&place, Kind::Thread, "two")];
+    let fronts = [front(&place, kind, "one"), front(&place, EngineKind::Thread, "two")];
     sign_up(&fronts[0]);
     let bytes = noise(1, 3_000_000);
     let file = written(&place, "large", &bytes);
@@ -82,10 +82,10 @@ fn fronts_of_one_storage_server_have_the_same_files(kind: Kind) {
 }
 
 /// A client that lost the answer of one front may retry on another.
-fn an_upload_that_one_front_completed_is_complete_at_another(kind: Kind) {
+fn an_upload_that_one_front_completed_is_complete_at_another(kind: EngineKind) {
     let place = Workspace::new();
-    let (_auth, _store) = (place.auth(), store(&place, Kind::Epoll));
-    let fronts = [front(&place, kind, "one"), front(&place, Kind::Thread, "two")];
+    let (_auth, _store) = (place.auth(), store(&place, EngineKind::Epoll));
+    let fronts = [front(&place, kind, "one"), front(&place, EngineKind::Thread, "two")];
     sign_up(&fronts[0]);
     let tus = ["--user", ALICE, "--include", "--header", "Tus-Resumable: 1.0.0"];
     // The file `a`, of no bytes: it is complete when it is announced.
@@ -100,7 +100,7 @@ fn an_upload_that_one_front_completed_is_complete_at_another(kind: Kind) {
 
 /// Requests are refused with 503 and `Retry-After`, and work again without an operator once the server is
 /// back.
-fn while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can(kind: Kind) {
+fn while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can(kind: EngineKind) {
     let place = Workspace::new();
     let (_auth, away) = (place.auth(), store(&place, kind));
     let front = front(&place, kind, "one");
@@ -128,7 +128,7 @@ const KILLS: usize = 4;
 const FILES_BETWEEN: usize = 5;
 
 /// A confirmed file is there; an unconfirmed one is complete or absent.
-fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(kind: Kind) {
+fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(kind: EngineKind) {
     let place = Workspace::new();
     let (_auth, mut running) = (place.auth(), Some(store(&place, kind)));
     let front = front(&place, kind, "one");
@@ -183,7 +183,7 @@ fn names_in(folder: PathBuf) -> usize {
 }
 
 /// The upload is on the front's disk alone until it is complete, and disappears with the front.
-fn an_upload_that_is_spooled_is_gone_when_its_front_is_killed(kind: Kind) {
+fn an_upload_that_is_spooled_is_gone_when_its_front_is_killed(kind: EngineKind) {
     let place = Workspace::new();
     let (_auth, _store) = (place.auth(), store(&place, kind));
     let killed = front_with(&place, kind, "one", &["--relay", "spool"]);
@@ -211,7 +211,7 @@ fn an_upload_that_is_spooled_is_gone_when_its_front_is_killed(kind: Kind) {
 }
 
 /// The client gets 503, and the front's log has the reason.
-fn a_front_with_another_secret_reaches_no_files_and_its_log_says_why(kind: Kind) {
+fn a_front_with_another_secret_reaches_no_files_and_its_log_says_why(kind: EngineKind) {
     let place = Workspace::new();
     let _store = store(&place, kind);
     std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();

@@ -1,6 +1,6 @@
 //! `plimsoll load --mix ten` against the real server: sequential lives of one user.
 
-use plimsoll_tests::binary::{Done, Kind, Server, command, tool};
+use plimsoll_tests::binary::{Done, EngineKind, Server, command, tool};
 use plimsoll_tests::on_each_engine;
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ fn load(args: &[&str]) -> Done {
     tool::run(command().arg("load").args(args))
 }
 
-fn users_live_the_ten_requests(kind: Kind) {
+fn users_live_the_ten_requests(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, &folder.path().join("data"), &[]);
     for connections in ["kept", "new"] {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_tests::binary::{Kind, Server, command, tool, until};
+use plimsoll_tests::binary::{EngineKind, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
 
 const SECRET: &str = "of the tiers, and of nobody else\n";
@@ -29,19 +29,19 @@ impl Workspace {
 
     /// Starts the authentication server, always on the same socket.
     pub(crate) fn auth(&self) -> Server {
-        self.auth_under(Kind::Epoll)
+        self.auth_under(EngineKind::Epoll)
     }
 
-    fn auth_under(&self, kind: Kind) -> Server {
+    fn auth_under(&self, kind: EngineKind) -> Server {
         self.auth_listening(kind, &self.auth_at())
     }
 
     /// Starts an authentication server of the same accounts, on a separate port.
-    pub(crate) fn auth_at_port(&self, kind: Kind) -> Server {
+    pub(crate) fn auth_at_port(&self, kind: EngineKind) -> Server {
         self.auth_listening(kind, "127.0.0.1:0")
     }
 
-    fn auth_listening(&self, kind: Kind, at: &str) -> Server {
+    fn auth_listening(&self, kind: EngineKind, at: &str) -> Server {
         let mut auth = command();
         auth.args(["auth", "--listen", at, "--secret-file"]).arg(self.path("secret"));
         auth.args(["--engine", &kind.to_string(), "--data"]).arg(self.path("accounts"));
@@ -52,20 +52,20 @@ impl Workspace {
         format!("unix:{}", self.path("auth.sock").display())
     }
 
-    fn front(&self, kind: Kind, name: &str) -> Server {
+    fn front(&self, kind: EngineKind, name: &str) -> Server {
         self.front_with(kind, name, &self.path("secret"))
     }
 
-    fn front_with(&self, kind: Kind, name: &str, secret: &Path) -> Server {
+    fn front_with(&self, kind: EngineKind, name: &str, secret: &Path) -> Server {
         self.front_asking(&self.auth_at(), kind, name, secret)
     }
 
     /// Starts a front of that authentication server.
     pub(crate) fn front_of(&self, auth: &Server, name: &str) -> Server {
-        self.front_asking(&format!("http://{}", auth.at()), Kind::Epoll, name, &self.path("secret"))
+        self.front_asking(&format!("http://{}", auth.at()), EngineKind::Epoll, name, &self.path("secret"))
     }
 
-    fn front_asking(&self, auth: &str, kind: Kind, name: &str, secret: &Path) -> Server {
+    fn front_asking(&self, auth: &str, kind: EngineKind, name: &str, secret: &Path) -> Server {
         let mut serve = command();
         serve.args(["serve", "--signup", "open", "--auth", auth, "--secret-file"]).arg(secret);
         serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--data"]).arg(self.path(name));
@@ -103,11 +103,14 @@ fn who_am_i(front: &Server, session: &str) -> u16 {
 }
 
 /// Accounts and sessions are those of the authentication server at every front.
-fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
+fn fronts_of_one_authentication_server_are_as_one(kind: EngineKind) {
     let place = Workspace::new();
     let _auth = place.auth_under(kind);
-    let fronts =
-        [place.front(kind, "one"), place.front(Kind::Epoll, "two"), place.front(Kind::Thread, "three")];
+    let fronts = [
+        place.front(kind, "one"),
+        place.front(EngineKind::Epoll, "two"),
+        place.front(EngineKind::Thread, "three"),
+    ];
     sign_up(&fronts[0]);
     let session = log_in(&fronts[1]);
     for front in &fronts {
@@ -125,7 +128,7 @@ fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
 
 /// Without the server, credentials are refused; they work again without an operator once the server is
 /// back.
-fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind: Kind) {
+fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind: EngineKind) {
     let place = Workspace::new();
     let auth = place.auth_under(kind);
     let front = place.front(kind, "one");
@@ -148,7 +151,7 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
 }
 
 /// The client gets 503, and the front's log has the reason.
-fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) {
+fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: EngineKind) {
     let place = Workspace::new();
     let _auth = place.auth_under(kind);
     std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
@@ -165,7 +168,7 @@ fn remove(place: &Workspace, name: &str) {
 }
 
 /// A front is not notified that an account was removed, but its home's record names the old account.
-fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Kind) {
+fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: EngineKind) {
     let place = Workspace::new();
     let _auth = place.auth_under(kind);
     let front = place.front(kind, "one");
@@ -207,7 +210,7 @@ impl Drop for Running {
 }
 
 /// The protocol of docs/tiers.md.
-fn a_program_of_somebody_elses_can_say_who_people_are(kind: Kind) {
+fn a_program_of_somebody_elses_can_say_who_people_are(kind: EngineKind) {
     let place = Workspace::new();
     let (_hook, url) = hook(&place);
     let mut serve = command();
@@ -248,7 +251,7 @@ fn the_doctor_of_a_front_asks_its_authentication_server() {
 }
 
 /// The mode of early versions, kept for a laboratory.
-fn each_question_can_have_a_connection_of_its_own(kind: Kind) {
+fn each_question_can_have_a_connection_of_its_own(kind: EngineKind) {
     let place = Workspace::new();
     let _auth = place.auth_under(kind);
     let between = place.path("between.sock");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_tests::Tree;
-use plimsoll_tests::binary::{Kind, Server, Visitor, among_others, has_a_ring, until};
+use plimsoll_tests::binary::{EngineKind, Server, Visitor, among_others, has_a_ring, until};
 use plimsoll_tests::skips::{Need, skip};
 use plimsoll_tests::tree::noise;
 use rustix::process::{Pid, Signal, kill_process};
@@ -94,7 +94,7 @@ fn a_kept_connection_is_served_by_the_ring_alone_and_a_large_file_by_sendfile_to
     tree.file("large.bin", noise(37, 100 << 10)).plant(folder.path());
     // With this time, no file is looked up again, however slow the machine is.
     let args = ["--threads", "1", "--accounts", "false", "--hot-time", "1d"];
-    let server = Server::start(Kind::Uring, folder.path(), &args);
+    let server = Server::start(EngineKind::Uring, folder.path(), &args);
     let Some(calls) = calls_for(&server, "/healthz", 0) else {
         skip(Need::Tracing, "strace may not attach to a process here");
         return;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_tests::binary::{Kind, Server, tool, until};
+use plimsoll_tests::binary::{EngineKind, Server, tool, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
@@ -25,7 +25,7 @@ fn wget() -> Command {
     wget
 }
 
-fn a_file_and_its_head(kind: Kind) {
+fn a_file_and_its_head(kind: EngineKind) {
     let (_folder, site, out) = folders(&Tree::new().file("large.bin", noise(13, LARGE_BYTES)));
     let server = Server::start(kind, &site, &[]);
     let done = tool::run(wget().arg("-S").arg("-P").arg(&out).arg(server.url("/large.bin"))).well();
@@ -37,7 +37,7 @@ fn a_file_and_its_head(kind: Kind) {
     assert_eq!(missing.status.code(), Some(8), "{}", missing.stderr);
 }
 
-fn a_download_that_was_cut_off_is_resumed(kind: Kind) {
+fn a_download_that_was_cut_off_is_resumed(kind: EngineKind) {
     let (_folder, site, out) = folders(&Tree::new().file("large.bin", noise(17, LARGE_BYTES)));
     let server = Server::start(kind, &site, &[]);
     let (part, url) = (out.join("large.bin"), server.url("/large.bin"));
@@ -57,7 +57,7 @@ fn a_download_that_was_cut_off_is_resumed(kind: Kind) {
 }
 
 /// A file is fetched only if it is newer than the copy.
-fn a_copy_that_is_new_enough_is_left(kind: Kind) {
+fn a_copy_that_is_new_enough_is_left(kind: EngineKind) {
     let (_folder, site, out) = folders(&Tree::new().file("note.txt", "first\n"));
     // The file is changed and requested at once, so nothing may be cached.
     let server = Server::start(kind, &site, &["--hot-time", "0s"]);
@@ -91,7 +91,7 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// Names with characters that are special in a URL, in HTML or in a shell. (`%41.txt` is not among them:
 /// wget requests it correctly, but writes `A.txt`.)
-fn a_tree_is_mirrored_through_the_listing_pages(kind: Kind) {
+fn a_tree_is_mirrored_through_the_listing_pages(kind: EngineKind) {
     let mut tree = Tree::new().file("empty", "").file("a/b/c/deep.bin", noise(19, 300_000));
     let names = [
         "with space.txt",

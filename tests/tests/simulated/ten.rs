@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use plimsoll_io::sim::Faults;
 use plimsoll_lab::load::{
-    Ask, Checked, Connections, Crowd, End, Login, Mix, Outcome, Pace, Pick, Place, Request, Scheme, Workload,
+    Checked, Connections, Crowd, End, Login, Mix, Outcome, Pace, Pick, Request, Requests, Scheme, Target,
+    Workload,
 };
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::under::{Simulation, every_seed};
@@ -17,14 +18,14 @@ const FILE_BYTES: u64 = 3_000;
 
 fn workload(users: usize, requests: u64, mix: &str) -> Workload {
     Workload {
-        place: Place {
+        place: Target {
             scheme: Scheme::Http,
             addresses: Vec::new(),
             authority: "server.example".to_owned(),
             pattern: "/".to_owned(),
         },
         login: Login::Nobody,
-        ask: Ask::Ten { mix: mix.parse::<Mix>().unwrap(), bytes: FILE_BYTES },
+        ask: Requests::Ten { mix: mix.parse::<Mix>().unwrap(), bytes: FILE_BYTES },
         pick: Pick::Same,
         users,
         pace: Pace::Closed { think: Duration::ZERO },

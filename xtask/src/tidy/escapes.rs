@@ -3,7 +3,7 @@
 //! It covers its own line and the next one. It must name a rule, give a reason, and excuse a finding: an
 //! escape that outlives its cause is a finding, and has no escape of its own.
 
-use super::source::{Finding, Line, Source};
+use super::source::{Finding, Source, SourceLine};
 
 const RULE: &str = "escape";
 const MARK: &str = "tidy-allow(";
@@ -31,7 +31,7 @@ fn escapes(source: &Source) -> Vec<Escape<'_>> {
     source.lines.iter().filter_map(|line| escape(source, line)).collect()
 }
 
-fn escape<'a>(source: &'a Source, line: &Line) -> Option<Escape<'a>> {
+fn escape<'a>(source: &'a Source, line: &SourceLine) -> Option<Escape<'a>> {
     let (before, after) = line.comment.split_once(MARK)?;
     let before = before.trim_end();
     let opens = before.ends_with('#') || before.ends_with("<!--") || (before.trim_start() == "//");

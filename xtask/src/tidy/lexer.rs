@@ -3,7 +3,7 @@
 //! Both results have the line breaks of the text, with blanks in place of the other kind, so that a
 //! position in one is the same position in the other. The contents of literals are in neither.
 
-enum Kind {
+enum TokenKind {
     Code,
     Comment,
     Literal,
@@ -16,8 +16,8 @@ pub(super) fn split(text: &str) -> (String, String) {
     while !rest.is_empty() {
         let (kind, length) = piece(rest);
         let (piece, after) = rest.split_at(length);
-        code.push_str(&if matches!(kind, Kind::Code) { piece.to_owned() } else { blank(piece) });
-        comments.push_str(&if matches!(kind, Kind::Comment) { piece.to_owned() } else { blank(piece) });
+        code.push_str(&if matches!(kind, TokenKind::Code) { piece.to_owned() } else { blank(piece) });
+        comments.push_str(&if matches!(kind, TokenKind::Comment) { piece.to_owned() } else { blank(piece) });
         rest = after;
     }
     (code, comments)
@@ -28,15 +28,15 @@ fn blank(piece: &str) -> String {
 }
 
 /// Returns the kind and the length in bytes of the first token.
-fn piece(rest: &str) -> (Kind, usize) {
+fn piece(rest: &str) -> (TokenKind, usize) {
     match rest.chars().next() {
-        Some('/') if rest.starts_with("//") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
-        Some('/') if rest.starts_with("/*") => (Kind::Comment, block_comment(rest)),
-        Some('"') => (Kind::Literal, quoted(rest, '"')),
+        Some('/') if rest.starts_with("//") => (TokenKind::Comment, rest.find('\n').unwrap_or(rest.len())),
+        Some('/') if rest.starts_with("/*") => (TokenKind::Comment, block_comment(rest)),
+        Some('"') => (TokenKind::Literal, quoted(rest, '"')),
         Some('\'') => tick(rest),
         Some(first) if first.is_alphanumeric() || first == '_' => word(rest),
-        Some(other) => (Kind::Code, other.len_utf8()),
-        None => (Kind::Code, 0),
+        Some(other) => (TokenKind::Code, other.len_utf8()),
+        None => (TokenKind::Code, 0),
     }
 }
 
@@ -70,16 +70,16 @@ fn quoted(rest: &str, quote: char) -> usize {
 }
 
 /// Lexes a tick, which opens a character literal or a lifetime.
-fn tick(rest: &str) -> (Kind, usize) {
+fn tick(rest: &str) -> (TokenKind, usize) {
     let mut after = rest.chars().skip(1);
     match (after.next(), after.next()) {
-        (Some('\\'), _) | (Some(_), Some('\'')) => (Kind::Literal, quoted(rest, '\'')),
-        _ => (Kind::Code, 1),
+        (Some('\\'), _) | (Some(_), Some('\'')) => (TokenKind::Literal, quoted(rest, '\'')),
+        _ => (TokenKind::Code, 1),
     }
 }
 
 /// Lexes a whole word, with its raw literal if it is the prefix of one.
-fn word(rest: &str) -> (Kind, usize) {
+fn word(rest: &str) -> (TokenKind, usize) {
     let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let (name, after) = rest.split_at(length);
     let hashes = after.len() - after.trim_start_matches('#').len();
@@ -87,9 +87,9 @@ fn word(rest: &str) -> (Kind, usize) {
         let end = format!("\"{}", "#".repeat(hashes));
         let body = length + hashes + 1;
         let found = rest[body..].find(&end).map_or(rest.len(), |at| body + at + end.len());
-        return (Kind::Literal, found);
+        return (TokenKind::Literal, found);
     }
-    (Kind::Code, length)
+    (TokenKind::Code, length)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Sources, docs and scripts must not contain a folder that exists only on some machines: they take it
 //! as an argument, or mark it as an example. Tests are not checked; they create their own folders.
 
-use super::source::{Finding, Line, Source};
+use super::source::{Finding, Source, SourceLine};
 
 pub(super) const RULE: &str = "places";
 
@@ -17,7 +17,7 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
     found.map(|line| source.finding(line.number, RULE, advice)).collect()
 }
 
-fn names(line: &Line, folder: &str) -> bool {
+fn names(line: &SourceLine, folder: &str) -> bool {
     let path = format!("/{folder}/");
     line.raw.match_indices(&path).any(|(at, _)| !line.raw[..at].ends_with(continues_a_path))
 }

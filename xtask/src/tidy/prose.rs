@@ -6,7 +6,7 @@
 //! neither fenced blocks nor text in backticks.
 
 use super::allowed::Allowed;
-use super::source::{Finding, Line, Source};
+use super::source::{Finding, Source, SourceLine};
 
 pub(super) const RULE: &str = "prose";
 
@@ -99,7 +99,7 @@ fn blocks(source: &Source) -> Vec<Block> {
     blocks
 }
 
-fn comment(line: &Line) -> Option<&str> {
+fn comment(line: &SourceLine) -> Option<&str> {
     let comment = line.comment.trim();
     let text = comment.strip_prefix("//")?.trim_start_matches(['/', '!']).trim();
     Some(text)

@@ -25,7 +25,7 @@ impl fmt::Display for Finding {
 }
 
 /// A line in its views.
-pub(super) struct Line {
+pub(super) struct SourceLine {
     pub(super) number: usize,
     pub(super) raw: String,
     /// The line without comments and without the contents of literals.
@@ -37,7 +37,7 @@ pub(super) struct Line {
 /// A file.
 pub(super) struct Source {
     pub(super) path: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<SourceLine>,
 }
 
 impl Source {
@@ -48,7 +48,7 @@ impl Source {
         let tests = test_lines(&code);
         let lines = (1..)
             .zip(text.lines().zip(code.lines().zip(comments.lines())))
-            .map(|(number, (raw, (code, comment)))| Line {
+            .map(|(number, (raw, (code, comment)))| SourceLine {
                 number,
                 raw: raw.to_owned(),
                 code: code.to_owned(),
@@ -80,7 +80,7 @@ impl Source {
     }
 
     /// Returns the lines that are not tests.
-    pub(super) fn product_lines(&self) -> impl Iterator<Item = &Line> {
+    pub(super) fn product_lines(&self) -> impl Iterator<Item = &SourceLine> {
         self.lines.iter().filter(|line| !line.is_test)
     }
 

@@ -3,7 +3,7 @@
 //! It reads the product's code and comments, not its tests. Future work belongs in the issue tracker,
 //! where it is visible, and not in the text.
 
-use super::source::{Finding, Line, Source};
+use super::source::{Finding, Source, SourceLine};
 
 pub(super) const RULE: &str = "words";
 
@@ -18,7 +18,7 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
         .collect()
 }
 
-fn left_over(line: &Line) -> Option<&'static str> {
+fn left_over(line: &SourceLine) -> Option<&'static str> {
     let of_code = MACROS.into_iter().find(|name| is_called(&line.code, name));
     of_code.or_else(|| REMINDERS.into_iter().find(|word| holds_word(&line.comment, word)))
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::effective_shares::effective_shares;
-use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
+use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::NETWORK_AGE_MAX;
 use crate::networks::NetworkHash;
@@ -57,11 +57,11 @@ impl MemoryDirectory {
         })
     }
 
-    fn is_given(&self, share: &GivenShare, given: Given) -> bool {
+    fn is_given(&self, share: &GivenShare, given: ShareSelection) -> bool {
         let is_enabled = |id| self.accounts.get(&id).is_some_and(|owner| owner.account.enabled);
         match given {
-            Given::By(owner) => share.owner == owner,
-            Given::With(with) => share.with == with && is_enabled(share.owner),
+            ShareSelection::By(owner) => share.owner == owner,
+            ShareSelection::With(with) => share.with == with && is_enabled(share.owner),
         }
     }
 }
@@ -238,7 +238,7 @@ impl Directory for MemoryDirectory {
         Ok(Some(seen))
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
+    fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let held =
             self.shares.iter().filter(|share| holds(share.expires, now) && self.is_given(share, given));
         let mut seen: Vec<Share> = held.filter_map(|share| self.effective_share(share)).collect();

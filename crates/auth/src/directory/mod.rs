@@ -118,7 +118,7 @@ pub struct GivenShare {
 
 /// The selection of shares to be listed.
 #[derive(Clone, Copy, Debug)]
-pub enum Given {
+pub enum ShareSelection {
     /// All that an account gives.
     By(i64),
     /// All that an account receives, from owners that are enabled.
@@ -198,7 +198,7 @@ pub trait Directory: Send {
     /// accounts is gone.
     fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, DirectoryError>;
     /// Lists the selected shares that have not ended, by owner, path and account.
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError>;
+    fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError>;
     /// Returns the valid shares between two accounts that cover `path`. If there are none, returns one
     /// for each name below `path`, for the first names in byte order.
     fn shares_around(

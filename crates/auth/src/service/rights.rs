@@ -9,7 +9,7 @@ use plimsoll_io::Io;
 
 use super::AccountService;
 use crate::changes::Topic;
-use crate::directory::{Given, GivenShare, Record};
+use crate::directory::{GivenShare, Record, ShareSelection};
 use crate::error::Error;
 use crate::limits::{SHARE_PARTS_MAX, SHARES_PER_ACCOUNT_MAX};
 use crate::names::account_name;
@@ -72,14 +72,14 @@ impl AccountService {
     }
 
     pub(super) async fn shares_by(&self, io: &Io, account: i64) -> Result<AuthResponse, Error> {
-        self.shares(io, Given::By(account)).await.map(AuthResponse::Shares)
+        self.shares(io, ShareSelection::By(account)).await.map(AuthResponse::Shares)
     }
 
     pub(super) async fn shared_with(&self, io: &Io, account: i64) -> Result<AuthResponse, Error> {
-        self.shares(io, Given::With(account)).await.map(AuthResponse::Shares)
+        self.shares(io, ShareSelection::With(account)).await.map(AuthResponse::Shares)
     }
 
-    async fn shares(&self, io: &Io, given: Given) -> Result<Vec<Share>, Error> {
+    async fn shares(&self, io: &Io, given: ShareSelection) -> Result<Vec<Share>, Error> {
         let now = time::now(io);
         self.directory(io, move |directory, _| directory.shares(given, now)).await
     }

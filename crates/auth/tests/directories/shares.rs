@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use plimsoll_auth::directory::{Given, GivenShare};
+use plimsoll_auth::directory::{GivenShare, ShareSelection};
 use plimsoll_auth::limits::{NAMES_BELOW_MAX, PATH_BYTES_MAX};
 use plimsoll_auth::{Account, Change, Directory, Permission, Share};
 
@@ -50,7 +50,7 @@ fn a_share_is_read_back_as_it_was_given() {
             expires: Some(at(NOW + 5)),
         };
         assert_eq!(kept, expected);
-        assert_eq!(directory.shares(Given::By(alice.id), NOW).unwrap(), [expected]);
+        assert_eq!(directory.shares(ShareSelection::By(alice.id), NOW).unwrap(), [expected]);
     });
 }
 
@@ -70,8 +70,8 @@ fn shares_are_found_by_who_gives_and_by_who_has_them() {
             let shares = directory.shares(given, NOW).unwrap();
             ids(&shares).join(" ")
         };
-        assert_eq!(found(Given::By(alice.id)), "3 2 1");
-        assert_eq!(found(Given::With(bob.id)), "3 1 4");
+        assert_eq!(found(ShareSelection::By(alice.id)), "3 2 1");
+        assert_eq!(found(ShareSelection::With(bob.id)), "3 1 4");
         let mut around = |owner: &Account, with: &Account| {
             let shares = directory.shares_around(owner.id, with.id, b"", NOW).unwrap();
             ids(&shares).join(" ")
@@ -86,7 +86,7 @@ fn a_share_that_has_ended_is_not_found() {
         let [alice, bob, _] = three(directory);
         let new = GivenShare { expires: Some(NOW + 5), ..given("1", (&alice, &bob), b"a") };
         directory.add_share(&new, 9).unwrap().unwrap();
-        for given in [Given::By(alice.id), Given::With(bob.id)] {
+        for given in [ShareSelection::By(alice.id), ShareSelection::With(bob.id)] {
             assert_eq!(directory.shares(given, NOW + 4).unwrap().len(), 1);
             assert_eq!(directory.shares(given, NOW + 5).unwrap(), []);
         }
@@ -95,7 +95,7 @@ fn a_share_that_has_ended_is_not_found() {
             assert_eq!(directory.shares_around(alice.id, bob.id, path, NOW + 5).unwrap(), []);
         }
         directory.sweep(NOW + 5).unwrap();
-        assert_eq!(directory.shares(Given::By(alice.id), NOW).unwrap(), []);
+        assert_eq!(directory.shares(ShareSelection::By(alice.id), NOW).unwrap(), []);
     });
 }
 
@@ -114,7 +114,7 @@ fn sharing_a_path_again_changes_the_share_and_keeps_its_id() {
         let kept = directory.add_share(&again, 9).unwrap().unwrap();
         assert_eq!((kept.id.as_str(), kept.permission), ("1", Permission::Write));
         assert!(kept.expires.is_some());
-        let all = directory.shares(Given::By(alice.id), NOW).unwrap();
+        let all = directory.shares(ShareSelection::By(alice.id), NOW).unwrap();
         assert_eq!((ids(&all), &all[0]), (vec!["1", "2"], &kept));
     });
 }
@@ -138,7 +138,7 @@ fn paths_of_the_greatest_length_are_told_apart_by_their_last_byte_and_stand_in_o
             directory.add_share(&given(id, (&alice, &bob), &path), 9).unwrap().unwrap();
         }
         let all = ["a", "6", "4", "2", "1", "5", "3", "z"];
-        assert_eq!(ids(&directory.shares(Given::By(alice.id), NOW).unwrap()), all);
+        assert_eq!(ids(&directory.shares(ShareSelection::By(alice.id), NOW).unwrap()), all);
         let mut around = |path: &[u8]| {
             let shares = directory.shares_around(alice.id, bob.id, path, NOW).unwrap();
             ids(&shares).join(" ")
@@ -150,7 +150,7 @@ fn paths_of_the_greatest_length_are_told_apart_by_their_last_byte_and_stand_in_o
         assert!(directory.end_shares(alice.id, &ending(1)).unwrap());
         assert!(!directory.end_shares(alice.id, &ending(1)).unwrap(), "there is no such share any more");
         assert_eq!(
-            ids(&directory.shares(Given::With(bob.id), NOW).unwrap()),
+            ids(&directory.shares(ShareSelection::With(bob.id), NOW).unwrap()),
             ["a", "4", "2", "1", "5", "3", "z"]
         );
     });
@@ -168,7 +168,7 @@ fn an_account_gives_so_many_shares_and_no_more() {
         assert!(directory.add_share(&given("5", (&bob, &alice), b"2"), 2).unwrap().is_some());
         let late = GivenShare { created: NOW + 5, ..given("6", (&alice, &carol), b"1") };
         assert!(directory.add_share(&late, 2).unwrap().is_some());
-        assert_eq!(ids(&directory.shares(Given::By(alice.id), NOW + 5).unwrap()), ["6", "2"]);
+        assert_eq!(ids(&directory.shares(ShareSelection::By(alice.id), NOW + 5).unwrap()), ["6", "2"]);
     });
 }
 
@@ -181,7 +181,7 @@ fn a_share_is_ended_by_its_owner_only() {
         assert!(!directory.end_share(alice.id, "2").unwrap());
         assert!(directory.end_share(alice.id, "1").unwrap());
         assert!(!directory.end_share(alice.id, "1").unwrap());
-        assert_eq!(directory.shares(Given::With(bob.id), NOW).unwrap(), []);
+        assert_eq!(directory.shares(ShareSelection::With(bob.id), NOW).unwrap(), []);
     });
 }
 
@@ -196,14 +196,14 @@ fn the_shares_of_a_path_end_with_those_below_it_and_no_others() {
         directory.add_share(&given("bob's", (&bob, &alice), b"a/b"), 9).unwrap().unwrap();
         let mut left = |end: &[u8]| {
             directory.end_shares(alice.id, end).unwrap();
-            let shares = directory.shares(Given::By(alice.id), NOW).unwrap();
+            let shares = directory.shares(ShareSelection::By(alice.id), NOW).unwrap();
             shares.into_iter().map(|share| share.path).collect::<Vec<_>>()
         };
         let expected: [&[u8]; 6] = [b"", b"A/b", b"a", b"a.b", b"a/bc", b"a/\xff"];
         assert_eq!(left(b"a/b"), expected);
         assert_eq!(left(b"a"), [b"".as_slice(), b"A/b", b"a.b"]);
         assert!(left(b"").is_empty());
-        assert_eq!(directory.shares(Given::By(bob.id), NOW).unwrap().len(), 1);
+        assert_eq!(directory.shares(ShareSelection::By(bob.id), NOW).unwrap().len(), 1);
     });
 }
 
@@ -215,8 +215,8 @@ fn shares_go_with_either_account_and_are_not_given_to_one_that_is_gone() {
         directory.add_share(&given("2", (&bob, &carol), b"a"), 9).unwrap().unwrap();
         directory.add_share(&given("3", (&alice, &carol), b"a"), 9).unwrap().unwrap();
         directory.remove_account(bob.id).unwrap();
-        assert_eq!(ids(&directory.shares(Given::With(carol.id), NOW).unwrap()), ["3"]);
-        assert_eq!(ids(&directory.shares(Given::By(alice.id), NOW).unwrap()), ["3"]);
+        assert_eq!(ids(&directory.shares(ShareSelection::With(carol.id), NOW).unwrap()), ["3"]);
+        assert_eq!(ids(&directory.shares(ShareSelection::By(alice.id), NOW).unwrap()), ["3"]);
         assert_eq!(directory.add_share(&given("4", (&alice, &bob), b"b"), 9).unwrap(), None);
         assert_eq!(directory.add_share(&given("5", (&bob, &alice), b"b"), 9).unwrap(), None);
     });
@@ -228,10 +228,10 @@ fn what_a_disabled_account_shares_is_not_found_by_those_it_was_given() {
         let [alice, bob, _] = three(directory);
         directory.add_share(&given("1", (&alice, &bob), b"a"), 9).unwrap().unwrap();
         directory.change(alice.id, Change::Enabled(false)).unwrap().unwrap();
-        assert_eq!(directory.shares(Given::With(bob.id), NOW).unwrap(), []);
-        assert_eq!(directory.shares(Given::By(alice.id), NOW).unwrap().len(), 1);
+        assert_eq!(directory.shares(ShareSelection::With(bob.id), NOW).unwrap(), []);
+        assert_eq!(directory.shares(ShareSelection::By(alice.id), NOW).unwrap().len(), 1);
         directory.change(alice.id, Change::Enabled(true)).unwrap().unwrap();
-        assert_eq!(directory.shares(Given::With(bob.id), NOW).unwrap().len(), 1);
+        assert_eq!(directory.shares(ShareSelection::With(bob.id), NOW).unwrap().len(), 1);
     });
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use plimsoll_auth::directory::{DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
+use plimsoll_auth::directory::{DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
 use plimsoll_auth::{
     Account, Auth, Change, Directory, Error, MemoryDirectory, NetworkHash, Permissions, Quota, SessionId,
     Share,
@@ -289,7 +289,7 @@ impl Directory for Counting {
         self.count().add_share(new, max)
     }
 
-    fn shares(&mut self, given: Given, now: u64) -> Result<Vec<Share>, DirectoryError> {
+    fn shares(&mut self, given: ShareSelection, now: u64) -> Result<Vec<Share>, DirectoryError> {
         self.count().shares(given, now)
     }
 

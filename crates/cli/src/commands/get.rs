@@ -23,7 +23,7 @@ use super::server_args::SessionArgs;
 use crate::WrongUsage;
 use crate::download::{Part, Transferred, fetch_part, get_stream, place_all};
 use crate::limits::{NAMED_TOGETHER_MAX, RECEIVING_CONNECTIONS, WHOLE_BYTES_MAX};
-use crate::listing::{Kind, RemoteStat, not_found};
+use crate::listing::{EntryKind, RemoteStat, not_found};
 use crate::output::{print_json, text};
 use crate::parallel::{TransferQueues, transfer_all};
 use crate::{ApiClient, Failure, Failures, Progress, RemotePath, Runtime};
@@ -177,7 +177,7 @@ async fn plan_one(
 ) -> Result<(), Failure> {
     let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
     match about {
-        RemoteStat { kind: Kind::File, size, .. } => {
+        RemoteStat { kind: EntryKind::File, size, .. } => {
             jobs.push(Job { from: place.clone(), bytes: size, modified: None, to: target });
         }
         _ if recursive => return plan_folder(server, place, target, failures, jobs).await,
@@ -222,11 +222,11 @@ async fn plan_level(
         let name = entry.bytes()?;
         let (from, to) = (place.join(&name), target.join(OsString::from_vec(name)));
         match entry.kind {
-            Kind::File => {
+            EntryKind::File => {
                 let (bytes, modified) = (entry.size.unwrap_or(0), entry.modified_at());
                 jobs.push(Job { from, bytes, modified, to });
             }
-            Kind::Folder => folders.push((from, to)),
+            EntryKind::Folder => folders.push((from, to)),
         }
     }
     folders.reverse();

@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::server_args::SessionArgs;
-use crate::listing::{Entry, Kind, Listing, not_found};
+use crate::listing::{Entry, EntryKind, Listing, not_found};
 use crate::output::{self, columns, print, print_json};
 use crate::{ApiClient, RemotePath, Runtime};
 
@@ -60,7 +60,7 @@ impl Ls {
         let mut names = Vec::new();
         for entry in &listing.entries {
             names.append(&mut entry.bytes()?);
-            names.extend((entry.kind == Kind::Folder).then_some(b'/'));
+            names.extend((entry.kind == EntryKind::Folder).then_some(b'/'));
             names.push(b'\n');
         }
         print(names)
@@ -69,8 +69,8 @@ impl Ls {
     fn row(&self, entry: &Entry) -> Vec<String> {
         let size = |bytes: u64| if self.bytes { bytes.to_string() } else { output::size(bytes) };
         let (kind, slash) = match entry.kind {
-            Kind::File => ("file", ""),
-            Kind::Folder => ("folder", "/"),
+            EntryKind::File => ("file", ""),
+            EntryKind::Folder => ("folder", "/"),
         };
         let name = entry.bytes().unwrap_or_else(|_| entry.name.clone().into_bytes());
         vec![
@@ -85,7 +85,7 @@ impl Ls {
 /// Returns a folder's listing. A file's listing has one entry, as in the listing of its folder.
 async fn list(server: &mut ApiClient, place: &RemotePath) -> anyhow::Result<Listing> {
     let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
-    if about.kind == Kind::Folder {
+    if about.kind == EntryKind::Folder {
         return Ok(server.list(place).await?);
     }
     let (folder, name) = (place.parent().unwrap_or_else(RemotePath::home), place.name().unwrap_or_default());

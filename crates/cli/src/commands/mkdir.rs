@@ -9,7 +9,7 @@ use plimsoll_client::http::Request;
 use plimsoll_wire::http::status::Status;
 
 use super::server_args::SessionArgs;
-use crate::listing::Kind;
+use crate::listing::EntryKind;
 use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
 
 /// Create folders
@@ -88,7 +88,7 @@ pub(super) async fn make_one(server: &mut ApiClient, place: &RemotePath) -> Resu
     match make(server, place).await {
         Err(failure) if failure.status() == Some(Status::METHOD_NOT_ALLOWED) || is_conflict(&failure) => {
             let about = server.stat(place).await?;
-            if about.is_some_and(|about| about.kind == Kind::Folder) { Ok(true) } else { Err(failure) }
+            if about.is_some_and(|about| about.kind == EntryKind::Folder) { Ok(true) } else { Err(failure) }
         }
         made => made.map(|()| false),
     }

@@ -9,7 +9,7 @@ use plimsoll_client::http::Request;
 
 use super::server_args::SessionArgs;
 use crate::WrongUsage;
-use crate::listing::{Kind, not_found};
+use crate::listing::{EntryKind, not_found};
 use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
 
 /// Move or rename files and folders on the server
@@ -94,9 +94,9 @@ async fn rename(
 ) -> Result<(), Failure> {
     let about = server.stat(from).await?.ok_or_else(|| not_found(from))?;
     let target = match about.kind {
-        Kind::File => from.target(),
-        Kind::Folder if how.folders => from.folder_target(),
-        Kind::Folder => {
+        EntryKind::File => from.target(),
+        EntryKind::Folder if how.folders => from.folder_target(),
+        EntryKind::Folder => {
             return Err(Failure::Local(
                 "It is a folder. Copy it with all that is in it: plimsoll cp -r".to_owned(),
             ));
@@ -104,12 +104,12 @@ async fn rename(
     };
     // A missing destination must not be replaced if it appears meanwhile: it might be a folder.
     let overwrite = match server.stat(to).await? {
-        Some(there) if there.kind == Kind::Folder => {
+        Some(there) if there.kind == EntryKind::Folder => {
             return Err(Failure::Local(format!(
                 "{to} is a folder that is there already. Choose another name."
             )));
         }
-        Some(_) if about.kind == Kind::Folder => {
+        Some(_) if about.kind == EntryKind::Folder => {
             return Err(Failure::Local(format!(
                 "{to} is a file that is there already. Choose another name."
             )));
@@ -125,5 +125,5 @@ async fn rename(
 }
 
 async fn is_folder(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
-    Ok(server.stat(place).await?.is_some_and(|about| about.kind == Kind::Folder))
+    Ok(server.stat(place).await?.is_some_and(|about| about.kind == EntryKind::Folder))
 }

@@ -20,7 +20,7 @@ use super::mkdir::{make_all, make_one};
 use super::server_args::SessionArgs;
 use crate::WrongUsage;
 use crate::limits::{SENDING_CONNECTIONS, WHOLE_BYTES_MAX};
-use crate::listing::Kind;
+use crate::listing::EntryKind;
 use crate::local::{WalkEntry, modified, name_of, walk};
 use crate::output::{print_json, text};
 use crate::parallel::{TransferQueues, transfer_all};
@@ -180,7 +180,7 @@ async fn plan(
 }
 
 async fn is_folder(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
-    Ok(server.stat(place).await?.is_some_and(|about| about.kind == Kind::Folder))
+    Ok(server.stat(place).await?.is_some_and(|about| about.kind == EntryKind::Folder))
 }
 
 fn plan_one(file: &Path, place: RemotePath, recursive: bool, failures: &mut Failures, jobs: &mut Vec<Job>) {
@@ -337,7 +337,7 @@ async fn make_folders(
         match looked {
             Ok(listing) => {
                 for entry in listing.entries {
-                    if let (Kind::File, Some(modified)) = (entry.kind, entry.modified_at()) {
+                    if let (EntryKind::File, Some(modified)) = (entry.kind, entry.modified_at()) {
                         let target = place.join(&entry.bytes()?).target();
                         there.0.insert(target, (entry.size.unwrap_or(0), modified));
                     }

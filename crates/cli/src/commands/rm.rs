@@ -9,7 +9,7 @@ use clap::Args;
 use plimsoll_client::http::Request;
 
 use super::server_args::SessionArgs;
-use crate::listing::{Kind, not_found};
+use crate::listing::{EntryKind, not_found};
 use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
 
 /// Delete files, and folders with -r
@@ -54,7 +54,7 @@ impl Rm {
 
 async fn remove(server: &mut ApiClient, place: &RemotePath, recursive: bool) -> Result<(), Failure> {
     let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
-    if about.kind == Kind::Folder {
+    if about.kind == EntryKind::Folder {
         if !recursive {
             return Err(Failure::Local(
                 "It is a folder. Delete it with all that is in it: plimsoll rm -r".to_owned(),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::server_args::SessionArgs;
 use super::shares::ShareRecord;
-use crate::listing::Kind;
+use crate::listing::EntryKind;
 use crate::output::{print, print_json, text, time};
 use crate::units::Time;
 use crate::{RemotePath, Runtime, WrongUsage};
@@ -66,7 +66,7 @@ impl Share {
             let given = server.post("/api/shares", &body).await?;
             // The printed command needs -r for a folder. The share exists already: an error here is not its.
             let shared = if self.json { None } else { server.stat(&place).await.ok().flatten() };
-            Ok((given, shared.is_some_and(|shared| shared.kind == Kind::Folder)))
+            Ok((given, shared.is_some_and(|shared| shared.kind == EntryKind::Folder)))
         })?;
         if self.json {
             print_json(&given)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_io::{Entry, EntryCollector, FileKind, ListingPage, Stat};
 use serde_json::{Value, json};
 
-use super::{ListingView, ListingWriter, Order, Row};
+use super::{ListingRow, ListingView, ListingWriter, Order};
 use crate::Visibility;
 
 fn entry(name: &[u8], kind: FileKind, size: u64, modified: u64) -> Entry {
@@ -33,14 +33,14 @@ fn view(query: &str) -> ListingView {
     }
 }
 
-fn rows(entries: Vec<Entry>, query: &str) -> Vec<Row> {
+fn rows(entries: Vec<Entry>, query: &str) -> Vec<ListingRow> {
     let mut writer = ListingWriter::new(view(query));
     entries.into_iter().for_each(|entry| writer.add(entry));
     std::iter::from_fn(|| writer.next_row()).collect()
 }
 
 fn names(entries: Vec<Entry>, query: &str) -> Vec<String> {
-    rows(entries, query).iter().map(Row::text).collect()
+    rows(entries, query).iter().map(ListingRow::text).collect()
 }
 
 fn json(view: ListingView, entries: Vec<Entry>) -> Value {
@@ -110,7 +110,7 @@ fn links_are_exact_whatever_the_name() {
 #[test]
 fn no_name_reads_as_the_scheme_of_a_url() {
     let entries = vec![file("a:b"), file("javascript:alert(1)"), folder("http:")];
-    let hrefs: Vec<String> = rows(entries, "").iter().map(Row::href).collect();
+    let hrefs: Vec<String> = rows(entries, "").iter().map(ListingRow::href).collect();
     assert_eq!(hrefs, ["http%3A/", "a%3Ab", "javascript%3Aalert%281%29"]);
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::order::Sorted;
 use super::paging::next_href;
-use super::{Order, Row, RowJson, Sequence, is_shown};
+use super::{ListingRow, Order, RowJson, Sequence, is_shown};
 use crate::{Visibility, page};
 
 /// The shown part of a folder, and its form.
@@ -74,8 +74,8 @@ impl ListingWriter {
     }
 
     /// Returns the next row in order.
-    pub(super) fn next_row(&mut self) -> Option<Row> {
-        Some(Row::new(self.rows.pop_first()?.entry, self.view.etag))
+    pub(super) fn next_row(&mut self) -> Option<ListingRow> {
+        Some(ListingRow::new(self.rows.pop_first()?.entry, self.view.etag))
     }
 
     /// Starts to write, after all entries were added. Returns the text after the rows.
@@ -102,7 +102,7 @@ impl ListingWriter {
         format!("]{}}}", next.unwrap_or_default()).into_bytes()
     }
 
-    fn push(&mut self, row: &Row) {
+    fn push(&mut self, row: &ListingRow) {
         if self.view.as_page {
             self.out.extend_from_slice(page::row(row).into_string().as_bytes());
             return;

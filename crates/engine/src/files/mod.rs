@@ -3,9 +3,9 @@
 //! It is not a cache and follows no path outside its root. Invariant: every operation and its errors are as
 //! the contract describes; the kernel's own differences end here.
 
-mod at_hand;
 mod copying;
 mod freeing;
+mod nonblocking;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -18,8 +18,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-pub(crate) use at_hand::AtHand;
 pub(crate) use freeing::{FreesLater, free_now};
+pub(crate) use nonblocking::NonBlockingFs;
 use plimsoll_io::{Entry, Existing, File, FolderReader, Fs, Handle, Pipe, Space, Stat, check_name};
 use rustix::event::{Timespec, epoll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
@@ -112,7 +112,7 @@ impl Fs for SystemFs {
 
     fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
         // Where a connection has a thread of its own, this is called for cached ranges, too.
-        match at_hand::in_memory(file, range.clone()) {
+        match nonblocking::in_memory(file, range.clone()) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => reading::read_ahead(file, range),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 reading::read_ahead_in_steps(file, range)

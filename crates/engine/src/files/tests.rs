@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::copying::copy_by_hand;
 use super::reading::error_of;
 use super::writing::rename_without_flags;
-use super::{AtHand, FreesLater, SystemFs, free_now};
+use super::{FreesLater, NonBlockingFs, SystemFs, free_now};
 
 /// Creates a folder with a file, a folder and an empty folder in it.
 fn folder() -> (tempfile::TempDir, File) {
@@ -43,12 +43,15 @@ fn what_a_name_in_memory_stands_for_is_at_hand() {
     std::os::unix::fs::symlink("file", held.path().join("link")).unwrap();
     for (name, kind) in [("file", FileKind::File), ("folder", FileKind::Folder), ("link", FileKind::Other)] {
         let name = name.as_bytes();
-        let at_hand = AtHand.stat_name(&root, name).unwrap();
-        assert_eq!((at_hand.kind, at_hand), (kind, SystemFs.stat_name(&root, name).unwrap()));
+        let nonblocking = NonBlockingFs.stat_name(&root, name).unwrap();
+        assert_eq!((nonblocking.kind, nonblocking), (kind, SystemFs.stat_name(&root, name).unwrap()));
     }
-    assert_eq!(AtHand.stat_name(&root, b"none").unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(NonBlockingFs.stat_name(&root, b"none").unwrap_err().kind(), ErrorKind::WouldBlock);
     for wrong in ["..", "folder/inner", ""] {
-        assert_eq!(AtHand.stat_name(&root, wrong.as_bytes()).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(
+            NonBlockingFs.stat_name(&root, wrong.as_bytes()).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
     }
 }
 
@@ -107,29 +110,29 @@ fn only_the_servers_account_may_read_what_is_made() {
 }
 
 #[test]
-fn nothing_that_changes_a_file_is_at_hand() {
+fn nothing_that_changes_a_file_is_nonblocking() {
     let (held, root) = folder();
     let file = SystemFs.open_to_write(&root, b"file").unwrap();
     let pipe = pipe();
     let answers: [io::Result<()>; 13] = [
-        AtHand.names(&root, 9).map(drop),
-        AtHand.write_from(&file, &pipe, 1, 0).map(drop),
-        AtHand.create(&root, b"new").map(drop),
-        AtHand.open_to_write(&root, b"file").map(drop),
-        AtHand.write_at(&file, b"x", 0).map(drop),
-        AtHand.set_len(&file, 0),
-        AtHand.set_modified(&file, Duration::ZERO),
-        AtHand.sync(&file),
-        AtHand.make_folder(&root, b"new"),
-        AtHand.rename(&root, b"file", &root, b"new", Existing::Kept),
-        AtHand.remove_file(&root, b"file"),
-        AtHand.remove_folder(&root, b"empty"),
-        AtHand.copy(&file, &file, u64::MAX).map(drop),
+        NonBlockingFs.names(&root, 9).map(drop),
+        NonBlockingFs.write_from(&file, &pipe, 1, 0).map(drop),
+        NonBlockingFs.create(&root, b"new").map(drop),
+        NonBlockingFs.open_to_write(&root, b"file").map(drop),
+        NonBlockingFs.write_at(&file, b"x", 0).map(drop),
+        NonBlockingFs.set_len(&file, 0),
+        NonBlockingFs.set_modified(&file, Duration::ZERO),
+        NonBlockingFs.sync(&file),
+        NonBlockingFs.make_folder(&root, b"new"),
+        NonBlockingFs.rename(&root, b"file", &root, b"new", Existing::Kept),
+        NonBlockingFs.remove_file(&root, b"file"),
+        NonBlockingFs.remove_folder(&root, b"empty"),
+        NonBlockingFs.copy(&file, &file, u64::MAX).map(drop),
     ];
     for answer in answers {
         assert_eq!(answer.unwrap_err().kind(), ErrorKind::WouldBlock);
     }
-    assert_eq!(AtHand.space(&root).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(NonBlockingFs.space(&root).unwrap_err().kind(), ErrorKind::WouldBlock);
     assert_eq!(std::fs::read(held.path().join("file")).unwrap(), b"text");
 }
 

@@ -14,7 +14,7 @@ use rustix::net::SendFlags;
 
 use crate::block_on;
 use crate::files::SystemFs;
-use crate::serve::Kind;
+use crate::serve::EngineKind;
 
 const BODY_BYTES: usize = 300_000;
 
@@ -63,7 +63,7 @@ async fn pass_on(io: Io, from: Address) -> bool {
 #[test]
 fn what_is_passed_on_stays_with_the_system_from_sockets_of_both_kinds() {
     let folder = tempfile::tempdir().unwrap();
-    for kind in [Kind::Epoll, Kind::Thread] {
+    for kind in [EngineKind::Epoll, EngineKind::Thread] {
         let unix = Address::Unix(folder.path().join(kind.to_string()));
         for from in ["127.0.0.1:0".parse().unwrap(), unix] {
             let told = format!("{kind} from {from}");
@@ -136,7 +136,7 @@ async fn emptied_when_full(io: Io, from: Address, file: File) -> u32 {
 fn what_a_full_pipe_does_not_take_is_received_once_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let root = SystemFs.open_root(folder.path()).unwrap();
-    for kind in [Kind::Epoll, Kind::Thread] {
+    for kind in [EngineKind::Epoll, EngineKind::Thread] {
         let unix = Address::Unix(folder.path().join(kind.to_string()));
         for from in ["127.0.0.1:0".parse().unwrap(), unix] {
             let told = format!("{kind} from {from}");
@@ -182,7 +182,7 @@ fn a_pipe_may_be_emptied_by_another_thread_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let root = SystemFs.open_root(folder.path()).unwrap();
     let file = SystemFs.create(&root, b"received").unwrap();
-    block_on(Kind::Epoll, |io| emptied_meanwhile(io, file)).unwrap();
+    block_on(EngineKind::Epoll, |io| emptied_meanwhile(io, file)).unwrap();
     assert!(std::fs::read(folder.path().join("received")).unwrap() == large());
 }
 
@@ -225,7 +225,7 @@ async fn received_with_an_urgent_byte(io: Io, ends: bool) -> Vec<u8> {
 
 #[test]
 fn what_comes_behind_an_urgent_byte_is_not_taken_for_nothing_nor_for_the_end() {
-    for kind in [Kind::Epoll, Kind::Thread] {
+    for kind in [EngineKind::Epoll, EngineKind::Thread] {
         for ends in [true, false] {
             let received = block_on(kind, move |io| received_with_an_urgent_byte(io, ends)).unwrap();
             let of = |byte: u8| received.iter().filter(|&&found| found == byte).count();
@@ -256,7 +256,7 @@ async fn ended_by(io: Io, is_reset: bool) -> std::io::Result<Filled> {
 
 #[test]
 fn a_peer_that_breaks_off_has_not_ended() {
-    for kind in [Kind::Epoll, Kind::Thread] {
+    for kind in [EngineKind::Epoll, EngineKind::Thread] {
         let of = |is_reset| block_on(kind, move |io| ended_by(io, is_reset)).unwrap();
         assert_eq!(of(false).unwrap(), Filled::End, "{kind}");
         assert_eq!(of(true).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset, "{kind}");

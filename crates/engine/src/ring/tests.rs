@@ -14,7 +14,7 @@ use super::{Ring, Socket, check_ring};
 use crate::block_on;
 use crate::limits::RING_BODY_BLOCKS;
 use crate::notifier::Notifier;
-use crate::serve::Kind;
+use crate::serve::EngineKind;
 
 #[path = "../../../../tests/src/skips.rs"]
 mod skips;
@@ -28,7 +28,7 @@ fn with_a_ring(test: impl FnOnce()) {
 }
 
 fn on_the_ring<F: Future<Output = ()> + 'static>(test: impl FnOnce(Io) -> F) {
-    with_a_ring(|| block_on(Kind::Uring, test).unwrap());
+    with_a_ring(|| block_on(EngineKind::Uring, test).unwrap());
 }
 
 async fn pairs(io: &Io, count: u16) -> Vec<(Stream, Stream)> {

@@ -30,7 +30,7 @@ use crate::sockets::Wait;
 
 /// A kind of engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum EngineKind {
     /// A process for each connection. [`fork_master`](process::fork_master) starts it, because only a
     /// process with one thread can be forked; [`serve()`] returns an error.
     Process,
@@ -50,19 +50,20 @@ pub enum Kind {
 #[error("there is no engine {0:?}: write auto, process, thread, pool, epoll or uring")]
 pub struct UnknownEngine(String);
 
-impl Kind {
+impl EngineKind {
     /// All kinds.
-    pub const ALL: [Kind; 5] = [Kind::Process, Kind::Thread, Kind::Pool, Kind::Epoll, Kind::Uring];
+    pub const ALL: [EngineKind; 5] =
+        [EngineKind::Process, EngineKind::Thread, EngineKind::Pool, EngineKind::Epoll, EngineKind::Uring];
 
     /// Returns how many connections may be open with a limit of `open_files` descriptors. Each takes its
     /// socket, and may take up to `beside` more for its work. With a process for each connection, the number
     /// of processes is the bound.
     pub fn connections_max(self, open_files: u64, beside: u64) -> usize {
         let own = match self {
-            Kind::Process => return process::processes_max().0,
+            EngineKind::Process => return process::processes_max().0,
             // The connection's thread has an eventfd.
-            Kind::Thread | Kind::Pool => 2,
-            Kind::Epoll | Kind::Uring => 1,
+            EngineKind::Thread | EngineKind::Pool => 2,
+            EngineKind::Epoll | EngineKind::Uring => 1,
         };
         let (each, left) = (own + beside, open_files.saturating_sub(DESCRIPTORS_RESERVED));
         usize::try_from(left / each).unwrap_or(usize::MAX).max(1)
@@ -71,9 +72,9 @@ impl Kind {
     /// Returns the default number of threads for connections on a machine with so many cores.
     pub fn threads(self, cores: usize) -> usize {
         match self {
-            Kind::Process | Kind::Thread => 1,
-            Kind::Pool => cores.saturating_mul(WORKERS_PER_CORE),
-            Kind::Epoll | Kind::Uring => cores,
+            EngineKind::Process | EngineKind::Thread => 1,
+            EngineKind::Pool => cores.saturating_mul(WORKERS_PER_CORE),
+            EngineKind::Epoll | EngineKind::Uring => cores,
         }
     }
 
@@ -82,47 +83,47 @@ impl Kind {
     /// # Errors
     /// The reason, with advice for the operator.
     pub fn check(self) -> Result<(), NoRing> {
-        if self == Kind::Uring { check_ring() } else { Ok(()) }
+        if self == EngineKind::Uring { check_ring() } else { Ok(()) }
     }
 
     pub(crate) fn wait(self) -> Wait {
         match self {
-            Kind::Process | Kind::Thread | Kind::Pool => Wait::Ready(Park::Poll),
-            Kind::Epoll => Wait::Ready(Park::Epoll),
-            Kind::Uring => Wait::Ring,
+            EngineKind::Process | EngineKind::Thread | EngineKind::Pool => Wait::Ready(Park::Poll),
+            EngineKind::Epoll => Wait::Ready(Park::Epoll),
+            EngineKind::Uring => Wait::Ring,
         }
     }
 
     pub(crate) fn offload(self) -> io::Result<Offload> {
         match self {
-            Kind::Process | Kind::Thread | Kind::Pool => Offload::in_place(),
-            Kind::Epoll | Kind::Uring => Offload::pooled(),
+            EngineKind::Process | EngineKind::Thread | EngineKind::Pool => Offload::in_place(),
+            EngineKind::Epoll | EngineKind::Uring => Offload::pooled(),
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Process => "process",
-            Kind::Thread => "thread",
-            Kind::Pool => "pool",
-            Kind::Epoll => "epoll",
-            Kind::Uring => "uring",
+            EngineKind::Process => "process",
+            EngineKind::Thread => "thread",
+            EngineKind::Pool => "pool",
+            EngineKind::Epoll => "epoll",
+            EngineKind::Uring => "uring",
         })
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for EngineKind {
     type Err = UnknownEngine;
 
-    fn from_str(name: &str) -> Result<Kind, UnknownEngine> {
+    fn from_str(name: &str) -> Result<EngineKind, UnknownEngine> {
         match name {
-            "auto" | "epoll" => Ok(Kind::Epoll),
-            "process" => Ok(Kind::Process),
-            "thread" => Ok(Kind::Thread),
-            "pool" => Ok(Kind::Pool),
-            "uring" => Ok(Kind::Uring),
+            "auto" | "epoll" => Ok(EngineKind::Epoll),
+            "process" => Ok(EngineKind::Process),
+            "thread" => Ok(EngineKind::Thread),
+            "pool" => Ok(EngineKind::Pool),
+            "uring" => Ok(EngineKind::Uring),
             _ => Err(UnknownEngine(name.to_owned())),
         }
     }
@@ -167,7 +168,7 @@ impl FromStr for WhenFull {
 /// A server to run: its engine, listeners and bounds.
 pub struct Plan {
     /// The kind of engine.
-    pub engine: Kind,
+    pub engine: EngineKind,
     /// Number of event loops or of workers, whichever the engine has.
     pub threads: usize,
     /// The treatment of connections that arrive when all workers are taken.
@@ -191,10 +192,10 @@ const FORKED_ONLY: &str = "the engine process serves by a fork master, which has
 pub fn serve(plan: Plan) -> io::Result<()> {
     plan.engine.check()?;
     match plan.engine {
-        Kind::Process => Err(io::Error::new(io::ErrorKind::Unsupported, FORKED_ONLY)),
-        Kind::Thread => thread::serve(plan),
-        Kind::Pool => pool::serve(plan),
-        Kind::Epoll | Kind::Uring => loops::serve(plan),
+        EngineKind::Process => Err(io::Error::new(io::ErrorKind::Unsupported, FORKED_ONLY)),
+        EngineKind::Thread => thread::serve(plan),
+        EngineKind::Pool => pool::serve(plan),
+        EngineKind::Epoll | EngineKind::Uring => loops::serve(plan),
     }
 }
 
@@ -204,26 +205,26 @@ mod tests {
 
     #[test]
     fn a_small_limit_of_descriptors_still_allows_a_connection_and_a_large_one_its_share() {
-        assert_eq!(Kind::Epoll.connections_max(10, 1), 1);
-        assert_eq!(Kind::Epoll.connections_max(20_000, 1), 9_968);
-        assert_eq!(Kind::Thread.connections_max(20_000, 1), 6_645);
+        assert_eq!(EngineKind::Epoll.connections_max(10, 1), 1);
+        assert_eq!(EngineKind::Epoll.connections_max(20_000, 1), 9_968);
+        assert_eq!(EngineKind::Thread.connections_max(20_000, 1), 6_645);
     }
 
     #[test]
     fn a_pool_has_more_workers_than_there_are_cores() {
-        assert_eq!(Kind::Pool.threads(2), 32);
-        assert_eq!([Kind::Epoll, Kind::Uring].map(|kind| kind.threads(2)), [2, 2]);
+        assert_eq!(EngineKind::Pool.threads(2), 32);
+        assert_eq!([EngineKind::Epoll, EngineKind::Uring].map(|kind| kind.threads(2)), [2, 2]);
     }
 
     #[test]
     fn every_engine_is_found_by_its_own_name() {
-        for kind in Kind::ALL {
+        for kind in EngineKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
         for when in [WhenFull::Block, WhenFull::Refuse] {
             assert_eq!(when.to_string().parse(), Ok(when));
         }
-        let unknown = "quick".parse::<Kind>().unwrap_err().to_string();
+        let unknown = "quick".parse::<EngineKind>().unwrap_err().to_string();
         assert!(unknown.contains("quick") && unknown.contains("epoll"), "{unknown}");
     }
 }

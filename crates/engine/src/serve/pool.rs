@@ -19,7 +19,7 @@ use super::dispatch::{Accepted, accept_all};
 use super::idle::{Idle, IdleSet};
 use super::queue::Queue;
 use super::worker::{Common, Workers};
-use super::{Kind, Plan, WhenFull};
+use super::{EngineKind, Plan, WhenFull};
 use crate::connections::{Connections, serve_until_evicted};
 use crate::driver::Driver;
 use crate::limits::{
@@ -45,7 +45,7 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
     let count = threads.max(1);
     let queue = Arc::new(Queue::new(count, count.saturating_mul(QUEUE_PER_WORKER_MAX)));
     let setups: Arc<[Setup]> = listeners.iter().map(|(_, setup)| Arc::clone(setup)).collect();
-    let (idle, offload) = (Arc::new(IdleSet::new()?), Kind::Pool.offload()?);
+    let (idle, offload) = (Arc::new(IdleSet::new()?), EngineKind::Pool.offload()?);
     let common = Common { workers: count, queue, idle, setups, offload, stop, connections, grace };
     let workers = Workers::start(count, &common).inspect_err(|_| common.queue.close())?;
     let opened = Door::open(&common, when_full).inspect_err(|_| common.queue.close())?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use plimsoll_io::{Setup, Stop};
 
 use super::dispatch::{Accepted, accept_all, always, has_disconnected};
-use super::{Kind, Plan};
+use super::{EngineKind, Plan};
 use crate::connections::{Connections, serve_until_evicted};
 use crate::driver::Driver;
 use crate::limits::CONNECTION_STACK_BYTES;
@@ -19,8 +19,8 @@ use crate::offload::Offload;
 
 pub(super) fn serve(plan: Plan) -> io::Result<()> {
     let Plan { listeners, stop, connections, grace, .. } = plan;
-    let offload = Kind::Thread.offload()?;
-    let driver = Driver::new(Kind::Thread.wait(), offload.clone(), &stop, &connections)?;
+    let offload = EngineKind::Thread.offload()?;
+    let driver = Driver::new(EngineKind::Thread.wait(), offload.clone(), &stop, &connections)?;
     let entered = driver.enter();
     let mut accepting = Vec::new();
     for (bound, setup) in listeners {
@@ -66,7 +66,7 @@ fn serve_apart(accepted: Accepted, context: ThreadContext) {
 fn serve_alone(accepted: Accepted, context: ThreadContext) -> io::Result<()> {
     let (Accepted { fd, peer, admitted }, ThreadContext { setup, stop, offload, connections, grace }) =
         (accepted, context);
-    let driver = Driver::new(Kind::Thread.wait(), offload, &stop, &connections)?;
+    let driver = Driver::new(EngineKind::Thread.wait(), offload, &stop, &connections)?;
     let _entered = driver.enter();
     let handler = setup(driver.io());
     driver.spawn(handler.background());

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use plimsoll_io::{Handler, LocalFuture, Resume, Setup, Stop};
 
-use super::Kind;
+use super::EngineKind;
 use super::dispatch::Accepted;
 use super::idle::{Idle, IdleSet};
 use super::pool::Entry;
@@ -79,7 +79,7 @@ fn short_of(count: usize, error: &io::Error) -> io::Error {
 /// Runs one worker, from its first connection to its last.
 fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
     let Common { setups, offload, stop, connections, grace, .. } = common.clone();
-    let made = Driver::new(Kind::Pool.wait(), offload, &stop, &connections);
+    let made = Driver::new(EngineKind::Pool.wait(), offload, &stop, &connections);
     let (made, result) = made.map_or_else(|error| (None, Err(error)), |driver| (Some(driver), Ok(())));
     // The starting thread reports an error; if it has gone, there is nothing to serve.
     let (Ok(()), Some(driver)) = (ready.send(result), made) else { return };
@@ -264,7 +264,7 @@ mod tests {
         let setup: Setup = Arc::new(|_: Io| Rc::new(Moody));
         let (stop, connections) = (Stop::new(), Connections::new(100));
         let plan = Plan {
-            engine: Kind::Pool,
+            engine: EngineKind::Pool,
             threads: 1,
             when_full: WhenFull::Block,
             listeners: vec![(bound, setup)],

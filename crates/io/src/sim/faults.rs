@@ -33,7 +33,7 @@ pub struct Faults {
     pub hold_back: u16,
     /// Chance that a non-blocking query of files returns [`std::io::ErrorKind::WouldBlock`]. Of a
     /// thousand.
-    pub not_at_hand: u16,
+    pub would_block: u16,
     /// Chance that a read or a write of a file moves fewer bytes than requested. Of a thousand.
     pub short_reads: u16,
     /// The maximum of the random delay before an offloaded job runs.
@@ -57,7 +57,7 @@ impl Faults {
             small_windows: false,
             shuffle: false,
             hold_back: 0,
-            not_at_hand: 0,
+            would_block: 0,
             short_reads: 0,
             offload_delay_max: Duration::ZERO,
             takes_files: PER_MILLE,
@@ -75,7 +75,7 @@ impl Faults {
             small_windows: true,
             shuffle: true,
             hold_back: 100,
-            not_at_hand: 300,
+            would_block: 300,
             short_reads: 300,
             offload_delay_max: Duration::from_millis(20),
             takes_files: PER_MILLE / 2,

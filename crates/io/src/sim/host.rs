@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
-use super::disk::{Place, SimDisk, View};
+use super::disk::{SimDisk, View, ViewThread};
 use super::network::ip_of;
 use super::trace::Happened;
 use super::world::World;
@@ -56,7 +56,7 @@ pub(super) struct Machine {
     pub(super) number: u32,
     pub(super) ip: IpAddr,
     pub(super) disk: Arc<SimDisk>,
-    at_hand: View,
+    nonblocking: View,
     blocking: View,
     stop: Stop,
     heads: Rc<Pool>,
@@ -89,8 +89,8 @@ impl Host {
             world: Rc::clone(world),
             number,
             ip: ip_of(number),
-            at_hand: view(Place::AtHand { not_at_hand: world.faults.not_at_hand }),
-            blocking: view(Place::Blocking),
+            nonblocking: view(ViewThread::AtHand { would_block: world.faults.would_block }),
+            blocking: view(ViewThread::Blocking),
             disk: Arc::clone(disk),
             stop: Stop::new(),
             heads: Pool::new(HEAD_BLOCK_BYTES),
@@ -251,8 +251,8 @@ impl Engine for SimEngine {
         self.0.world.network.listen(&self.0, at)
     }
 
-    fn at_hand(&self) -> &dyn Fs {
-        &self.0.at_hand
+    fn nonblocking(&self) -> &dyn Fs {
+        &self.0.nonblocking
     }
 
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {

@@ -37,7 +37,7 @@ pub(super) struct World {
     agenda: RefCell<Agenda>,
     chance: RefCell<Chance>,
     trace: RefCell<Trace>,
-    tasks: RefCell<BTreeMap<TaskId, Named>>,
+    tasks: RefCell<BTreeMap<TaskId, TaskKey>>,
     spawned: Cell<u32>,
     panics: RefCell<Vec<String>>,
     over: Cell<bool>,
@@ -47,7 +47,7 @@ pub(super) struct World {
 
 /// A task's own number (the executor reuses its numbers) and its host.
 #[derive(Clone, Copy)]
-struct Named {
+struct TaskKey {
     number: u32,
     host: u32,
 }
@@ -124,7 +124,7 @@ impl World {
         let number = self.spawned.get() + 1;
         self.spawned.set(number);
         let id = self.executor.spawn(future);
-        self.tasks.borrow_mut().insert(id, Named { number, host });
+        self.tasks.borrow_mut().insert(id, TaskKey { number, host });
         self.log(host, number, Happened::Spawned, 0);
         id
     }
@@ -136,7 +136,7 @@ impl World {
 
     pub(super) fn log_task(&self, id: TaskId, happened: Happened) {
         let named = self.tasks.borrow().get(&id).copied();
-        if let Some(Named { number, host }) = named {
+        if let Some(TaskKey { number, host }) = named {
             self.log(host, number, happened, 0);
         }
     }

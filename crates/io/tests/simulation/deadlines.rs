@@ -41,7 +41,7 @@ impl Engine for Clockwork {
     fn listen(&self, _: &Address) -> io::Result<Listener> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    fn at_hand(&self) -> &dyn Fs {
+    fn nonblocking(&self) -> &dyn Fs {
         unreachable!("no files here")
     }
     fn offload(&self, _: Work, _: Job) -> Result<(), NotDone> {

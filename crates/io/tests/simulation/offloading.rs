@@ -80,8 +80,8 @@ fn more_jobs_than_may_wait_are_refused_and_dropped() {
 
 #[test]
 fn a_question_about_files_is_answered_the_same_at_hand_and_offloaded() {
-    for not_at_hand in [0, PER_MILLE / 2, PER_MILLE] {
-        let sim = Sim::new(1, Faults { not_at_hand, ..Faults::none() });
+    for would_block in [0, PER_MILLE / 2, PER_MILLE] {
+        let sim = Sim::new(1, Faults { would_block, ..Faults::none() });
         let host = sim.host("one");
         host.disk().write("/srv/a", "text").unwrap();
         let io = host.io();

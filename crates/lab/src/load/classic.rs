@@ -11,7 +11,7 @@ use plimsoll_io::{Address, Io};
 use plimsoll_wire::classic::Credentials;
 
 use crate::load::failure::Failure;
-use crate::load::measure::Right;
+use crate::load::measure::CorrectResponse;
 use crate::load::plan::{Plan, PlannedRequests};
 use crate::load::user::Protocol;
 use crate::load::workload::Login;
@@ -56,7 +56,7 @@ impl ClassicUser {
         self.at_any(async |at| get(&self.io, at, who.clone(), path, self.times()).await).await
     }
 
-    async fn download(&self, file: u64, is_due: bool) -> Result<Right, Failure> {
+    async fn download(&self, file: u64, is_due: bool) -> Result<CorrectResponse, Failure> {
         let (path, mut taking) = (self.plan.asked(file), self.plan.taking(is_due));
         let mut download = self.begin(&path).await?;
         match &mut taking {
@@ -70,10 +70,10 @@ impl ClassicUser {
         self.plan.judge(file, download.bytes(), taking)
     }
 
-    async fn sign_up(&self, request: u64) -> Result<Right, Failure> {
+    async fn sign_up(&self, request: u64) -> Result<CorrectResponse, Failure> {
         let who = credentials(&self.plan.fresh_name(self.number, request), PASSWORD);
         self.at_any(async |at| sign_up(&self.io, at, who.clone(), self.times()).await).await?;
-        Ok(Right::default())
+        Ok(CorrectResponse::default())
     }
 }
 
@@ -89,7 +89,7 @@ impl Protocol for ClassicUser {
         Ok(())
     }
 
-    async fn ask(&mut self, request: u64) -> Result<Right, Failure> {
+    async fn ask(&mut self, request: u64) -> Result<CorrectResponse, Failure> {
         let is_due = self.plan.checked.is_due(self.plan.seed, self.number, request);
         match &self.plan.what {
             PlannedRequests::Download { files, pick, .. } => {

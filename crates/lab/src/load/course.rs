@@ -16,8 +16,8 @@ use crate::load::barrier::Barrier;
 use crate::load::cpu;
 use crate::load::failure::Failure;
 use crate::load::limits::{LOOK_EVERY, READY_TIME_MAX};
-use crate::load::measure::{Measure, Right};
-use crate::load::noted::Noted;
+use crate::load::measure::{CorrectResponse, Measure};
+use crate::load::progress::ProgressReporter;
 use crate::load::workload::{End, Pace};
 
 /// The state shared by all threads of a trial.
@@ -25,14 +25,14 @@ pub(crate) struct Shared {
     pub(crate) barrier: Barrier,
     /// Ordered at the end of the trial, or by the caller before.
     pub(crate) stop: Stop,
-    pub(crate) noted: Arc<Noted>,
+    pub(crate) noted: Arc<ProgressReporter>,
     /// Requests that may still be sent, if their number ends the trial, and those that have not ended.
     tickets: AtomicU64,
     unended: AtomicU64,
 }
 
 impl Shared {
-    pub(crate) fn new(users: usize, end: End, stop: &Stop, noted: &Arc<Noted>) -> Arc<Shared> {
+    pub(crate) fn new(users: usize, end: End, stop: &Stop, noted: &Arc<ProgressReporter>) -> Arc<Shared> {
         let requests = if let End::Requests(requests) = end { requests } else { u64::MAX };
         Arc::new(Shared {
             barrier: Barrier::new(users, stop),
@@ -290,7 +290,7 @@ impl Course {
     }
 
     /// Counts the result of a request, if it lies in the measured window.
-    pub(crate) fn done(&self, start: &Start, asked: &Result<Right, Failure>) {
+    pub(crate) fn done(&self, start: &Start, asked: &Result<CorrectResponse, Failure>) {
         let now = self.io.now();
         self.count_under_way(-1);
         let counts = match self.plan.end {

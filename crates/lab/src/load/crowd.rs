@@ -18,13 +18,13 @@ use crate::load::ftp::FtpUser;
 use crate::load::http::HttpUser;
 use crate::load::keeping::Keeping;
 use crate::load::measure::Measure;
-use crate::load::noted::Noted;
 use crate::load::outcome::Outcome;
-use crate::load::place::Scheme;
 use crate::load::plan::{Plan, Uploaded};
+use crate::load::progress::ProgressReporter;
+use crate::load::target::Scheme;
 use crate::load::ten::{self, TenUser};
 use crate::load::user::{Protocol, live};
-use crate::load::workload::{Ask, Pace, Workload};
+use crate::load::workload::{Pace, Requests, Workload};
 
 /// The users' protocol, and the data that they share.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ enum Users {
 
 impl Users {
     fn new(workload: &Workload, run: u64) -> io::Result<Users> {
-        if let Ask::Ten { mix, bytes } = workload.ask {
+        if let Requests::Ten { mix, bytes } = workload.ask {
             return Ok(Users::Ten(Arc::new(ten::Plan::new(workload, mix, bytes, run)?)));
         }
         let plan = Arc::new(Plan::new(workload, run)?);
@@ -62,7 +62,12 @@ impl Common {
     ///
     /// # Errors
     /// An error if a target is invalid, or a reference file cannot be read.
-    pub(crate) fn new(workload: &Workload, stop: &Stop, noted: &Arc<Noted>, run: u64) -> io::Result<Common> {
+    pub(crate) fn new(
+        workload: &Workload,
+        stop: &Stop,
+        noted: &Arc<ProgressReporter>,
+        run: u64,
+    ) -> io::Result<Common> {
         Ok(Common {
             users: Users::new(workload, run)?,
             shared: Shared::new(workload.users, workload.end, stop, noted),

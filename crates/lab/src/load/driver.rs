@@ -7,25 +7,25 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_engine::{Kind, run_all};
+use plimsoll_engine::{EngineKind, run_all};
 use plimsoll_io::Stop;
 
 use crate::load::cpu;
 use crate::load::crowd::{Common, Crowd};
 use crate::load::limits::LAST_ANSWERS_TIME_MAX;
 use crate::load::measure::Measure;
-use crate::load::noted::Noted;
 use crate::load::outcome::Outcome;
+use crate::load::progress::ProgressReporter;
 use crate::load::workload::Workload;
 
 /// The engine, the stop signal and the progress callback of a trial.
 pub struct Trial {
     /// The engine that runs the users.
-    pub engine: Kind,
+    pub engine: EngineKind,
     /// Ends the trial early.
     pub stop: Stop,
     /// Reports progress.
-    pub noted: Noted,
+    pub noted: ProgressReporter,
 }
 
 /// The reason why a trial has no figures.
@@ -89,7 +89,7 @@ impl Part {
     }
 }
 
-fn run_part(common: &Common, engine: Kind, thread: usize, threads: usize) -> io::Result<Part> {
+fn run_part(common: &Common, engine: EngineKind, thread: usize, threads: usize) -> io::Result<Part> {
     let ran = run_users(common, engine, thread, threads);
     if let Err(error) = &ran {
         // Otherwise the other threads would wait for this thread's users.
@@ -101,7 +101,7 @@ fn run_part(common: &Common, engine: Kind, thread: usize, threads: usize) -> io:
     Ok(Part { measure, unanswered, share })
 }
 
-fn run_users(common: &Common, engine: Kind, thread: usize, threads: usize) -> io::Result<Crowd> {
+fn run_users(common: &Common, engine: EngineKind, thread: usize, threads: usize) -> io::Result<Crowd> {
     let mut gathered = None;
     run_all(engine, &common.shared.stop, LAST_ANSWERS_TIME_MAX, |io| {
         match Crowd::of(common, io, thread, threads) {

@@ -12,7 +12,7 @@ use plimsoll_io::{Io, Segment};
 
 use crate::load::checking::Taking;
 use crate::load::failure::Failure;
-use crate::load::measure::Right;
+use crate::load::measure::CorrectResponse;
 use crate::load::plan::{Plan, PlannedRequests, Uploaded, path};
 use crate::load::user::Protocol;
 use crate::load::workload::Login;
@@ -89,20 +89,25 @@ impl FtpUser {
         Ok(bytes)
     }
 
-    async fn download(&mut self, file: u64, is_due: bool) -> Result<Right, Failure> {
+    async fn download(&mut self, file: u64, is_due: bool) -> Result<CorrectResponse, Failure> {
         let (path, mut taking) = (self.plan.asked(file), self.plan.taking(is_due));
         let bytes = self.retrieve(&path, &mut taking).await?;
         self.plan.judge(file, bytes, taking)
     }
 
-    async fn upload(&mut self, body: &Arc<[u8]>, request: u64, is_due: bool) -> Result<Right, Failure> {
+    async fn upload(
+        &mut self,
+        body: &Arc<[u8]>,
+        request: u64,
+        is_due: bool,
+    ) -> Result<CorrectResponse, Failure> {
         let target = self.plan.fresh_target(self.number, request);
         let mut session = self.session().await?;
         let mut source = SingleSegment::new(Segment::Shared(Arc::clone(body)));
         let bytes = session.store(&path(&target), &mut source).await?;
         self.put_back(session).await;
         self.uploaded.note(is_due, target);
-        Ok(Right { bytes, ..Right::default() })
+        Ok(CorrectResponse { bytes, ..CorrectResponse::default() })
     }
 }
 
@@ -117,7 +122,7 @@ impl Protocol for FtpUser {
         Ok(())
     }
 
-    async fn ask(&mut self, request: u64) -> Result<Right, Failure> {
+    async fn ask(&mut self, request: u64) -> Result<CorrectResponse, Failure> {
         let plan = Arc::clone(&self.plan);
         let is_due = plan.checked.is_due(plan.seed, self.number, request);
         match &plan.what {

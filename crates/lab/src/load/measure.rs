@@ -44,7 +44,7 @@ pub(crate) struct Measure {
 
 /// A complete and correct response.
 #[derive(Debug, Default)]
-pub(crate) struct Right {
+pub(crate) struct CorrectResponse {
     /// Index of the kind of request.
     pub(crate) kind: usize,
     /// Length of the body in bytes.
@@ -81,7 +81,7 @@ impl Measure {
     }
 
     /// Counts a response. `latency` is the reported one, `service` counts from the real start.
-    pub(crate) fn right(&mut self, answer: &Right, latency: Duration, service: Duration) {
+    pub(crate) fn right(&mut self, answer: &CorrectResponse, latency: Duration, service: Duration) {
         self.latencies.record(latency);
         if let Some(kind) = self.kinds.get_mut(answer.kind) {
             kind.record(latency);

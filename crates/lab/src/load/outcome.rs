@@ -1,6 +1,6 @@
 //! The figures of a trial, and the signs of a distorted measurement.
 //!
-//! Nothing is measured or printed here ([`crate::load::shown`] formats the figures). Invariants: names in
+//! Nothing is measured or printed here ([`crate::load::format`] formats the figures). Invariants: names in
 //! the JSON are stable, since programs read them; rates count only complete and correct responses.
 
 use std::collections::BTreeMap;
@@ -239,7 +239,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::measure::Right;
+    use crate::load::measure::CorrectResponse;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -247,7 +247,7 @@ mod tests {
     fn measured(users: u32) -> Measure {
         let mut measure = Measure::new(1).unwrap();
         for _ in 0..users * 100 {
-            measure.right(&Right { bytes: 5, ..Right::default() }, 30 * MS, 30 * MS);
+            measure.right(&CorrectResponse { bytes: 5, ..CorrectResponse::default() }, 30 * MS, 30 * MS);
             measure.between += 70 * MS;
             measure.in_progress += 30 * MS;
         }

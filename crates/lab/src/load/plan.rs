@@ -18,9 +18,9 @@ use crate::load::checking::{Fingerprint, Fingerprinting, References, Taking};
 use crate::load::failure::Failure;
 use crate::load::files::{Files, Pick, fill, mixed};
 use crate::load::limits::{REFERENCES_FETCHED_MAX, UPLOADS_VERIFIED_MAX};
-use crate::load::measure::Right;
-use crate::load::place::{Place, Scheme, check};
-use crate::load::workload::{Ask, Checked, Connections, Login, Workload};
+use crate::load::measure::CorrectResponse;
+use crate::load::target::{Scheme, Target, check};
+use crate::load::workload::{Checked, Connections, Login, Requests, Workload};
 
 /// The requests of a workload's users and the data for them; shared by all threads.
 pub(crate) struct Plan {
@@ -86,18 +86,18 @@ impl Plan {
     pub(crate) fn new(workload: &Workload, run: u64) -> io::Result<Plan> {
         let (place, fields) = (&workload.place, fields(workload));
         let (what, references) = match &workload.ask {
-            Ask::Download(files) => {
+            Requests::Download(files) => {
                 let asked = asked(files, place, &fields)?;
                 let what = PlannedRequests::Download { files: files.clone(), pick: workload.pick, asked };
                 (what, references(workload, files)?)
             }
-            Ask::Upload { bytes } => {
+            Requests::Upload { bytes } => {
                 let body = body(*bytes, workload.seed).into();
                 (PlannedRequests::Upload { body }, References::unknown(0))
             }
-            Ask::SignUp => (PlannedRequests::SignUp, References::unknown(0)),
+            Requests::SignUp => (PlannedRequests::SignUp, References::unknown(0)),
             // A mix has its own plan, `ten::Plan`.
-            Ask::Ten { .. } => return Err(io::ErrorKind::InvalidInput.into()),
+            Requests::Ten { .. } => return Err(io::ErrorKind::InvalidInput.into()),
         };
         Ok(Plan {
             addresses: place.addresses.clone(),
@@ -125,7 +125,12 @@ impl Plan {
     }
 
     /// Judges a received body. Returns a response if the body is correct, as far as it was verified.
-    pub(crate) fn judge(&self, file: u64, bytes: u64, taken: Option<Taking>) -> Result<Right, Failure> {
+    pub(crate) fn judge(
+        &self,
+        file: u64,
+        bytes: u64,
+        taken: Option<Taking>,
+    ) -> Result<CorrectResponse, Failure> {
         if !self.references.may_be(file, bytes) {
             return Err(Failure::WrongBody);
         }
@@ -134,7 +139,7 @@ impl Plan {
             self.references.compare(file, &fingerprinting.end())?;
         }
         let kept = kept.map(|body| (self.target(file), body));
-        Ok(Right { kind: 0, bytes, verified: fingerprinting.is_some(), kept })
+        Ok(CorrectResponse { kind: 0, bytes, verified: fingerprinting.is_some(), kept })
     }
 
     /// Returns a collector for a body, or None if it is neither verified nor saved.
@@ -194,7 +199,7 @@ fn get(target: &str, fields: &str) -> Vec<u8> {
     format!("GET {target} HTTP/1.1\r\n{fields}\r\n").into_bytes()
 }
 
-fn asked(files: &Files, place: &Place, fields: &str) -> io::Result<Vec<Arc<[u8]>>> {
+fn asked(files: &Files, place: &Target, fields: &str) -> io::Result<Vec<Arc<[u8]>>> {
     let targets = (0..files.count()).map(|file| files.target(&place.pattern, file));
     let asked = targets.map(|target| match (check(&target), place.scheme) {
         (Ok(()), Scheme::Http) => Ok(get(&target, fields).into()),

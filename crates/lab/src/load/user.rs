@@ -10,7 +10,7 @@ use crate::load::course::Course;
 use crate::load::failure::Failure;
 use crate::load::keeping::Keeping;
 use crate::load::limits::{LEAVE_TIME_MAX, PAUSE_AFTER_ERROR};
-use crate::load::measure::Right;
+use crate::load::measure::CorrectResponse;
 
 /// A protocol, and the requests of a user.
 pub(crate) trait Protocol {
@@ -19,7 +19,7 @@ pub(crate) trait Protocol {
 
     /// Sends one request, and receives the whole response. `request` counts this user's requests from zero.
     /// Dropping the future closes the connection in use.
-    async fn ask(&mut self, request: u64) -> Result<Right, Failure>;
+    async fn ask(&mut self, request: u64) -> Result<CorrectResponse, Failure>;
 
     /// Downloads an upload, and compares it with the bytes sent.
     async fn verify_upload(&mut self, target: &str) -> Result<(), Failure>;
@@ -66,9 +66,9 @@ pub(crate) async fn live<P: Protocol>(
 }
 
 /// Does the work after a response that is not measured. Returns whether to continue.
-async fn settle(asked: Result<Right, Failure>, course: &Course, keeping: Option<&Keeping>) -> bool {
+async fn settle(asked: Result<CorrectResponse, Failure>, course: &Course, keeping: Option<&Keeping>) -> bool {
     match (asked, keeping) {
-        (Ok(Right { kept: Some((name, body)), .. }), Some(keeping)) => {
+        (Ok(CorrectResponse { kept: Some((name, body)), .. }), Some(keeping)) => {
             if let Err(error) = keeping.keep(&course.io, &name, body).await {
                 course.measure().wrong(&Failure::Keeping(error));
             }

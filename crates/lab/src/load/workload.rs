@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::load::files::{Files, Pick};
-use crate::load::place::Place;
+use crate::load::target::Target;
 use crate::load::ten::{Mix, Request};
 
 /// A workload.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// The address of the contender and the pattern of the targets.
-    pub place: Place,
+    pub place: Target,
     /// The credentials of the users, which all use the same account.
     pub login: Login,
     /// The requests of the users.
-    pub ask: Ask,
+    pub ask: Requests,
     /// The rule by which a user chooses the file of a request.
     pub pick: Pick,
     /// Number of users.
@@ -49,7 +49,7 @@ pub struct Workload {
 
 /// The requests of users.
 #[derive(Clone, Debug)]
-pub enum Ask {
+pub enum Requests {
     /// Download existing files.
     Download(Files),
     /// Upload files, each under a new name.
@@ -68,12 +68,12 @@ pub enum Ask {
     },
 }
 
-impl Ask {
+impl Requests {
     /// Returns the names of the kinds of requests, if there are several.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         match self {
-            Ask::Ten { .. } => Request::ALL.iter().map(|request| request.name()).collect(),
-            Ask::Download(_) | Ask::Upload { .. } | Ask::SignUp => Vec::new(),
+            Requests::Ten { .. } => Request::ALL.iter().map(|request| request.name()).collect(),
+            Requests::Download(_) | Requests::Upload { .. } | Requests::SignUp => Vec::new(),
         }
     }
 }

@@ -59,7 +59,7 @@ fn users_that_think_do_not_hold_the_end_up() {
 
 #[test]
 fn every_upload_has_a_name_of_its_own() {
-    let mut workload = Workload { users: 4, ask: Ask::Upload { bytes: 5000 }, ..workload() };
+    let mut workload = Workload { users: 4, ask: Requests::Upload { bytes: 5000 }, ..workload() };
     workload.end = End::Requests(200);
     workload.place.pattern = "/in/".to_owned();
     let created = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";

@@ -17,7 +17,7 @@ use std::time::Duration;
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Address, Handler, Io, LocalFuture, Segment, Setup, Stream, Want};
 use plimsoll_lab::load::{
-    Ask, Checked, Connections, Crowd, End, Files, Login, Outcome, Pace, Pick, Place, Scheme, Workload,
+    Checked, Connections, Crowd, End, Files, Login, Outcome, Pace, Pick, Requests, Scheme, Target, Workload,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -134,14 +134,14 @@ async fn request(stream: &mut Stream, held: &mut Vec<u8>) -> Option<String> {
 /// Returns a workload of one user that requests one file a thousand times.
 fn workload() -> Workload {
     Workload {
-        place: Place {
+        place: Target {
             scheme: Scheme::Http,
             addresses: Vec::new(),
             authority: "server".to_owned(),
             pattern: "/{}".to_owned(),
         },
         login: Login::Nobody,
-        ask: Ask::Download(Files::Numbered { first: 0, count: 1 }),
+        ask: Requests::Download(Files::Numbered { first: 0, count: 1 }),
         pick: Pick::Same,
         users: 1,
         pace: Pace::Closed { think: Duration::ZERO },

@@ -7,7 +7,7 @@ fn nobody_asks_before_the_last_reference_has_come() {
     for seed in 0..SEEDS {
         let workload = Workload {
             users: 5,
-            ask: Ask::Download(Files::Numbered { first: 0, count: 12 }),
+            ask: Requests::Download(Files::Numbered { first: 0, count: 12 }),
             checked: Checked::OneIn(4),
             end: End::Requests(60),
             ..workload()
@@ -33,7 +33,7 @@ fn nobody_asks_before_the_last_reference_has_come() {
 fn if_one_cannot_get_ready_there_is_no_start_and_it_is_told_why() {
     let workload = Workload {
         users: 5,
-        ask: Ask::Download(Files::Numbered { first: 0, count: 12 }),
+        ask: Requests::Download(Files::Numbered { first: 0, count: 12 }),
         checked: Checked::All,
         ..workload()
     };
@@ -49,7 +49,7 @@ fn if_one_cannot_get_ready_there_is_no_start_and_it_is_told_why() {
 fn users_take_files_by_the_rule_that_was_asked_for() {
     let workload = Workload {
         users: 3,
-        ask: Ask::Download(Files::Numbered { first: 0, count: 30 }),
+        ask: Requests::Download(Files::Numbered { first: 0, count: 30 }),
         pick: Pick::Each { offset: 10 },
         end: End::Requests(30),
         ..workload()

@@ -9,7 +9,7 @@
 )]
 
 mod files;
-mod looking;
+mod lookups;
 mod resuming;
 
 use std::path::Path as Folder;
@@ -21,7 +21,7 @@ use plimsoll_auth::{
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Fs as _, Io, Lease, Peer};
 use plimsoll_operations::{
-    Arriving, Caller, Error, LineSink, Meter, Operations, Place, Protocol, Recorder, Visitor,
+    Arriving, Caller, Error, HomePath, LineSink, Meter, Operations, Protocol, Recorder, Visitor,
 };
 use plimsoll_store::{Condition, Expected, Path, Store};
 
@@ -96,7 +96,7 @@ impl Scene {
         self.operations.renew(caller).await.unwrap()
     }
 
-    async fn put(&self, caller: &Caller, place: &Place, bytes: &[u8]) -> Result<(), Error> {
+    async fn put(&self, caller: &Caller, place: &HomePath, bytes: &[u8]) -> Result<(), Error> {
         let any = Condition::none();
         let mut arriving = self.operations.upload(caller, place, any, Expected::default()).await?;
         send(&mut arriving, bytes).await?;
@@ -126,12 +126,12 @@ async fn send(arriving: &mut Arriving, bytes: &[u8]) -> Result<(), Error> {
     arriving.write(Lease::owned(bytes.to_vec())).await
 }
 
-fn own(path: &str) -> Place {
-    Place::own(Path::parse(path.as_bytes()).unwrap())
+fn own(path: &str) -> HomePath {
+    HomePath::own(Path::parse(path.as_bytes()).unwrap())
 }
 
-fn of(owner: &str, path: &str) -> Place {
-    Place::shared(owner, Path::parse(path.as_bytes()).unwrap())
+fn of(owner: &str, path: &str) -> HomePath {
+    HomePath::shared(owner, Path::parse(path.as_bytes()).unwrap())
 }
 
 /// No permissions, not even the default ones.

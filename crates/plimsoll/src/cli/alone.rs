@@ -8,7 +8,7 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use plimsoll_auth::Secret;
 use plimsoll_cli::WrongUsage;
-use plimsoll_engine::Kind;
+use plimsoll_engine::EngineKind;
 
 use crate::assemble::Server;
 use crate::cli::check::{CheckFlags, Plan};
@@ -47,7 +47,7 @@ impl Alone {
     /// Runs the server by these settings, or only checks them.
     pub(super) fn live(&self, loaded: &Loaded) -> anyhow::Result<()> {
         let config = &loaded.config;
-        if config.fixed.engine == Kind::Process && !self.checking.check {
+        if config.fixed.engine == EngineKind::Process && !self.checking.check {
             return self.live_forked(loaded);
         }
         let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
@@ -55,9 +55,9 @@ impl Alone {
         plimsoll_engine::check_kernel()?;
         config.fixed.engine.check()?;
         match config.fixed.engine {
-            Kind::Pool => return Err(WrongUsage(NO_POOL.to_owned()).into()),
-            Kind::Process if self.forked.is_none() => return Err(no_process()),
-            Kind::Process | Kind::Thread | Kind::Epoll | Kind::Uring => {}
+            EngineKind::Pool => return Err(WrongUsage(NO_POOL.to_owned()).into()),
+            EngineKind::Process if self.forked.is_none() => return Err(no_process()),
+            EngineKind::Process | EngineKind::Thread | EngineKind::Epoll | EngineKind::Uring => {}
         }
         let secret = read_secret(&config.fixed)?;
         if self.checking.check {

@@ -10,7 +10,7 @@ use clap::Args;
 use clap::builder::Resettable;
 use plimsoll_auth::directory::without_password;
 use plimsoll_cli::output::print_json;
-use plimsoll_engine::Kind;
+use plimsoll_engine::EngineKind;
 
 use crate::config::{AuthAt, Config, StoreAt, unknown_variables};
 use crate::listening::{self, Addresses};
@@ -67,14 +67,14 @@ pub(super) fn plan(config: &Config) -> Plan {
     }
     lines.extend(of_proxies(config));
     let threads = match fixed.engine {
-        Kind::Process => "a process per connection".to_owned(),
-        Kind::Thread => "a thread per connection".to_owned(),
-        Kind::Pool => format!("workers: {}, queue {}", fixed.threads.number(fixed.engine), fixed.queue),
-        Kind::Epoll | Kind::Uring => format!("loops: {}", fixed.threads.number(fixed.engine)),
+        EngineKind::Process => "a process per connection".to_owned(),
+        EngineKind::Thread => "a thread per connection".to_owned(),
+        EngineKind::Pool => format!("workers: {}, queue {}", fixed.threads.number(fixed.engine), fixed.queue),
+        EngineKind::Epoll | EngineKind::Uring => format!("loops: {}", fixed.threads.number(fixed.engine)),
     };
     lines.push(("run", format!("engine {}, {threads}, grace {}", fixed.engine, fixed.grace)));
     // Under the engine `process`, the main process caches the accounts' files. Sites are not cached.
-    if fixed.hot_bytes.0 > 0 && (fixed.engine != Kind::Process || fixed.accounts) {
+    if fixed.hot_bytes.0 > 0 && (fixed.engine != EngineKind::Process || fixed.accounts) {
         let (bytes, files, time) = (fixed.hot_bytes, fixed.hot_files, fixed.hot_time);
         lines.push((
             "keep",

@@ -22,7 +22,7 @@ use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser
 
 use plimsoll_cli::output::{has_printed_json, print_json};
 use plimsoll_cli::{AlreadyReported, ClientCommand, Runtime, WrongUsage};
-use plimsoll_engine::{Kind, block_on};
+use plimsoll_engine::{EngineKind, block_on};
 
 use crate::{open_files, resolve};
 
@@ -101,7 +101,7 @@ impl Plimsoll {
 /// Returns what the client commands need of this program.
 fn runtime() -> Runtime {
     Runtime {
-        block_on: |main| block_on(Kind::Epoll, main),
+        block_on: |main| block_on(EngineKind::Epoll, main),
         resolve: resolve::resolve,
         raise_open_files: open_files::raise,
     }

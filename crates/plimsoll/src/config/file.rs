@@ -28,19 +28,19 @@ pub(super) struct Setting {
 
 /// An error in a file, and its line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct ConfigError {
     line: usize,
     what: String,
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.what)
     }
 }
 
 /// Parses the text of a file into settings.
-pub(super) fn settings(text: &str) -> Result<Vec<Setting>, Wrong> {
+pub(super) fn settings(text: &str) -> Result<Vec<Setting>, ConfigError> {
     let root = DeTable::parse(text).map_err(|error| {
         wrong(text, &error.span().unwrap_or_default(), format!("it is no TOML: {}", error.message()))
     })?;
@@ -64,7 +64,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, table: &DeTable<'_>, prefix: &str) -> Result<(), Wrong> {
+    fn read(&mut self, table: &DeTable<'_>, prefix: &str) -> Result<(), ConfigError> {
         for (name, value) in table {
             let key = format!("{prefix}{}", name.get_ref());
             match value.get_ref() {
@@ -79,7 +79,7 @@ impl Reader<'_> {
         self.command.get_arguments().find(|arg| key_of(arg) == key)
     }
 
-    fn set(&mut self, key: &str, at: &Range<usize>, value: &DeValue<'_>) -> Result<(), Wrong> {
+    fn set(&mut self, key: &str, at: &Range<usize>, value: &DeValue<'_>) -> Result<(), ConfigError> {
         let arg = self.arg(key).ok_or_else(|| wrong(self.text, at, self.unknown(key)))?;
         let values = texts(value).ok_or_else(|| {
             wrong(self.text, at, format!("{key} cannot be a {}: write a string", value.type_str()))
@@ -150,9 +150,9 @@ fn said_by(error: &clap::Error) -> String {
     format!("{value}{reason}")
 }
 
-fn wrong(text: &str, at: &Range<usize>, what: String) -> Wrong {
+fn wrong(text: &str, at: &Range<usize>, what: String) -> ConfigError {
     let before = &text.as_bytes()[..at.start.min(text.len())];
-    Wrong { line: before.iter().filter(|&&byte| byte == b'\n').count() + 1, what }
+    ConfigError { line: before.iter().filter(|&&byte| byte == b'\n').count() + 1, what }
 }
 
 #[cfg(test)]

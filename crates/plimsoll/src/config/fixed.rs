@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Args};
 use plimsoll_auth::directory::file_of;
 use plimsoll_cli::units::{DAY, Size, Time, size_within, time_within};
-use plimsoll_engine::{Kind, PerAddress, WhenFull};
+use plimsoll_engine::{EngineKind, PerAddress, WhenFull};
 use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
@@ -107,7 +107,7 @@ pub(crate) struct Fixed {
     /// process (a process per connection)
     #[arg(long, env = "PLIMSOLL_ENGINE", default_value = "auto")]
     #[arg(value_parser = engine_name(), hide_possible_values = true)]
-    pub(crate) engine: Kind,
+    pub(crate) engine: EngineKind,
 
     /// Event loops of the engines epoll and uring, auto is one per core; workers of the engine pool, auto
     /// is 16 per core
@@ -219,6 +219,6 @@ impl Fixed {
 
     /// Returns whether this process caches files. A connection process would cache them only for itself.
     pub(crate) fn keeps_hot_files(&self) -> bool {
-        self.hot_bytes.0 > 0 && self.engine != Kind::Process
+        self.hot_bytes.0 > 0 && self.engine != EngineKind::Process
     }
 }

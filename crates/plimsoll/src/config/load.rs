@@ -174,9 +174,9 @@ mod tests {
         let moved = serve(&["--data", "/srv/files"]).config.fixed;
         assert_eq!(moved.directory, "sqlite:/srv/files/directory.sqlite");
         assert_eq!(moved.transfer_log.to_string(), "/srv/files/transfers.jsonl");
-        let apart = serve(&["--directory", "sqlite:/db/a.sqlite", "--transfer-log", "off"]).config.fixed;
-        assert_eq!(apart.directory, "sqlite:/db/a.sqlite");
-        assert_eq!(apart.transfer_log.to_string(), "off");
+        let remote = serve(&["--directory", "sqlite:/db/a.sqlite", "--transfer-log", "off"]).config.fixed;
+        assert_eq!(remote.directory, "sqlite:/db/a.sqlite");
+        assert_eq!(remote.transfer_log.to_string(), "off");
     }
 
     #[test]

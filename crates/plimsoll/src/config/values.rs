@@ -9,15 +9,15 @@ use std::str::FromStr;
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
 use plimsoll_cli::units::Size;
 use plimsoll_client::http::Url;
-use plimsoll_engine::Kind;
+use plimsoll_engine::EngineKind;
 
 /// The engines as `--engine` names them, in the order for shell completion.
 pub(crate) const ENGINES: [&str; 6] = ["auto", "epoll", "uring", "thread", "pool", "process"];
 
 /// Returns a parser of an engine's name.
-pub(crate) fn engine_name() -> impl TypedValueParser<Value = Kind> {
+pub(crate) fn engine_name() -> impl TypedValueParser<Value = EngineKind> {
     // Every valid word parses; others are refused before.
-    PossibleValuesParser::new(ENGINES).try_map(|name| name.parse::<Kind>())
+    PossibleValuesParser::new(ENGINES).try_map(|name| name.parse::<EngineKind>())
 }
 
 /// The most threads: more loops than any machine has cores for, and the most workers of a pool.
@@ -202,7 +202,7 @@ impl Proxied {
 }
 
 impl Threads {
-    pub(crate) fn number(self, engine: Kind) -> usize {
+    pub(crate) fn number(self, engine: EngineKind) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.0.unwrap_or_else(|| engine.threads(cores()))
     }

@@ -3,7 +3,7 @@
 //! It neither logs in nor signs up. Invariant: a server with a local auth tier gets no finding.
 
 use plimsoll_auth::check_server;
-use plimsoll_engine::{Kind, block_on};
+use plimsoll_engine::{EngineKind, block_on};
 
 use super::Finding;
 use crate::config::{AuthAt, Config};
@@ -20,7 +20,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
         Ok(address) => address,
         Err(error) => return vec![Finding::fail(CHECK, format!("{error:#}"))],
     };
-    let tried = block_on(Kind::Epoll, |io| async move { check_server(address, &io).await });
+    let tried = block_on(EngineKind::Epoll, |io| async move { check_server(address, &io).await });
     let tried = tried.unwrap_or_else(|error| Err(error.to_string()));
     vec![match tried {
         Ok(()) => Finding::ok(CHECK, format!("{url} answers, and takes the secret")),

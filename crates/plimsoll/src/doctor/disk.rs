@@ -28,27 +28,27 @@ const SYNC_SLOW: Duration = Duration::from_millis(100);
 
 /// The storage behind a file system.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StorageKind {
     Disk,
     Memory,
     Network,
 }
 
 /// File systems by their magic number in statfs(2).
-const FILE_SYSTEMS: [(u32, &str, Kind); 13] = [
-    (0xEF53, "ext4", Kind::Disk),
-    (0x5846_5342, "xfs", Kind::Disk),
-    (0x9123_683E, "btrfs", Kind::Disk),
-    (0x2FC1_2FC1, "zfs", Kind::Disk),
-    (0xF2F5_2010, "f2fs", Kind::Disk),
-    (0xCA45_1A4E, "bcachefs", Kind::Disk),
-    (0x794C_7630, "overlayfs", Kind::Disk),
-    (0x0102_1994, "tmpfs", Kind::Memory),
-    (0x8584_58F6, "ramfs", Kind::Memory),
-    (0x6969, "nfs", Kind::Network),
-    (0xFE53_4D42, "smb", Kind::Network),
-    (0xFF53_4D42, "cifs", Kind::Network),
-    (0x6573_5546, "fuse", Kind::Network),
+const FILE_SYSTEMS: [(u32, &str, StorageKind); 13] = [
+    (0xEF53, "ext4", StorageKind::Disk),
+    (0x5846_5342, "xfs", StorageKind::Disk),
+    (0x9123_683E, "btrfs", StorageKind::Disk),
+    (0x2FC1_2FC1, "zfs", StorageKind::Disk),
+    (0xF2F5_2010, "f2fs", StorageKind::Disk),
+    (0xCA45_1A4E, "bcachefs", StorageKind::Disk),
+    (0x794C_7630, "overlayfs", StorageKind::Disk),
+    (0x0102_1994, "tmpfs", StorageKind::Memory),
+    (0x8584_58F6, "ramfs", StorageKind::Memory),
+    (0x6969, "nfs", StorageKind::Network),
+    (0xFE53_4D42, "smb", StorageKind::Network),
+    (0xFF53_4D42, "cifs", StorageKind::Network),
+    (0x6573_5546, "fuse", StorageKind::Network),
 ];
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
@@ -67,21 +67,24 @@ fn look(folder: &Path) -> io::Result<Finding> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is of 32 bits")]
     let number = found.f_type as u32;
     let known = FILE_SYSTEMS.iter().find(|(of, ..)| *of == number);
-    let (name, kind) = known.map_or(("another file system", Kind::Disk), |(_, name, kind)| (*name, *kind));
+    let (name, kind) =
+        known.map_or(("another file system", StorageKind::Disk), |(_, name, kind)| (*name, *kind));
     Ok(judge(name, kind, median_sync(folder)?))
 }
 
-fn judge(name: &str, kind: Kind, sync: Duration) -> Finding {
+fn judge(name: &str, kind: StorageKind, sync: Duration) -> Finding {
     let move_it = "put the data folder on a disk: --data DIR";
     let seen = format!("{name}, a small sync takes {sync:.0?}");
     match kind {
-        Kind::Memory => {
+        StorageKind::Memory => {
             Finding::warn(CHECK, format!("{name}: nothing here survives a restart of the machine"))
                 .mend(move_it, "the key data in the configuration")
         }
-        Kind::Network => Finding::warn(CHECK, format!("{seen}; what a sync means is for its server to say"))
-            .mend(move_it, "the key data in the configuration"),
-        Kind::Disk if sync < SYNC_PLAUSIBLE => Finding::warn(
+        StorageKind::Network => {
+            Finding::warn(CHECK, format!("{seen}; what a sync means is for its server to say"))
+                .mend(move_it, "the key data in the configuration")
+        }
+        StorageKind::Disk if sync < SYNC_PLAUSIBLE => Finding::warn(
             CHECK,
             format!("{seen}: too fast to be true; a power cut may lose what was confirmed"),
         )
@@ -89,11 +92,11 @@ fn judge(name: &str, kind: Kind, sync: Duration) -> Finding {
             "sudo hdparm -W 0 DEVICE  # or turn off `cache=unsafe` of the virtual machine",
             "a disk with power-loss protection, or the same at every start",
         ),
-        Kind::Disk if sync > SYNC_SLOW => {
+        StorageKind::Disk if sync > SYNC_SLOW => {
             Finding::warn(CHECK, format!("{seen}: every upload waits for that"))
                 .mend(move_it, "a disk with power-loss protection")
         }
-        Kind::Disk => Finding::ok(CHECK, seen),
+        StorageKind::Disk => Finding::ok(CHECK, seen),
     }
 }
 
@@ -128,17 +131,17 @@ mod tests {
     use super::*;
     use crate::doctor::Verdict;
 
-    fn verdict(kind: Kind, sync_micros: u64) -> Verdict {
+    fn verdict(kind: StorageKind, sync_micros: u64) -> Verdict {
         judge("a", kind, Duration::from_micros(sync_micros)).verdict
     }
 
     #[test]
     fn a_sync_that_is_too_fast_or_too_slow_is_a_warning_and_so_is_memory() {
-        assert_eq!(verdict(Kind::Disk, 800), Verdict::Ok);
-        assert_eq!(verdict(Kind::Disk, 20), Verdict::Warn);
-        assert_eq!(verdict(Kind::Disk, 200_000), Verdict::Warn);
-        assert_eq!(verdict(Kind::Memory, 800), Verdict::Warn);
-        assert_eq!(verdict(Kind::Network, 800), Verdict::Warn);
+        assert_eq!(verdict(StorageKind::Disk, 800), Verdict::Ok);
+        assert_eq!(verdict(StorageKind::Disk, 20), Verdict::Warn);
+        assert_eq!(verdict(StorageKind::Disk, 200_000), Verdict::Warn);
+        assert_eq!(verdict(StorageKind::Memory, 800), Verdict::Warn);
+        assert_eq!(verdict(StorageKind::Network, 800), Verdict::Warn);
     }
 
     #[test]

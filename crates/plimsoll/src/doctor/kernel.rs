@@ -2,7 +2,7 @@
 //!
 //! It does not judge by version numbers. Invariant: each required call is tried.
 
-use plimsoll_engine::Kind;
+use plimsoll_engine::EngineKind;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::Finding;
@@ -12,7 +12,7 @@ const LASTING: &str = "a kernel of Linux 5.11 or later";
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     let mut findings = vec![check_calls(), check_chance()];
-    if config.fixed.engine == Kind::Uring {
+    if config.fixed.engine == EngineKind::Uring {
         findings.push(check_ring());
     }
     findings
@@ -20,7 +20,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 
 /// Checks io_uring, if the engine `uring` is configured.
 fn check_ring() -> Finding {
-    match Kind::Uring.check() {
+    match EngineKind::Uring.check() {
         Ok(()) => Finding::ok("io_uring", "the kernel has what the engine uring needs"),
         Err(error) => Finding::fail("io_uring", error.to_string()).mend(
             "sudo sysctl -w kernel.io_uring_disabled=0, or --engine epoll",

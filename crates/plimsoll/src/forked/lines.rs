@@ -36,7 +36,7 @@ const FINISH_TIME: Duration = Duration::from_secs(2);
 /// The log of a piece, which is its first byte.
 #[derive(Clone, Copy)]
 #[repr(u8)]
-pub(super) enum Which {
+pub(super) enum LogKind {
     Operator,
     Requests,
     Transfers,
@@ -56,9 +56,9 @@ pub(super) struct Receiver(OwnedFd);
 
 /// A sender of lines to one log.
 #[derive(Clone)]
-pub(super) struct Way {
+pub(super) struct LineSender {
     sender: Sender,
-    which: Which,
+    which: LogKind,
     counters: Arc<Counters>,
 }
 
@@ -91,12 +91,12 @@ impl Sender {
     }
 
     /// Returns the sender of one log. Lost lines are counted in `counters`.
-    pub(super) fn to(&self, which: Which, counters: &Arc<Counters>) -> Way {
-        Way { sender: self.clone(), which, counters: Arc::clone(counters) }
+    pub(super) fn to(&self, which: LogKind, counters: &Arc<Counters>) -> LineSender {
+        LineSender { sender: self.clone(), which, counters: Arc::clone(counters) }
     }
 }
 
-impl Way {
+impl LineSender {
     /// Sends whole lines; returns whether they were sent.
     fn hand_over(&self, lines: &[u8]) -> bool {
         let piece = [&[self.which as u8][..], lines].concat();
@@ -147,20 +147,20 @@ fn count_of(lines: &[u8]) -> u64 {
     lines.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-impl LogSink for Way {
+impl LogSink for LineSender {
     fn take(&self, lines: Vec<u8>) {
-        Way::take(self, &lines);
+        LineSender::take(self, &lines);
     }
 }
 
-impl LineSink for Way {
+impl LineSink for LineSender {
     fn take(&self, line: Vec<u8>) {
-        Way::take(self, &line);
+        LineSender::take(self, &line);
     }
 }
 
 /// For the operator's log, which writes each event in one call. Events that do not fit are lost.
-impl Write for Way {
+impl Write for LineSender {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.hand_over(line);
         Ok(line.len())
@@ -171,10 +171,10 @@ impl Write for Way {
     }
 }
 
-impl MakeWriter<'_> for Way {
-    type Writer = Way;
+impl MakeWriter<'_> for LineSender {
+    type Writer = LineSender;
 
-    fn make_writer(&self) -> Way {
+    fn make_writer(&self) -> LineSender {
         self.clone()
     }
 }
@@ -227,7 +227,7 @@ impl Writers {
             _ => self.xferlog.as_ref(),
         };
         let lost = log.is_none_or(|log| log.hand_over(lines.to_vec()).is_err());
-        if lost && which != Which::Operator as u8 {
+        if lost && which != LogKind::Operator as u8 {
             self.counters.drop_log_lines(count_of(lines));
         }
     }
@@ -275,12 +275,12 @@ mod tests {
             counters: Arc::clone(&counters),
         };
         let receiving = receiver.start(writers).unwrap();
-        let mut log = sender.to(Which::Operator, &counters);
+        let mut log = sender.to(LogKind::Operator, &counters);
         log.write_all(b"started\n").unwrap();
         // An empty piece is not the end of file.
         log.send(b"").unwrap();
-        LogSink::take(&sender.to(Which::Requests, &counters), b"one\ntwo\n".to_vec());
-        LineSink::take(&sender.to(Which::Xferlog, &counters), b"to nowhere\n".to_vec());
+        LogSink::take(&sender.to(LogKind::Requests, &counters), b"one\ntwo\n".to_vec());
+        LineSink::take(&sender.to(LogKind::Xferlog, &counters), b"to nowhere\n".to_vec());
         drop((log, sender));
         receiving.finish();
         assert!(of_operator.finish() && of_requests.finish());
@@ -293,10 +293,10 @@ mod tests {
     fn what_finds_no_room_is_counted() {
         let (sender, receiver) = pair().unwrap();
         let counters = Arc::<Counters>::default();
-        let way = sender.to(Which::Requests, &counters);
+        let way = sender.to(LogKind::Requests, &counters);
         while way.send(b"\x01line\n").is_ok() {}
-        Way::take(&way, b"one\ntwo\n");
-        Way::take(&way, &vec![b'\n'; PIECE_BYTES_MAX]);
+        LineSender::take(&way, b"one\ntwo\n");
+        LineSender::take(&way, &vec![b'\n'; PIECE_BYTES_MAX]);
         assert_eq!(counters.dropped_log_lines(), 2 + PIECE_BYTES_MAX as u64);
         drop(receiver);
     }
@@ -310,7 +310,7 @@ mod tests {
         let lines = vec![b'x'; PIECE_BYTES_MAX - 1];
         let sent: usize = std::thread::scope(|scope| {
             let hand_over = || {
-                let way = sender.to(Which::Requests, &Arc::default());
+                let way = sender.to(LogKind::Requests, &Arc::default());
                 let piece = [&[way.which as u8][..], &lines].concat();
                 (0..EACH).filter(|_| way.send_within(PATIENCE, &piece)).count()
             };
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn the_fork_master_waits_for_no_room_and_others_for_a_bounded_time() {
         let (sender, receiver) = pair().unwrap();
-        let of = |sender: &Sender| sender.to(Which::Operator, &Arc::default());
+        let of = |sender: &Sender| sender.to(LogKind::Operator, &Arc::default());
         // Marks this process as the master.
         let way = of(&sender.of_master());
         assert_eq!((way.patience(), of(&sender).patience()), (None, Some(ROOM_TIME_MAX)));

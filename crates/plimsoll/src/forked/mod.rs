@@ -7,8 +7,8 @@
 //! master is forked before any thread exists. All errors of the configuration are found before the first
 //! connection.
 
-mod desks;
 mod lines;
+mod rpc_servers;
 mod socket;
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::ftp::StartBarrier;
 use plimsoll_proto::http::{Counters, Readiness};
 
-use self::desks::Desks;
-use self::lines::{Receiver, Sender, Which, Writers};
+use self::lines::{LogKind, Receiver, Sender, Writers};
+use self::rpc_servers::RpcServers;
 use crate::assemble::{CommonCells, Reloadable, Server, warn_of_cut_off};
 use crate::config::{Config, Loaded};
 use crate::line_writer::Reopen;
@@ -49,7 +49,7 @@ struct Common {
     counters: Cells,
     operations: Cells,
     cells: CommonCells,
-    desks: Option<Desks>,
+    rpc_servers: Option<RpcServers>,
 }
 
 impl Common {
@@ -63,10 +63,10 @@ impl Common {
             // Created before the fork, because the master may read files in it first.
             make_data_folder(&config.fixed.data)?;
         }
-        let desks = config.fixed.accounts.then(|| Desks::of(config, role)).transpose();
-        let desks = desks.context("cannot draw a secret")?;
+        let rpc_servers = config.fixed.accounts.then(|| RpcServers::of(config, role)).transpose();
+        let rpc_servers = rpc_servers.context("cannot draw a secret")?;
         let cells = CommonCells { connections, hold, ready };
-        Ok(Common { counters, operations, cells, desks })
+        Ok(Common { counters, operations, cells, rpc_servers })
     }
 }
 
@@ -110,15 +110,16 @@ fn accept(
     let (config, sender) = (&loaded.config, &sender.of_master());
     let counters = Arc::new(Counters::in_cells(common.counters));
     let (format, level) = (config.fixed.log_format, config.live.log_level);
-    let level = start_with(format, level, sender.to(Which::Operator, &counters));
+    let level = start_with(format, level, sender.to(LogKind::Operator, &counters));
     let sinks = sinks(config, sender, &counters, Meter::counted_in(common.operations));
-    let Common { cells, desks, .. } = common;
-    let server = match (role, desks) {
-        (Role::Auth(secret), Some(desks)) => {
-            Server::of_auth_master(config, counters, cells, desks.address()?, secret)?
+    let Common { cells, rpc_servers, .. } = common;
+    let server = match (role, rpc_servers) {
+        (Role::Auth(secret), Some(rpc_servers)) => {
+            Server::of_auth_master(config, counters, cells, rpc_servers.address()?, secret)?
         }
-        (_, desks) => {
-            let operations = desks.map(|desks| desks.ask(config, &sinks.recorder)).transpose()?;
+        (_, rpc_servers) => {
+            let operations =
+                rpc_servers.map(|rpc_servers| rpc_servers.ask(config, &sinks.recorder)).transpose()?;
             Server::of_master(config, counters, cells, sinks, operations)?
         }
     };
@@ -150,10 +151,10 @@ fn sinks(config: &Config, sender: &Sender, counters: &Arc<Counters>, meter: Mete
         (is_on && *at != Destination::Off).then(|| Arc::new(sender.to(which, counters)))
     };
     let has_operations = fixed.has_operations();
-    let log = way(Which::Transfers, &fixed.transfer_log, has_operations);
-    let xferlog = way(Which::Xferlog, &fixed.xferlog, has_operations);
+    let log = way(LogKind::Transfers, &fixed.transfer_log, has_operations);
+    let xferlog = way(LogKind::Xferlog, &fixed.xferlog, has_operations);
     Sinks {
-        requests: way(Which::Requests, &fixed.access_log, true).map(|way| way as _),
+        requests: way(LogKind::Requests, &fixed.access_log, true).map(|way| way as _),
         recorder: Recorder::new(Arc::new(meter), log.map(|way| way as _), xferlog.map(|way| way as _)),
     }
 }
@@ -183,7 +184,7 @@ fn watch_over(
         empty_spool(&config.fixed)?;
     }
     let logs = Logs::open(&config.fixed)?;
-    let open = common.desks.map(|desks| desks.open(folder, &config)).transpose()?;
+    let open = common.rpc_servers.map(|rpc_servers| rpc_servers.open(folder, &config)).transpose()?;
     let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
     let stop = Stop::new();
     stopping::watch(&stop, &addresses.http).context("cannot watch for signals")?;

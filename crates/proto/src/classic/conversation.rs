@@ -9,7 +9,9 @@ use std::rc::Rc;
 use plimsoll_auth::Secret;
 use plimsoll_content::{OpenFile, is_hidden, open};
 use plimsoll_io::{Deadline, Either, Lease, Phase, Segment, Stream, Want, select};
-use plimsoll_operations::{Caller, Error, Operation, Place, Protocol, ReadAccess, Shown, Transfer, Visitor};
+use plimsoll_operations::{
+    Caller, Error, HomePath, Operation, Protocol, ReadAccess, Transfer, VisibleEntries, Visitor,
+};
 use plimsoll_store::{Error as StoreError, Path};
 use plimsoll_wire::classic::{Answer, Credentials, LineBuffer, Request, WipedLine};
 
@@ -112,9 +114,13 @@ impl<'a> Conversation<'a> {
         let path = Path::parse(name).map_err(|bad| Error::Store(StoreError::Path(bad)))?;
         let common = settings.common.as_ref().filter(|_| !is_hidden(path.as_bytes()));
         let common = common.map(|site| site.location(path.as_bytes().to_vec()));
-        let (access, transfer) = operations.read(caller, &Place::own(path), Operation::Download).await?;
+        let (access, transfer) = operations.read(caller, &HomePath::own(path), Operation::Download).await?;
         let ReadAccess { location, shown, .. } = access;
-        let own = if shown == Shown::All { open(io, &location, 0).await } else { Err(StoreError::NotFound) };
+        let own = if shown == VisibleEntries::All {
+            open(io, &location, 0).await
+        } else {
+            Err(StoreError::NotFound)
+        };
         let opened = match (own, common) {
             (Err(StoreError::NotFound), Some(common)) => open(io, &common, 0).await,
             (own, _) => own,

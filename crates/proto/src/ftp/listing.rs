@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{Entry, EntryCollector, FileKind, Stat};
-use plimsoll_operations::{Error, GUEST, Operation, Place, Shown, Transfer};
+use plimsoll_operations::{Error, GUEST, HomePath, Operation, Transfer, VisibleEntries};
 use plimsoll_wire::ftp::facts::{Facts, push_mlsd};
 use plimsoll_wire::ftp::glob::{has_wildcards, matches};
 use plimsoll_wire::ftp::listing::{self as wire, EntryKind, Rights, push_list, push_name};
@@ -109,7 +109,7 @@ impl ListingFormat {
 impl EntryFormatter {
     /// Returns the lines of a few `entries`.
     fn lines(self, entries: Vec<Entry>) -> Vec<u8> {
-        let mut lines = FolderLines::new(self, Shown::All, false);
+        let mut lines = FolderLines::new(self, VisibleEntries::All, false);
         entries.into_iter().for_each(|entry| lines.add(entry));
         loop {
             if let ControlFlow::Break(lines) = lines.write(usize::MAX) {
@@ -134,7 +134,7 @@ impl EntryFormatter {
 /// Generates the lines of a folder's listing, in the order of names.
 pub(super) struct FolderLines {
     formatter: EntryFormatter,
-    shown: Shown,
+    shown: VisibleEntries,
     is_site: bool,
     entries: BTreeMap<Vec<u8>, Stat>,
     is_begun: bool,
@@ -143,7 +143,7 @@ pub(super) struct FolderLines {
 
 impl FolderLines {
     /// Creates a collector that lists the entries in `shown`. For a site, hidden names are left out.
-    pub(super) fn new(formatter: EntryFormatter, shown: Shown, is_site: bool) -> FolderLines {
+    pub(super) fn new(formatter: EntryFormatter, shown: VisibleEntries, is_site: bool) -> FolderLines {
         FolderLines { formatter, shown, is_site, entries: BTreeMap::new(), is_begun: false, out: Vec::new() }
     }
 }
@@ -153,8 +153,8 @@ impl EntryCollector for FolderLines {
 
     fn add(&mut self, Entry { name, stat }: Entry) {
         let is_shown = match &self.shown {
-            Shown::All => !(self.is_site && is_hidden(&name)),
-            Shown::Only(names) => names.contains(&name),
+            VisibleEntries::All => !(self.is_site && is_hidden(&name)),
+            VisibleEntries::Only(names) => names.contains(&name),
         };
         // An entry of that name in the home is not accessible by it.
         let is_covered = self.formatter.shared.is_some() && name == SHARED;
@@ -290,7 +290,7 @@ impl Conversation<'_> {
     /// Returns the format of LIST for `path`.
     pub(super) fn long_form(&self, path: &[u8]) -> ListingFormat {
         let owner = match (&self.state.login, self.state.resolve(path)) {
-            (Login::Account(_), Ok(PathTarget::Home(Place { owner: Some(owner), .. })))
+            (Login::Account(_), Ok(PathTarget::Home(HomePath { owner: Some(owner), .. })))
                 if !has_wildcards(owner.as_bytes()) =>
             {
                 Some(owner)

@@ -2,7 +2,7 @@
 //!
 //! It does not check that the target exists. Invariants: equal paths have one form. No path leads above `/`.
 
-use plimsoll_operations::Place;
+use plimsoll_operations::HomePath;
 use plimsoll_store::Path;
 
 use super::reply::Reply;
@@ -12,7 +12,7 @@ use super::state::{Login, State};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathTarget {
     /// A file or folder in the home of an account.
-    Home(Place),
+    Home(HomePath),
     /// The folder that has one folder for each account that shares with the caller.
     Sharers,
     /// A file or folder of the guests' site, relative to the site's root.
@@ -37,11 +37,11 @@ impl State {
 fn resolve_account_path(name: &[u8]) -> Result<PathTarget, Reply> {
     let mut parts = name.splitn(3, |&byte| byte == b'/');
     if parts.next() != Some(SHARED) {
-        return Ok(PathTarget::Home(Place::own(parse(name)?)));
+        return Ok(PathTarget::Home(HomePath::own(parse(name)?)));
     }
     let Some(owner) = parts.next() else { return Ok(PathTarget::Sharers) };
     let owner = std::str::from_utf8(owner).map_err(|_| NOT_FOUND)?;
-    Ok(PathTarget::Home(Place::shared(owner, parse(parts.next().unwrap_or_default())?)))
+    Ok(PathTarget::Home(HomePath::shared(owner, parse(parts.next().unwrap_or_default())?)))
 }
 
 /// The reply for a file or folder that does not exist, or that the caller may not know of.
@@ -102,8 +102,9 @@ mod tests {
 
     #[test]
     fn paths_below_shared_resolve_to_others_shares_and_all_others_to_the_home() {
-        let own = |path: &[u8]| PathTarget::Home(Place::own(Path::parse(path).unwrap()));
-        let shared = |owner, path: &[u8]| PathTarget::Home(Place::shared(owner, Path::parse(path).unwrap()));
+        let own = |path: &[u8]| PathTarget::Home(HomePath::own(Path::parse(path).unwrap()));
+        let shared =
+            |owner, path: &[u8]| PathTarget::Home(HomePath::shared(owner, Path::parse(path).unwrap()));
         for (path, target) in [
             ("/", own(b"")),
             ("/a/b", own(b"a/b")),

@@ -6,7 +6,7 @@
 use plimsoll_auth::Permissions;
 use plimsoll_content::{OpenFile, is_hidden, open};
 use plimsoll_io::{FileKind, Io, JobOwner, Stat};
-use plimsoll_operations::{Error, GUEST, Operation, Place, ReadAccess, Shown, Transfer};
+use plimsoll_operations::{Error, GUEST, HomePath, Operation, ReadAccess, Transfer, VisibleEntries};
 use plimsoll_store::{Error as StoreError, Location, Path};
 use plimsoll_wire::ftp::listing::Rights;
 
@@ -21,7 +21,7 @@ use super::state::Login;
 #[derive(Clone)]
 pub(super) struct Readable {
     location: Location,
-    shown: Shown,
+    shown: VisibleEntries,
     is_site: bool,
     /// The caller's rights to its entries.
     pub(super) rights: Rights,
@@ -62,7 +62,7 @@ impl Conversation<'_> {
         match target {
             PathTarget::Sharers => Err(NOT_FOUND),
             PathTarget::Site(name) => {
-                let shown = Place::own(Path::parse(name).map_err(|_| NOT_FOUND)?);
+                let shown = HomePath::own(Path::parse(name).map_err(|_| NOT_FOUND)?);
                 let record = self.shared.services.recorder.begin(&self.visitor(), operation, GUEST, &shown);
                 match self.readable_of_site(name) {
                     Ok(readable) => Ok((readable, record)),
@@ -86,7 +86,7 @@ impl Conversation<'_> {
         let site = site.filter(|_| !is_hidden(name)).ok_or(NOT_FOUND)?;
         Ok(Readable {
             location: site.location(name.to_vec()),
-            shown: Shown::All,
+            shown: VisibleEntries::All,
             is_site: true,
             rights: ONLY_READ,
         })
@@ -100,8 +100,8 @@ impl Conversation<'_> {
     /// Returns the location of a file that may be read. Above shares, only folders may be seen.
     pub(super) async fn location_of_file<'r>(&self, readable: &'r Readable) -> Result<&'r Location, Error> {
         match readable.shown {
-            Shown::All => Ok(&readable.location),
-            Shown::Only(_) => self.stat(readable).await.and(Err(StoreError::IsFolder.into())),
+            VisibleEntries::All => Ok(&readable.location),
+            VisibleEntries::Only(_) => self.stat(readable).await.and(Err(StoreError::IsFolder.into())),
         }
     }
 
@@ -109,7 +109,7 @@ impl Conversation<'_> {
     pub(super) async fn stat(&self, readable: &Readable) -> Result<Stat, Error> {
         let stat = readable.location.stat(&self.shared.io).await?;
         match (stat.kind, &readable.shown) {
-            (FileKind::Folder, _) | (FileKind::File, Shown::All) => Ok(stat),
+            (FileKind::Folder, _) | (FileKind::File, VisibleEntries::All) => Ok(stat),
             _ => Err(Error::NOT_FOUND),
         }
     }

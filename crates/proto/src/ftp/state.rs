@@ -6,7 +6,7 @@
 use core::net::SocketAddr;
 
 use plimsoll_io::{Instant, Listener};
-use plimsoll_operations::{Caller, Place};
+use plimsoll_operations::{Caller, HomePath};
 use plimsoll_wire::ftp::facts::Facts;
 use plimsoll_wire::ftp::hash::Algorithm;
 
@@ -25,9 +25,9 @@ pub(super) struct State {
     pub(super) rest: u64,
     /// The path and size of the last SIZE, until a transfer or a change. An upload that resumes at that size
     /// continues the object that had it, or is refused.
-    pub(super) sized: Option<(Place, u64)>,
+    pub(super) sized: Option<(HomePath, u64)>,
     /// The source path of a rename, set by RNFR.
-    pub(super) renaming: Option<Place>,
+    pub(super) renaming: Option<HomePath>,
     /// How the next data connection is established.
     pub(super) data_mode: DataMode,
     /// Whether EPSV ALL was received: from then on, no other command opens data connections.
@@ -94,7 +94,7 @@ impl State {
     }
 
     /// Returns the size of `place` that SIZE reported, if that was its last report.
-    pub(super) fn size_of(&self, place: &Place) -> Option<u64> {
+    pub(super) fn size_of(&self, place: &HomePath) -> Option<u64> {
         self.sized.as_ref().filter(|(sized, _)| sized == place).map(|(_, size)| *size)
     }
 

@@ -261,7 +261,7 @@ async fn next_of(rx: &mut Rx, filling: Option<ReceivePipe>) -> io::Result<Next> 
     {
         return Ok(next);
     }
-    let pieces = rx.recv_at_hand(Want::Body, UPLOAD_RECEIVE_BYTES).await?;
+    let pieces = rx.recv_available(Want::Body, UPLOAD_RECEIVE_BYTES).await?;
     Ok(if pieces.is_empty() { Next::End } else { Next::Pieces(pieces) })
 }
 

@@ -7,10 +7,10 @@ use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 use serde::{Deserialize, Serialize};
 
 use super::copying::{Copying, Made};
+use super::displaced::DisplacedEntry;
 use super::rename::{End, check_apart};
-use super::way::Aside;
 use crate::error::{Error, Result};
-use crate::home::{Place, weight};
+use crate::home::{ParentFolder, weight};
 use crate::usage::Usage;
 use crate::write::UploadId;
 use crate::write::claim::Claim;
@@ -68,7 +68,7 @@ impl End {
 }
 
 /// Returns the place of a copy, and the entry now there. Call it with the state locked.
-fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(Place<'a>, Option<Stat>)> {
+fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(ParentFolder<'a>, Option<Stat>)> {
     let target = to.home.place(fs, &to.path)?;
     let replaced = target.stat(fs)?;
     if replaced.is_some() && existing == Existing::Kept {
@@ -100,7 +100,7 @@ pub(super) fn put_in_place(
 ) -> Result<(Copied, bool)> {
     let state = to.home.change();
     let (target, replaced) = target(fs, to, existing)?;
-    let aside = Aside::set(fs, &to.home, &target, replaced.as_ref(), made.kind, id)?;
+    let aside = DisplacedEntry::set(fs, &to.home, &target, replaced.as_ref(), made.kind, id)?;
     // An entry that is set aside is subtracted by `forget`.
     let less = if aside.is_some() { Usage::default() } else { less_of(replaced.as_ref()) };
     let placed = to.home.allows(fs, &state, to.quota, less, made.usage).and_then(|()| {

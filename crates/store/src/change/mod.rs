@@ -5,13 +5,13 @@
 
 mod copy;
 mod copying;
+mod displaced;
 mod folder;
 mod remove;
 mod rename;
 mod time;
-mod way;
 
 pub use copy::{Copied, Depth};
-pub use remove::{Removed, What};
+pub use remove::{RemovalKind, Removed};
 pub(crate) use rename::End;
-pub use rename::Moved;
+pub use rename::MoveResult;

@@ -10,7 +10,7 @@ use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 
 use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::home::{Home, Place, weight};
+use crate::home::{Home, ParentFolder, weight};
 use crate::path::Path;
 use crate::sweep::tree_name;
 use crate::usage::{self, Usage};
@@ -25,7 +25,7 @@ pub struct Removed {
 
 /// The kind of entry that may be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
+pub enum RemovalKind {
     /// Any entry; a folder with all its contents.
     Any,
     /// A file or a link.
@@ -44,7 +44,7 @@ impl Home {
         &self,
         io: &Io,
         path: Path,
-        what: What,
+        what: RemovalKind,
         condition: Condition,
     ) -> Result<Removed> {
         self.usage(io).await?;
@@ -69,7 +69,7 @@ impl Home {
         &self,
         io: &Io,
         path: Path,
-        what: What,
+        what: RemovalKind,
         condition: Condition,
     ) -> Result<()> {
         let home = self.clone();
@@ -85,9 +85,9 @@ impl Home {
         &self,
         fs: &dyn Fs,
         path: &'a Path,
-        what: What,
+        what: RemovalKind,
         condition: &Condition,
-    ) -> Result<(Place<'a>, Stat)> {
+    ) -> Result<(ParentFolder<'a>, Stat)> {
         let place = self.place(fs, path).map_err(|error| match error {
             // For a removal, a missing parent folder is the same as a missing entry.
             Error::NoFolder => Error::NotFound,
@@ -107,13 +107,13 @@ impl Home {
         &self,
         fs: &dyn Fs,
         path: &Path,
-        what: What,
+        what: RemovalKind,
         condition: &Condition,
     ) -> Result<Option<Usage>> {
         let state = self.change();
         let (place, stat) = self.removable(fs, path, what, condition)?;
         match (stat.kind, what) {
-            (FileKind::Folder, What::EmptyFolder) => {
+            (FileKind::Folder, RemovalKind::EmptyFolder) => {
                 fs.remove_folder(&place.folder, place.name)?;
                 self.takes_off(weight(&stat));
                 // With the lock held, so that the name is not used again before.
@@ -132,13 +132,13 @@ impl Home {
 
     fn remove_folder(&self, fs: &dyn Fs, path: &Path, condition: &Condition, id: UploadId) -> Result<Usage> {
         let state = self.change();
-        let (place, _) = self.removable(fs, path, What::Any, condition)?;
+        let (place, _) = self.removable(fs, path, RemovalKind::Any, condition)?;
         fs.rename(&place.folder, place.name, self.pending(), &tree_name(id), Existing::Kept)?;
         // With the lock held, so that the name is not used again before.
         self.sync(fs, &[&place.folder])?;
         drop(state);
         // Without the lock: no other thread can reach the tree any more.
-        let tree = Place { folder: self.pending().clone(), name: &tree_name(id) };
+        let tree = ParentFolder { folder: self.pending().clone(), name: &tree_name(id) };
         let usage = subtree(fs, &tree, &fs.stat_name(self.pending(), &tree_name(id))?)?;
         self.takes_off(usage);
         Ok(usage)
@@ -154,26 +154,26 @@ impl Home {
     }
 }
 
-impl What {
+impl RemovalKind {
     /// Checks that the entry is of this kind.
-    fn check(self, fs: &dyn Fs, place: &Place<'_>, stat: &Stat) -> Result<()> {
+    fn check(self, fs: &dyn Fs, place: &ParentFolder<'_>, stat: &Stat) -> Result<()> {
         match (self, stat.kind) {
-            (What::File, FileKind::Folder) => Err(Error::IsFolder),
-            (What::EmptyFolder, FileKind::Folder) => {
+            (RemovalKind::File, FileKind::Folder) => Err(Error::IsFolder),
+            (RemovalKind::EmptyFolder, FileKind::Folder) => {
                 let folder = fs.open_beneath(&place.folder, place.name)?;
                 match fs.names(&folder, 0) {
                     Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => Err(Error::NotEmpty),
                     names => Ok(names.map(drop)?),
                 }
             }
-            (What::EmptyFolder, _) => Err(Error::NotFolder),
+            (RemovalKind::EmptyFolder, _) => Err(Error::NotFolder),
             _ => Ok(()),
         }
     }
 }
 
 /// The usage of an entry and all below it.
-pub(super) fn subtree(fs: &dyn Fs, place: &Place<'_>, stat: &Stat) -> Result<Usage> {
+pub(super) fn subtree(fs: &dyn Fs, place: &ParentFolder<'_>, stat: &Stat) -> Result<Usage> {
     if stat.kind != FileKind::Folder {
         return Ok(weight(stat));
     }

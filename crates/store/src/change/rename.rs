@@ -6,10 +6,10 @@
 use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 use serde::{Deserialize, Serialize};
 
+use super::displaced::DisplacedEntry;
 use super::remove::subtree;
-use super::way::Aside;
 use crate::error::{Error, Result};
-use crate::home::{Change, Home, Place, State, weight};
+use crate::home::{Change, Home, ParentFolder, State, weight};
 use crate::limits::PATH_NAMES_MAX;
 use crate::path::{BadPath, Path};
 use crate::usage::{Quota, Usage};
@@ -28,16 +28,16 @@ pub(crate) struct End {
 
 /// The result of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct MoveResult {
     /// Whether the new name had no entry before.
     pub created: bool,
 }
 
 /// The places and entries at both ends of a move.
 struct Found<'a> {
-    source: Place<'a>,
+    source: ParentFolder<'a>,
     moving: Stat,
-    target: Place<'a>,
+    target: ParentFolder<'a>,
     replaced: Option<Stat>,
 }
 
@@ -73,7 +73,7 @@ impl End {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::AlreadyExists`] unless `existing` is to be replaced;
     /// [`Error::NoFolder`], [`Error::IntoItself`], [`Error::OtherDisk`], [`Error::Quota`].
-    pub(crate) async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<Moved> {
+    pub(crate) async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<MoveResult> {
         self.home.usage(io).await?;
         to.home.usage(io).await?;
         let (id, home) = (UploadId::draw(io), to.home.clone());
@@ -108,14 +108,14 @@ pub(super) fn check_apart(from: &End, to: &End) -> Result<()> {
     if from.home.is(&to.home) && overlap { Err(Error::IntoItself) } else { Ok(()) }
 }
 
-fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -> Result<(Moved, bool)> {
+fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -> Result<(MoveResult, bool)> {
     check_apart(from, to)?;
     check_depth(fs, from, to)?;
     let states = Both::change(&from.home, &to.home);
     let found = find(fs, from, to, existing)?;
     let Found { source, moving, target, replaced } = &found;
     let across = weigh(fs, &states, from, to, &found)?;
-    let aside = Aside::set(fs, &to.home, target, replaced.as_ref(), moving.kind, id)?;
+    let aside = DisplacedEntry::set(fs, &to.home, target, replaced.as_ref(), moving.kind, id)?;
     if let Err(error) =
         fs.rename(&source.folder, source.name, &target.folder, target.name, Existing::Replaced)
     {
@@ -137,7 +137,7 @@ fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -
         sync()?;
     }
     let leaves_tree = aside.map_or(Ok(false), |aside| aside.forget(fs, &to.home))?;
-    Ok((Moved { created: replaced.is_none() }, leaves_tree))
+    Ok((MoveResult { created: replaced.is_none() }, leaves_tree))
 }
 
 /// Looks up both ends. Call it with the states locked.

@@ -9,7 +9,7 @@ use crate::change;
 use crate::error::{Error, Result};
 use crate::path::Path;
 use crate::usage::Quota;
-use crate::{Copied, Depth, Moved};
+use crate::{Copied, Depth, MoveResult};
 
 /// One end of a move or copy.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl End {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::AlreadyExists`] unless `existing` is to be replaced;
     /// [`Error::NoFolder`], [`Error::IntoItself`], [`Error::OtherDisk`], [`Error::Quota`].
-    pub async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<Moved> {
+    pub async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<MoveResult> {
         match (self.home.0, to.home.0) {
             (Backend::Local(from), Backend::Local(home)) => {
                 let from = change::End { home: from, path: self.path, quota: self.quota };

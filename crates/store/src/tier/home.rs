@@ -8,15 +8,15 @@ use plimsoll_io::{Io, Stat};
 
 use super::location::Location;
 use super::upload::Upload;
-use crate::apart::RemoteHome;
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::finished::Completed;
 use crate::home;
 use crate::path::Path;
+use crate::remote::RemoteHome;
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
-use crate::{Removed, What};
+use crate::{RemovalKind, Removed};
 
 /// The files of one account. Clones share the home.
 #[derive(Clone)]
@@ -87,7 +87,13 @@ impl Home {
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::Precondition`], [`crate::Error::Home`]; if it is of
     /// another kind, [`crate::Error::IsFolder`], [`crate::Error::NotFolder`], [`crate::Error::NotEmpty`].
-    pub async fn remove(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<Removed> {
+    pub async fn remove(
+        &self,
+        io: &Io,
+        path: Path,
+        what: RemovalKind,
+        condition: Condition,
+    ) -> Result<Removed> {
         match &self.0 {
             Backend::Local(home) => home.remove(io, path, what, condition).await,
             Backend::Remote(home) => home.remove(io, path, what, &condition).await,
@@ -98,7 +104,13 @@ impl Home {
     ///
     /// # Errors
     /// As [`Home::remove`].
-    pub async fn check_removal(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<()> {
+    pub async fn check_removal(
+        &self,
+        io: &Io,
+        path: Path,
+        what: RemovalKind,
+        condition: Condition,
+    ) -> Result<()> {
         match &self.0 {
             Backend::Local(home) => home.check_removal(io, path, what, condition).await,
             Backend::Remote(home) => home.check_removal(io, path, what, &condition).await,
@@ -125,7 +137,7 @@ impl Home {
     pub async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
         match &self.0 {
             Backend::Local(home) => home.upload(io, terms, expected).await.map(Upload::here),
-            Backend::Remote(home) => home.upload(io, &terms, expected).await.map(Upload::apart),
+            Backend::Remote(home) => home.upload(io, &terms, expected).await.map(Upload::remote),
         }
     }
 
@@ -148,7 +160,7 @@ impl Home {
     pub async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         match &self.0 {
             Backend::Local(home) => home.upload_from(io, terms, from, keep).await.map(Upload::here),
-            Backend::Remote(home) => home.upload_from(io, &terms, from, keep).await.map(Upload::apart),
+            Backend::Remote(home) => home.upload_from(io, &terms, from, keep).await.map(Upload::remote),
         }
     }
 
@@ -187,7 +199,7 @@ impl Home {
                 home.resume_upload(io, id, offset, digests, terms).await.map(Upload::here)
             }
             Backend::Remote(home) => {
-                home.resume_upload(io, id, offset, digests, terms).await.map(Upload::apart)
+                home.resume_upload(io, id, offset, digests, terms).await.map(Upload::remote)
             }
         }
     }
@@ -208,7 +220,7 @@ impl Home {
     ) -> Result<Upload> {
         match &self.0 {
             Backend::Local(home) => home.upload_of_parts(io, terms, parts).await.map(Upload::here),
-            Backend::Remote(home) => home.upload_of_parts(io, &terms, parts, bytes).await.map(Upload::apart),
+            Backend::Remote(home) => home.upload_of_parts(io, &terms, parts, bytes).await.map(Upload::remote),
         }
     }
 

@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 
 use plimsoll_io::{BOUNDARY, EntryCollector, File, FileKind, FolderListing, Fs, Io, ListingPage, Stat, Work};
 
-use crate::apart::{FileRequest, RemoteFile, RemoteHome};
 use crate::edition::Edition;
 use crate::error::{Error, Result};
 use crate::home;
 use crate::path::Path;
+use crate::remote::{FileRequest, RemoteFile, RemoteHome};
 use crate::write::{Algorithm, FileDigest};
 
 /// The location of a file or folder that is read.
@@ -230,7 +230,7 @@ impl Location {
         let mut digest = FileDigest::new(algorithm, file);
         loop {
             // One slice at a time, so that digests for other owners proceed in between.
-            match io.ask(Work::Chores, move |fs| digest.go_on(fs)).await? {
+            match io.ask(Work::Chores, move |fs| digest.step(fs)).await? {
                 ControlFlow::Continue(rest) => digest = rest,
                 ControlFlow::Break(digest) => return Ok(digest),
             }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use plimsoll_io::{Fs, Io};
 
 use super::home::{Backend, Home};
-use crate::apart::{Owner, Remote, RemoteHome, StoreAddress};
 use crate::error::{Error, Result};
+use crate::remote::{Owner, RemoteHome, StoreAddress, StoreClient};
 use crate::store::{self, Settings};
 
 /// Accounts' homes. Clones share the store.
@@ -20,7 +20,7 @@ pub struct Store(Tier);
 #[derive(Clone)]
 enum Tier {
     Local(store::Store),
-    Remote(Arc<Remote>),
+    Remote(Arc<StoreClient>),
 }
 
 impl Store {
@@ -34,7 +34,7 @@ impl Store {
 
     /// Returns a remote store.
     pub fn remote(address: StoreAddress) -> Store {
-        Store(Tier::Remote(Remote::new(address)))
+        Store(Tier::Remote(StoreClient::new(address)))
     }
 
     /// Returns the home of the account of this number and name. Creates a missing one. `name` must be a
@@ -52,9 +52,9 @@ impl Store {
     }
 
     /// Returns the same home if it is in this process and open, without blocking.
-    pub fn home_at_hand(&self, account: i64, name: &str) -> Option<Home> {
+    pub fn try_home(&self, account: i64, name: &str) -> Option<Home> {
         let Tier::Local(store) = &self.0 else { return None };
-        Some(Home(Backend::Local(store.home_at_hand(account, name, "")?)))
+        Some(Home(Backend::Local(store.try_home(account, name, "")?)))
     }
 
     /// Returns the home that a front requests; a store that is itself remote has none.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use plimsoll_io::{Lease, Pipe};
 
-use crate::apart;
 use crate::error::Result;
+use crate::remote;
 use crate::write::{self, Algorithm, CancelHandle, CommitGuard, Committed, ReceivePipe};
 
 /// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
@@ -17,7 +17,7 @@ pub struct Upload(Way);
 
 enum Way {
     Here(write::Upload),
-    Apart(apart::Upload),
+    Apart(remote::Upload),
 }
 
 impl Upload {
@@ -25,7 +25,7 @@ impl Upload {
         Upload(Way::Here(upload))
     }
 
-    pub(super) fn apart(upload: apart::Upload) -> Upload {
+    pub(super) fn remote(upload: remote::Upload) -> Upload {
         Upload(Way::Apart(upload))
     }
 

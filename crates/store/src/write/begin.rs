@@ -47,7 +47,7 @@ pub enum Begin {
 }
 
 /// A request to begin an upload, and its time.
-struct Asked {
+struct BeginRequest {
     id: UploadId,
     terms: Terms,
     from: Begin,
@@ -98,9 +98,9 @@ impl Home {
     pub(crate) async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         self.usage(io).await?;
         let (now, instant) = (io.wall(), io.now());
-        let asked = Asked { id: UploadId::draw(io), terms, from, keep, now, instant };
-        let (home, at_hand) = (self.clone(), io.at_hand(|fs| self.begin_at_hand(fs, &asked)));
-        let begun = match at_hand {
+        let asked = BeginRequest { id: UploadId::draw(io), terms, from, keep, now, instant };
+        let (home, nonblocking) = (self.clone(), io.nonblocking(|fs| self.try_begin(fs, &asked)));
+        let begun = match nonblocking {
             Some(begun) => begun,
             None => io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??,
         };
@@ -118,7 +118,7 @@ impl Home {
     pub(crate) async fn end_of(&self, io: &Io, path: &Path, keep: bool) -> Result<u64> {
         let (home, now, instant, id) = (self.clone(), io.wall(), io.now(), UploadId::draw(io));
         let terms = Terms::any(path.clone(), Quota::default());
-        let asked = Asked { id, terms, from: Begin::End, keep, now, instant };
+        let asked = BeginRequest { id, terms, from: Begin::End, keep, now, instant };
         let found = io.offload(Work::Writes, move |fs| {
             Ok(match home.base(fs, &asked)? {
                 Base::Nothing => 0,
@@ -128,7 +128,7 @@ impl Home {
         found.await?
     }
 
-    fn begin(&self, fs: &dyn Fs, asked: Asked) -> Result<Begun> {
+    fn begin(&self, fs: &dyn Fs, asked: BeginRequest) -> Result<Begun> {
         // Expired uploads hold reserved space.
         self.remove_expired(fs, asked.now)?;
         let before = {
@@ -146,7 +146,7 @@ impl Home {
     ///
     /// # Errors
     /// [`Error::NotResumable`], [`Error::Offset`], [`Error::InUse`].
-    fn base(&self, fs: &dyn Fs, asked: &Asked) -> Result<Base> {
+    fn base(&self, fs: &dyn Fs, asked: &BeginRequest) -> Result<Base> {
         if asked.begins_empty() {
             return Ok(Base::Nothing);
         }
@@ -174,7 +174,7 @@ impl Home {
     }
 
     /// The file that a reader of the path finds, if it is one.
-    fn source(&self, fs: &dyn Fs, asked: &Asked) -> Result<Option<Source>> {
+    fn source(&self, fs: &dyn Fs, asked: &BeginRequest) -> Result<Option<Source>> {
         let file = match fs.open_beneath(self.files(), &asked.terms.to.to_open()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
@@ -183,7 +183,7 @@ impl Home {
         Ok((stat.kind == FileKind::File).then_some(Source { file, stat }))
     }
 
-    fn begin_empty(&self, fs: &dyn Fs, asked: &Asked, before: Option<Stat>) -> Result<Begun> {
+    fn begin_empty(&self, fs: &dyn Fs, asked: &BeginRequest, before: Option<Stat>) -> Result<Begun> {
         if asked.keep {
             self.discard_idle_at(fs, &asked.terms.to);
         }
@@ -192,7 +192,7 @@ impl Home {
     }
 
     /// As [`Home::begin`], for an upload that begins empty, if it need not block.
-    fn begin_at_hand(&self, fs: &dyn Fs, asked: &Asked) -> Option<Begun> {
+    fn try_begin(&self, fs: &dyn Fs, asked: &BeginRequest) -> Option<Begun> {
         if !asked.begins_empty() {
             return None;
         }
@@ -201,14 +201,14 @@ impl Home {
         Some(asked.begun_with(claim, &mut state, before))
     }
 
-    fn begin_again(&self, fs: &dyn Fs, asked: Asked, id: UploadId, at: u64) -> Result<Begun> {
+    fn begin_again(&self, fs: &dyn Fs, asked: BeginRequest, id: UploadId, at: u64) -> Result<Begun> {
         self.take_over(fs, id);
         let (receiving, description) = Paused::of(self, id).resume(fs, Offset::Cut(at), &[], asked.now)?;
         let shared = SharedUpload::registered(receiving, &mut self.lock(), &description);
         Ok(Begun { shared, terms: asked.terms, at, source: None })
     }
 
-    fn begin_with(&self, fs: &dyn Fs, asked: Asked, source: Source, at: u64) -> Result<Begun> {
+    fn begin_with(&self, fs: &dyn Fs, asked: BeginRequest, source: Source, at: u64) -> Result<Begun> {
         let terms = unchanged(asked.terms, source.stat);
         let claim = Claim::new(fs, self, asked.id, &terms, at)?;
         let staging = StagingFile::new(claim, &[], Retention::Removed);
@@ -217,7 +217,7 @@ impl Home {
     }
 }
 
-impl Asked {
+impl BeginRequest {
     fn begins_empty(&self) -> bool {
         matches!(self.from, Begin::Start | Begin::Offset(0))
     }

@@ -34,7 +34,7 @@ pub(crate) struct BufferBudget(AtomicUsize);
 pub(super) struct Buffer(Mutex<Contents>);
 
 struct Contents {
-    pieces: Vec<Piece>,
+    pieces: Vec<BufferedBytes>,
     /// Small pieces that were received since the last large one, copied: each would keep a whole block.
     small: Vec<u8>,
     bytes: usize,
@@ -73,7 +73,7 @@ impl ReceivePipe {
 }
 
 /// A piece of the buffered bytes.
-pub(super) enum Piece {
+pub(super) enum BufferedBytes {
     /// In memory.
     Lease(Detached),
     /// This many bytes that stay in the kernel: the next ones out of this pipe.
@@ -90,7 +90,7 @@ struct BudgetCharge {
 
 /// Bytes that were buffered, until they are written.
 pub(super) struct Batch {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<BufferedBytes>,
     /// The quota that their upload counts against.
     pub(super) quota: Quota,
     _charge: BudgetCharge,
@@ -148,7 +148,7 @@ impl Buffer {
             contents.small.extend_from_slice(&piece);
         } else {
             contents.gather();
-            contents.pieces.push(Piece::Lease(piece.detach()));
+            contents.pieces.push(BufferedBytes::Lease(piece.detach()));
         }
         contents.is_due(now, quota)
     }
@@ -159,8 +159,8 @@ impl Buffer {
         contents.bytes += usize::try_from(bytes).unwrap_or(usize::MAX);
         contents.gather();
         match contents.pieces.last_mut() {
-            Some(Piece::Piped(last, before)) if Arc::ptr_eq(last, pipe) => *before += bytes,
-            _ => contents.pieces.push(Piece::Piped(Arc::clone(pipe), bytes)),
+            Some(BufferedBytes::Piped(last, before)) if Arc::ptr_eq(last, pipe) => *before += bytes,
+            _ => contents.pieces.push(BufferedBytes::Piped(Arc::clone(pipe), bytes)),
         }
         contents.is_due(now, quota)
     }
@@ -230,7 +230,7 @@ impl Buffer {
 impl Contents {
     fn gather(&mut self) {
         if !self.small.is_empty() {
-            self.pieces.push(Piece::Lease(Lease::owned(std::mem::take(&mut self.small)).detach()));
+            self.pieces.push(BufferedBytes::Lease(Lease::owned(std::mem::take(&mut self.small)).detach()));
         }
     }
 
@@ -243,7 +243,7 @@ impl Contents {
         self.quota = quota;
         self.since.get_or_insert(now);
         self.last = Some(now);
-        let memory = self.pieces.iter().map(Piece::memory).sum::<usize>() + self.small.capacity();
+        let memory = self.pieces.iter().map(BufferedBytes::memory).sum::<usize>() + self.small.capacity();
         if memory < BUFFERED_BYTES_MAX {
             return false;
         }
@@ -271,20 +271,20 @@ impl Drop for BudgetCharge {
     }
 }
 
-impl Piece {
+impl BufferedBytes {
     /// The number of its bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
-            Piece::Lease(lease) => lease.len() as u64,
-            Piece::Piped(_, bytes) => *bytes,
+            BufferedBytes::Lease(lease) => lease.len() as u64,
+            BufferedBytes::Piped(_, bytes) => *bytes,
         }
     }
 
     /// The memory that it takes, in a pipe the kernel's.
     fn memory(&self) -> usize {
         match self {
-            Piece::Lease(lease) => lease.capacity(),
-            Piece::Piped(_, bytes) => usize::try_from(*bytes).unwrap_or(usize::MAX),
+            BufferedBytes::Lease(lease) => lease.capacity(),
+            BufferedBytes::Piped(_, bytes) => usize::try_from(*bytes).unwrap_or(usize::MAX),
         }
     }
 }
@@ -292,7 +292,7 @@ impl Piece {
 impl Batch {
     /// The number of its bytes.
     pub(super) fn bytes(&self) -> u64 {
-        self.pieces.iter().map(Piece::len).sum()
+        self.pieces.iter().map(BufferedBytes::len).sum()
     }
 }
 
@@ -306,18 +306,18 @@ mod tests {
         Lease::owned(vec![7; bytes])
     }
 
-    fn in_memory(piece: &Piece) -> Option<&[u8]> {
+    fn in_memory(piece: &BufferedBytes) -> Option<&[u8]> {
         match piece {
-            Piece::Lease(lease) => Some(lease),
-            Piece::Piped(..) => None,
+            BufferedBytes::Lease(lease) => Some(lease),
+            BufferedBytes::Piped(..) => None,
         }
     }
 
-    /// Pushes receives of 64 KiB, at intervals of `apart`, until the buffer is to be written.
-    fn fill(held: &Buffer, apart: Duration) -> Batch {
+    /// Pushes receives of 64 KiB, at intervals of `interval`, until the buffer is to be written.
+    fn fill(held: &Buffer, interval: Duration) -> Batch {
         let mut now = Instant::default();
         while !held.push(piece(BUFFERED_BYTES_MAX), now, Quota::default()) {
-            now = now + apart;
+            now = now + interval;
         }
         held.take()
     }
@@ -396,7 +396,7 @@ mod tests {
         }
         held.push(piece(GATHERED_BYTES), now, Quota::default());
         assert!(held.push_piped(&pipe, BUFFERED_FAST_BYTES_MAX as u64, now, Quota::default()), "it is much");
-        let told = |piece: &Piece| (matches!(piece, Piece::Piped(..)), piece.len());
+        let told = |piece: &BufferedBytes| (matches!(piece, BufferedBytes::Piped(..)), piece.len());
         let told: Vec<(bool, u64)> = held.take().pieces.iter().map(told).collect();
         let much = BUFFERED_FAST_BYTES_MAX as u64;
         assert_eq!(told, [(false, 10), (true, 50), (false, GATHERED_BYTES as u64), (true, much)]);

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Algorithm;
 use super::id::UploadId;
-use crate::apart::SaidStat;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::home::{Home, Place, State, weight};
+use crate::home::{Home, ParentFolder, State, weight};
 use crate::limits::FREED_LATER_BYTES;
 use crate::path::Path;
+use crate::remote::StatFields;
 use crate::usage::{Quota, Usage};
 
 /// The path of an upload, and the terms of its commit.
@@ -37,7 +37,7 @@ pub struct Committed {
     /// Whether the path had no entry before.
     pub created: bool,
     /// The metadata of the committed file.
-    #[serde(with = "SaidStat")]
+    #[serde(with = "StatFields")]
     pub stat: Stat,
 }
 
@@ -125,7 +125,7 @@ impl Home {
         let less = before.as_ref().map_or_else(Usage::default, weight);
         let more = Usage::file(staged.bytes);
         self.allows(fs, state, request.terms.quota, less, more)?;
-        let Place { folder, name } = place;
+        let ParentFolder { folder, name } = place;
         if request.cancel.as_ref().is_some_and(CancelHandle::is_cancelled) {
             return Err(Error::Cancelled);
         }
@@ -141,7 +141,11 @@ impl Home {
     }
 
     /// Returns the place of an upload and the entry now there, if that may be replaced.
-    pub(super) fn replaceable<'a>(&self, fs: &dyn Fs, terms: &'a Terms) -> Result<(Place<'a>, Option<Stat>)> {
+    pub(super) fn replaceable<'a>(
+        &self,
+        fs: &dyn Fs,
+        terms: &'a Terms,
+    ) -> Result<(ParentFolder<'a>, Option<Stat>)> {
         let place = self.place(fs, &terms.to)?;
         let before = place.stat(fs)?;
         if before.is_some_and(|stat| stat.kind == FileKind::Folder) {

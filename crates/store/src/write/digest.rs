@@ -162,7 +162,7 @@ impl FileDigest {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn go_on(mut self, fs: &dyn Fs) -> io::Result<ControlFlow<Vec<u8>, FileDigest>> {
+    pub fn step(mut self, fs: &dyn Fs) -> io::Result<ControlFlow<Vec<u8>, FileDigest>> {
         let mut chunk = vec![0; DIGEST_CHUNK_BYTES];
         let until = self.at.saturating_add(DIGEST_TURN_BYTES);
         while self.at < until {

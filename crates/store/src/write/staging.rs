@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use plimsoll_io::{File, Fs, Pipe};
 use sha2::{Digest as _, Sha256};
 
-use super::buffer::{Batch, Buffer, Piece};
+use super::buffer::{Batch, Buffer, BufferedBytes};
 use super::claim::Claim;
 use super::commit::{CommitRequest, Committed, StagedFile};
 use super::digest::{Algorithm, Digests, check_whole};
@@ -213,7 +213,7 @@ impl StagingFile {
         let file = self.file(fs)?;
         for piece in &batch.pieces {
             match piece {
-                Piece::Lease(lease) => {
+                BufferedBytes::Lease(lease) => {
                     write_all(fs, &file, lease, self.offset)?;
                     self.digests.update(lease);
                     if let Some(running) = self.running.as_mut().filter(|running| running.at == self.offset) {
@@ -221,7 +221,7 @@ impl StagingFile {
                         running.at += lease.len() as u64;
                     }
                 }
-                Piece::Piped(pipe, bytes) => write_all_from(fs, &file, pipe, *bytes, self.offset)?,
+                BufferedBytes::Piped(pipe, bytes) => write_all_from(fs, &file, pipe, *bytes, self.offset)?,
             }
             self.offset += piece.len();
         }

@@ -103,7 +103,7 @@ impl Home {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
         let (bytes, asked, now) = (announced.unwrap_or(0), terms.clone(), io.wall());
-        let claimed = io.at_hand(|fs| {
+        let claimed = io.nonblocking(|fs| {
             let mut state = self.try_lock()?;
             Claim::try_new(fs, self, &mut state, id, &terms, bytes)
         });

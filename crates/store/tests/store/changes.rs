@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_io::Existing;
-use plimsoll_store::{Condition, Depth, End, Error, Quota, What};
+use plimsoll_store::{Condition, Depth, End, Error, Quota, RemovalKind};
 
 use super::{Scene, any, path, put, with_home};
 
@@ -56,7 +56,7 @@ fn a_folder_is_removed_with_all_that_is_in_it() {
         for folder in deep {
             make_folder(&scene, &format!("top/{folder}")).await.unwrap();
         }
-        let removed = scene.home.remove(&scene.io, path("top"), What::Any, always()).await.unwrap();
+        let removed = scene.home.remove(&scene.io, path("top"), RemovalKind::Any, always()).await.unwrap();
         assert_eq!((removed.usage.files, removed.usage.folders), (2, 61));
         assert_eq!(scene.contents("top/a"), None);
         scene.assert_counted().await;
@@ -72,7 +72,7 @@ fn what_is_removed_must_be_there_and_be_what_is_meant() {
         let remove = async |at: &str, condition: Condition| {
             scene
                 .home
-                .remove(&scene.io, path(at), What::Any, condition)
+                .remove(&scene.io, path(at), RemovalKind::Any, condition)
                 .await
                 .map(|removed| removed.usage.files)
         };
@@ -92,7 +92,7 @@ fn a_link_is_removed_and_not_what_it_leads_to() {
     with_home(|scene| async move {
         plant(&scene).await;
         scene.host.disk().symlink("/data/accounts/alice/files/link", "top").unwrap();
-        scene.home.remove(&scene.io, path("link"), What::Any, always()).await.unwrap();
+        scene.home.remove(&scene.io, path("link"), RemovalKind::Any, always()).await.unwrap();
         assert_eq!(scene.contents("top/a"), Some(b"a".to_vec()));
         scene.assert_counted().await;
     });
@@ -274,15 +274,15 @@ fn only_what_is_meant_is_removed() {
             assert_eq!(checked.is_ok(), removed.is_ok());
             removed.map(|removed| (removed.usage.files, removed.usage.folders))
         };
-        assert!(matches!(remove("f", What::File).await, Err(Error::IsFolder)));
-        assert!(matches!(remove("f/a", What::EmptyFolder).await, Err(Error::NotFolder)));
-        assert!(matches!(remove("link", What::EmptyFolder).await, Err(Error::NotFolder)));
-        assert!(matches!(remove("f", What::EmptyFolder).await, Err(Error::NotEmpty)));
-        assert!(matches!(remove("", What::EmptyFolder).await, Err(Error::Home)));
-        remove("link", What::File).await.unwrap();
-        assert_eq!(remove("f/a", What::File).await.unwrap(), (1, 0));
-        assert_eq!(remove("f", What::EmptyFolder).await.unwrap(), (0, 1));
-        assert!(matches!(remove("f", What::EmptyFolder).await, Err(Error::NotFound)));
+        assert!(matches!(remove("f", RemovalKind::File).await, Err(Error::IsFolder)));
+        assert!(matches!(remove("f/a", RemovalKind::EmptyFolder).await, Err(Error::NotFolder)));
+        assert!(matches!(remove("link", RemovalKind::EmptyFolder).await, Err(Error::NotFolder)));
+        assert!(matches!(remove("f", RemovalKind::EmptyFolder).await, Err(Error::NotEmpty)));
+        assert!(matches!(remove("", RemovalKind::EmptyFolder).await, Err(Error::Home)));
+        remove("link", RemovalKind::File).await.unwrap();
+        assert_eq!(remove("f/a", RemovalKind::File).await.unwrap(), (1, 0));
+        assert_eq!(remove("f", RemovalKind::EmptyFolder).await.unwrap(), (0, 1));
+        assert!(matches!(remove("f", RemovalKind::EmptyFolder).await, Err(Error::NotFound)));
         scene.assert_counted().await;
     });
 }

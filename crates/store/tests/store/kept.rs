@@ -1,7 +1,9 @@
 //! Uploads that are resumed by their identifier.
 
 use plimsoll_io::sim::Call;
-use plimsoll_store::{Algorithm, Condition, Error, KeptUpload, NewUpload, Quota, Terms, UploadId, What};
+use plimsoll_store::{
+    Algorithm, Condition, Error, KeptUpload, NewUpload, Quota, RemovalKind, Terms, UploadId,
+};
 use sha2::Digest as _;
 
 use super::{KEPT, Scene, any, path, send, with_home};
@@ -72,7 +74,7 @@ fn one_whose_commit_failed_is_not_told_to_be_whole_and_can_be_completed() {
         let refused = last_part(&scene, kept.id, 4, b"456789").await;
         assert!(matches!(refused, Err(Error::IsFolder)), "{refused:?}");
         scene.settle().await;
-        scene.home.remove(&scene.io, path("a"), What::Any, Condition::none()).await.unwrap();
+        scene.home.remove(&scene.io, path("a"), RemovalKind::Any, Condition::none()).await.unwrap();
         let told = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
         assert_eq!(told, 9);
         last_part(&scene, kept.id, told, b"9").await.unwrap();
@@ -145,7 +147,11 @@ fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
                     last_part(&scene, kept.id, kept.offset, &sent[at..]).await.unwrap();
                     scene.settle().await;
                     assert_eq!(scene.contents("a"), Some(sent.to_vec()), "call {call}, told {at}");
-                    scene.home.remove(&scene.io, path("a"), What::Any, Condition::none()).await.unwrap();
+                    scene
+                        .home
+                        .remove(&scene.io, path("a"), RemovalKind::Any, Condition::none())
+                        .await
+                        .unwrap();
                 }
                 Err(error) => assert!(matches!(error, Error::NotFound), "call {call}: {error}"),
             }

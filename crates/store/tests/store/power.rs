@@ -7,9 +7,11 @@ use std::rc::Rc;
 
 use plimsoll_io::Existing;
 use plimsoll_io::sim::{Faults, Moment, Sim, Unsynced};
-use plimsoll_store::{Begin, Condition, Depth, End, Error, NewUpload, Quota, What};
+use plimsoll_store::{Begin, Condition, Depth, End, Error, NewUpload, Quota, RemovalKind};
 
 use super::{DATA, Scene, any, open, path, put, send};
+
+const ANY: RemovalKind = RemovalKind::Any;
 
 /// Seeds for each call, by which some of the unsynced data survives.
 const DRAWS: u64 = 12;
@@ -263,7 +265,7 @@ pub(super) async fn pending(scene: &Scene) -> Result<Option<usize>, Error> {
     Ok(kept.first().map(|kept| usize::try_from(kept.offset).unwrap()))
 }
 
-fn broken_off(scene: Scene) -> Doing {
+fn interrupt(scene: Scene) -> Doing {
     doing(async move { send_from(&scene, Begin::Start, &grown(2)[..BROKEN_OFF], false).await })
 }
 
@@ -279,7 +281,7 @@ pub(super) async fn go_on_by_path(scene: &Scene) -> Result<(), Error> {
 fn an_upload_that_is_broken_off() {
     cut_everywhere(&Change {
         before: nothing,
-        change: broken_off,
+        change: interrupt,
         after: |scene, confirmed| {
             doing(async move {
                 let offset = pending(&scene).await?;
@@ -293,7 +295,7 @@ fn an_upload_that_is_broken_off() {
 #[test]
 fn an_upload_that_was_broken_off_and_is_gone_on_with() {
     cut_everywhere(&Change {
-        before: broken_off,
+        before: interrupt,
         change: |scene| {
             let from = Begin::Offset(BROKEN_OFF as u64);
             doing(async move { send_from(&scene, from, &grown(2)[BROKEN_OFF..], true).await })
@@ -322,7 +324,7 @@ const CUT_TO: usize = 50_000;
 #[test]
 fn an_upload_that_is_cut_and_goes_on_with_other_bytes() {
     cut_everywhere(&Change {
-        before: broken_off,
+        before: interrupt,
         change: |scene| {
             let from = Begin::Offset(CUT_TO as u64);
             doing(async move { send_from(&scene, from, &large(3), false).await })
@@ -497,7 +499,7 @@ fn a_delete() {
         before: old_file,
         change: |scene| {
             let always: Condition = Condition::none();
-            doing(async move { scene.home.remove(&scene.io, path("a"), What::Any, always).await.map(drop) })
+            doing(async move { scene.home.remove(&scene.io, path("a"), ANY, always).await.map(drop) })
         },
         after: |scene, confirmed| {
             assert_one_of(&scene, "a", Some(large(1)), None, confirmed);
@@ -514,8 +516,9 @@ fn a_delete_of_an_empty_folder() {
         },
         change: |scene| {
             let always: Condition = Condition::none();
-            let removed =
-                async move { scene.home.remove(&scene.io, path("f"), What::EmptyFolder, always).await };
+            let removed = async move {
+                scene.home.remove(&scene.io, path("f"), RemovalKind::EmptyFolder, always).await
+            };
             doing(async move { removed.await.map(drop) })
         },
         after: |scene, confirmed| {
@@ -534,7 +537,7 @@ fn a_delete_of_a_folder() {
         before: folder,
         change: |scene| {
             let always: Condition = Condition::none();
-            doing(async move { scene.home.remove(&scene.io, path("f"), What::Any, always).await.map(drop) })
+            doing(async move { scene.home.remove(&scene.io, path("f"), ANY, always).await.map(drop) })
         },
         after: |scene, confirmed| {
             assert_one_of(&scene, "f/g/a", Some(INNER.to_vec()), None, confirmed);

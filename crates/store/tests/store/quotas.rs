@@ -2,7 +2,7 @@
 
 use plimsoll_io::Existing;
 use plimsoll_store::limits::BUFFERED_FAST_BYTES_MAX;
-use plimsoll_store::{Condition, End, Error, Expected, NewUpload, Quota, Terms, What};
+use plimsoll_store::{Condition, End, Error, Expected, NewUpload, Quota, RemovalKind, Terms};
 
 use super::{Scene, any, path, put, send, with_home};
 
@@ -135,7 +135,7 @@ fn folders_are_bounded_too() {
         assert!(matches!(more, Err(Error::Quota)));
         put(&scene.io, &scene.home, under("file", quota), b"x").await.unwrap();
         let any: Condition = Condition::none();
-        scene.home.remove(&scene.io, path("one"), What::Any, any).await.unwrap();
+        scene.home.remove(&scene.io, path("one"), RemovalKind::Any, any).await.unwrap();
         scene.home.make_folder(&scene.io, path("two"), quota).await.unwrap();
         scene.settle().await;
         scene.assert_counted().await;

@@ -8,7 +8,7 @@ use plimsoll_io::sim::Call;
 use plimsoll_store::limits::{
     BUFFERED_FAST_BYTES_MAX, COPIED_AT_ONCE_BYTES_MAX, RECORDED_EVERY, TAKEN_OVER_TIME,
 };
-use plimsoll_store::{Begin, Condition, Error, NewUpload, NotResumable, Quota, Terms, Upload, What};
+use plimsoll_store::{Begin, Condition, Error, NewUpload, NotResumable, Quota, RemovalKind, Terms, Upload};
 
 use super::{KEPT, Scene, any, nothing_comes, path, put, send, send_slowly, with_home};
 
@@ -28,7 +28,7 @@ pub(super) async fn begin(scene: &Scene, to: &str, from: Begin) -> Result<Upload
 }
 
 /// Begins an upload, sends some of it, and interrupts it.
-async fn broken_off(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) {
+async fn interrupt(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) {
     let mut upload = begin(scene, to, from).await.unwrap();
     send(&mut upload, bytes, 300_000).await.unwrap();
     drop(upload);
@@ -88,7 +88,7 @@ fn what_is_broken_off_is_kept_and_gone_on_with() {
     with_home(|scene| async move {
         for part in [1, 5_000, 150_000, LARGE] {
             let sent = bytes(2, part + 70_000);
-            broken_off(&scene, "a", Begin::Start, &sent[..part]).await;
+            interrupt(&scene, "a", Begin::Start, &sent[..part]).await;
             assert_eq!((scene.contents("a"), scene.pending().len()), (None, 2));
             let scene = scene.started_again().await;
             let listed = scene.home.resumable_uploads(&scene.io).await.unwrap();
@@ -100,7 +100,7 @@ fn what_is_broken_off_is_kept_and_gone_on_with() {
             assert_eq!(whole(&scene, "a", from, &sent[part..]).await.unwrap(), part as u64);
             assert_eq!(scene.contents("a"), Some(sent));
             assert_eq!((pending(&scene, "a").await, scene.pending().len()), (None, 0));
-            scene.home.remove(&scene.io, path("a"), What::File, Condition::none()).await.unwrap();
+            scene.home.remove(&scene.io, path("a"), RemovalKind::File, Condition::none()).await.unwrap();
             scene.assert_counted().await;
         }
     });
@@ -111,7 +111,7 @@ fn of_one_of_which_nothing_came_nothing_is_left() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("file"), b"text").await.unwrap();
         for (to, from) in [("a", Begin::Start), ("a", Begin::End), ("file", Begin::End)] {
-            broken_off(&scene, to, from, b"").await;
+            interrupt(&scene, to, from, b"").await;
             assert!(scene.pending().is_empty(), "{:?}", scene.pending());
             assert_eq!(pending(&scene, to).await, None);
         }
@@ -136,7 +136,7 @@ fn a_small_upload_costs_no_more_calls_than_one_that_is_not_kept() {
 #[test]
 fn what_goes_into_a_share_is_not_kept_and_leaves_alone_what_is() {
     with_home(|scene| async move {
-        broken_off(&scene, "a", Begin::Start, b"the owner's").await;
+        interrupt(&scene, "a", Begin::Start, b"the owner's").await;
         for size in [500, LARGE] {
             let begun = scene.home.upload_from(&scene.io, any("a"), Begin::Start, false).await;
             let mut upload = begun.unwrap();
@@ -157,10 +157,10 @@ fn what_goes_into_a_share_is_not_kept_and_leaves_alone_what_is() {
 #[test]
 fn an_offset_goes_on_from_what_was_kept_cut_to_it() {
     with_home(|scene| async move {
-        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
-        broken_off(&scene, "a", Begin::Offset(6), b"").await;
+        interrupt(&scene, "a", Begin::Start, b"0123456789").await;
+        interrupt(&scene, "a", Begin::Offset(6), b"").await;
         assert_eq!(pending(&scene, "a").await, Some(6), "cut, though nothing came");
-        broken_off(&scene, "a", Begin::Offset(4), b"xyz").await;
+        interrupt(&scene, "a", Begin::Offset(4), b"xyz").await;
         let scene = scene.started_again().await;
         assert_eq!(pending(&scene, "a").await, Some(7));
         assert_eq!(whole(&scene, "a", Begin::Offset(7), b"").await.unwrap(), 7);
@@ -197,7 +197,7 @@ fn an_offset_beyond_what_there_is_tells_how_much_there_is() {
             other => panic!("{other:?}"),
         };
         assert_eq!(refused(1).await, 0);
-        broken_off(&scene, "a", Begin::Start, b"12345").await;
+        interrupt(&scene, "a", Begin::Start, b"12345").await;
         assert_eq!(refused(6).await, 5);
         assert_eq!(pending(&scene, "a").await, Some(5), "it is still there");
         scene
@@ -221,7 +221,7 @@ fn why(refused: Result<Upload, Error>) -> NotResumable {
 fn a_file_and_an_interrupted_upload_to_its_path_are_never_mixed() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"file").await.unwrap();
-        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
+        interrupt(&scene, "a", Begin::Start, b"0123456789").await;
         let both = NotResumable::FileAndUpload { file: 4, upload: Some(10) };
         for from in [Begin::End, Begin::EndAt(4), Begin::EndAt(10), Begin::Offset(3), Begin::Offset(4)] {
             assert_eq!(why(begin(&scene, "a", from).await), both, "{from:?}");
@@ -231,7 +231,7 @@ fn a_file_and_an_interrupted_upload_to_its_path_are_never_mixed() {
         assert_eq!(whole(&scene, "a", Begin::Offset(10), b"X").await.unwrap(), 10);
         assert_eq!(scene.contents("a"), Some(b"0123456789X".to_vec()));
         // The offset is the file's size, too.
-        broken_off(&scene, "a", Begin::Start, b"another one").await;
+        interrupt(&scene, "a", Begin::Start, b"another one").await;
         let both = NotResumable::FileAndUpload { file: 11, upload: None };
         for from in [Begin::End, Begin::EndAt(11), Begin::Offset(11)] {
             assert_eq!(why(begin(&scene, "a", from).await), both, "{from:?}");
@@ -255,7 +255,7 @@ fn a_file_and_an_interrupted_upload_to_its_path_are_never_mixed() {
 fn where_there_is_no_file_the_end_is_that_of_what_was_kept_for_a_client_that_was_told_so() {
     with_home(|scene| async move {
         assert_eq!(whole(&scene, "a", Begin::End, b"all").await.unwrap(), 0);
-        broken_off(&scene, "b", Begin::Start, b"kept").await;
+        interrupt(&scene, "b", Begin::Start, b"kept").await;
         assert_eq!(why(begin(&scene, "b", Begin::End).await), NotResumable::Unannounced(4));
         for told in [0, 3, 5] {
             assert_eq!(why(begin(&scene, "b", Begin::EndAt(told)).await), NotResumable::Changed(4));
@@ -284,7 +284,7 @@ fn what_began_with_a_file_replaces_only_that_file() {
             let mut upload = begin(&scene, "a", Begin::Offset(1)).await.unwrap();
             send(&mut upload, b"x", 1).await.unwrap();
             if change == "removed" {
-                scene.home.remove(&scene.io, path("a"), What::File, Condition::none()).await.unwrap();
+                scene.home.remove(&scene.io, path("a"), RemovalKind::File, Condition::none()).await.unwrap();
             } else {
                 scene.home.set_modified(&scene.io, path("a"), Duration::from_secs(1)).await.unwrap();
             }
@@ -301,7 +301,7 @@ fn what_began_with_a_file_replaces_only_that_file() {
 fn what_began_with_a_file_goes_when_it_is_broken_off_and_the_file_stays() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"file").await.unwrap();
-        broken_off(&scene, "a", Begin::End, &bytes(1, LARGE)).await;
+        interrupt(&scene, "a", Begin::End, &bytes(1, LARGE)).await;
         assert!(scene.pending().is_empty());
         assert_eq!(scene.contents("a"), Some(b"file".to_vec()));
     });
@@ -319,8 +319,8 @@ fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
         for (bytes, condition) in [(Some(9), ""), (None, "If-None-Match: *"), (None, "")] {
             others.push(new(bytes, condition).await.unwrap().id);
         }
-        broken_off(&scene, "b", Begin::Start, b"another").await;
-        broken_off(&scene, "a", Begin::Offset(0), b"first").await;
+        interrupt(&scene, "b", Begin::Start, b"another").await;
+        interrupt(&scene, "a", Begin::Offset(0), b"first").await;
         let mut hanging = begin(&scene, "a", Begin::Start).await.unwrap();
         send(&mut hanging, &bytes(1, 70_000), 70_000).await.unwrap();
         assert_eq!(pending(&scene, "a").await, Some(70_000), "the first is gone");
@@ -340,7 +340,7 @@ fn of_several_unfinished_uploads_to_a_path_none_is_resumed() {
         let mut old = begin(&scene, "a", Begin::Start).await.unwrap();
         send(&mut old, b"longer and older", 50).await.unwrap();
         scene.settle().await;
-        broken_off(&scene, "a", Begin::Start, b"newer").await;
+        interrupt(&scene, "a", Begin::Start, b"newer").await;
         drop(old);
         scene.settle().await;
         for scene in [scene.clone(), scene.started_again().await] {
@@ -385,7 +385,7 @@ fn an_upload_is_taken_over_from_a_connection_that_fell_silent_and_from_no_other(
 #[test]
 fn what_is_kept_expires() {
     with_home(|scene| async move {
-        broken_off(&scene, "a", Begin::Start, b"12345").await;
+        interrupt(&scene, "a", Begin::Start, b"12345").await;
         scene.io.sleep(KEPT * 2).await;
         assert_eq!(pending(&scene, "a").await, None);
         assert!(matches!(begin(&scene, "a", Begin::Offset(3)).await.map(drop), Err(Error::Offset(0))));
@@ -426,7 +426,7 @@ fn what_an_upload_begins_with_takes_room() {
 #[test]
 fn what_is_cut_off_gives_its_room_back() {
     with_home(|scene| async move {
-        broken_off(&scene, "a", Begin::Start, &[1; 60]).await;
+        interrupt(&scene, "a", Begin::Start, &[1; 60]).await;
         let held = Begin::Offset(10);
         let cut = scene.home.upload_from(&scene.io, under("a", 100), held, true).await.unwrap();
         let other = scene.home.upload_from(&scene.io, under("b", 100), Begin::Start, true).await;
@@ -468,7 +468,7 @@ fn what_is_refused_is_not_kept() {
         scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
         let mut upload = begin(&scene, "f/a", Begin::Start).await.unwrap();
         send(&mut upload, &bytes(1, LARGE), 200_000).await.unwrap();
-        scene.home.remove(&scene.io, path("f"), What::EmptyFolder, Condition::none()).await.unwrap();
+        scene.home.remove(&scene.io, path("f"), RemovalKind::EmptyFolder, Condition::none()).await.unwrap();
         assert!(matches!(upload.commit().await, Err(Error::NoFolder)));
         scene.settle().await;
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
@@ -490,7 +490,7 @@ fn what_a_sync_that_failed_may_have_lost_is_not_told() {
         scene.settle().await;
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
         // A later sync: the bytes that were synced before stay.
-        broken_off(&scene, "a", Begin::Start, &bytes(1, 70_000)).await;
+        interrupt(&scene, "a", Begin::Start, &bytes(1, 70_000)).await;
         let mut upload = begin(&scene, "a", Begin::Offset(70_000)).await.unwrap();
         send(&mut upload, &bytes(1, 70_000), 70_000).await.unwrap();
         scene.host.disk().fail_next(Call::Sync, failed);
@@ -517,7 +517,7 @@ fn what_a_sync_that_failed_may_have_lost_is_not_told() {
 #[test]
 fn one_whose_record_could_not_be_cut_is_thrown_away() {
     with_home(|scene| async move {
-        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
+        interrupt(&scene, "a", Begin::Start, b"0123456789").await;
         scene.host.disk().fail_next(Call::Sync, std::io::ErrorKind::Other);
         assert!(matches!(begin(&scene, "a", Begin::Offset(4)).await.map(drop), Err(Error::Failed(_))));
         assert_eq!((pending(&scene, "a").await, scene.pending().len()), (None, 0));

@@ -8,7 +8,7 @@ use plimsoll_wire::http::status::Status;
 use serde::{Deserialize, Serialize};
 
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json};
+use crate::{RoutedRequest, credentials, json};
 
 /// A name and a password, to sign up or to log in with.
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ struct Made<'a> {
     permissions: Permissions,
 }
 
-pub(super) async fn sign_up(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn sign_up(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let visitor = credentials::visitor(ask.request);
     let (name, password) = json::read_of_stranger::<NameAndPassword>(ask.request).await?.parts();
     let account = ask.web.operations.sign_up(&visitor, &name, &password).await?;

@@ -12,7 +12,7 @@ mod whoami;
 use plimsoll_proto::http::Answer;
 use plimsoll_wire::http::head::Method;
 
-use crate::Ask;
+use crate::RoutedRequest;
 use crate::refusal::Refusal;
 use crate::resource::nothing;
 
@@ -72,7 +72,11 @@ impl Point {
 }
 
 /// Returns the response of an endpoint to one of its methods.
-pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, point: Point) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(
+    ask: RoutedRequest<'_, '_>,
+    method: Method,
+    point: Point,
+) -> Result<Answer, Refusal> {
     match point {
         Point::Accounts => accounts::sign_up(ask).await,
         Point::Sessions => sessions::log_in(ask).await,

@@ -9,7 +9,7 @@ use plimsoll_wire::http::status::Status;
 use serde::Deserialize;
 
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json};
+use crate::{RoutedRequest, credentials, json};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +18,7 @@ struct OldAndNew {
     new: String,
 }
 
-pub(super) async fn change(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn change(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let OldAndNew { old, new } = json::read(ask.request).await?;
     let (old, new) = (Secret::new(old.into_bytes()), Secret::new(new.into_bytes()));

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::accounts::NameAndPassword;
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json};
+use crate::{RoutedRequest, credentials, json};
 
 #[derive(Serialize)]
 struct Begun {
@@ -18,7 +18,7 @@ struct Begun {
     account: String,
 }
 
-pub(super) async fn log_in(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn log_in(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let visitor = credentials::visitor(ask.request);
     let (name, password) = json::read_of_stranger::<NameAndPassword>(ask.request).await?.parts();
     let begun = ask.web.operations.log_in(&visitor, &name, &password).await?;
@@ -27,7 +27,7 @@ pub(super) async fn log_in(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     Ok(json::answer(Status::CREATED, &begun))
 }
 
-pub(super) async fn log_out(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn log_out(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     if caller.identity.session().is_none() {
         return Err(Refusal::bad(

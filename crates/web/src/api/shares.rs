@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::SHARES_PER_PAGE_MAX;
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json};
+use crate::{RoutedRequest, credentials, json};
 
 /// A new share. A path that is not UTF-8 must be sent as `href`, percent-encoded; other paths by either.
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ struct New {
 
 /// The JSON of a share, for its owner and its grantee alike.
 #[derive(Serialize)]
-struct Told {
+struct ShareJson {
     id: String,
     owner: String,
     path: String,
@@ -43,24 +43,24 @@ struct Told {
 /// A page of shares, in the order of their ids. `next` is the last id, if more follow.
 #[derive(Serialize)]
 struct Page {
-    shares: Vec<Told>,
+    shares: Vec<ShareJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
 /// The page that the query requests.
-struct Asked<'a> {
+struct SharePage<'a> {
     limit: usize,
     after: Option<&'a [u8]>,
 }
 
-impl From<Share> for Told {
-    fn from(share: Share) -> Told {
+impl From<Share> for ShareJson {
+    fn from(share: Share) -> ShareJson {
         let mut url = b"/shared/".to_vec();
         encode_path(share.owner.as_bytes(), &mut url);
         url.push(b'/');
         encode_path(&share.path, &mut url);
-        Told {
+        ShareJson {
             path: format!("/{}", String::from_utf8_lossy(&share.path)),
             url: String::from_utf8_lossy(&url).into_owned(),
             created: format_rfc3339(since_1970(share.created)),
@@ -73,7 +73,7 @@ impl From<Share> for Told {
     }
 }
 
-pub(super) async fn give(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn give(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let new: New = json::read(ask.request).await?;
     let path = path_of(&new)?;
@@ -88,7 +88,7 @@ pub(super) async fn give(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     let told = path.to_string();
     let share = ask.web.operations.share(&caller, path, &new.with, new.permission, expires).await;
     let share = share.map_err(|error| not_given(error, &told, &new.with))?;
-    Ok(json::answer(Status::CREATED, &Told::from(share)))
+    Ok(json::answer(Status::CREATED, &ShareJson::from(share)))
 }
 
 /// Reports which of the two is missing: the account or the path.
@@ -117,7 +117,7 @@ fn path_of(new: &New) -> Result<Path, Refusal> {
     }
 }
 
-pub(super) async fn take_back(ask: Ask<'_, '_>, id: &str) -> Result<Answer, Refusal> {
+pub(super) async fn take_back(ask: RoutedRequest<'_, '_>, id: &str) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     ask.web.operations.unshare(&caller, id).await.map_err(|error| match error {
         Error::Auth(AuthError::NotFound) => {
@@ -130,21 +130,21 @@ pub(super) async fn take_back(ask: Ask<'_, '_>, id: &str) -> Result<Answer, Refu
     Ok(Answer::new(Status::NO_CONTENT))
 }
 
-pub(super) async fn by_me(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn by_me(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    let asked = Asked::from_query(ask.called.query)?;
+    let asked = SharePage::from_query(ask.called.query)?;
     Ok(asked.page_of(ask.web.operations.shares(&caller).await?))
 }
 
-pub(super) async fn with_me(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn with_me(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    let asked = Asked::from_query(ask.called.query)?;
+    let asked = SharePage::from_query(ask.called.query)?;
     Ok(asked.page_of(ask.web.operations.shared(&caller).await?))
 }
 
-impl<'a> Asked<'a> {
-    fn from_query(query: Option<&'a [u8]>) -> Result<Asked<'a>, Refusal> {
-        let mut asked = Asked { limit: SHARES_PER_PAGE_MAX, after: None };
+impl<'a> SharePage<'a> {
+    fn from_query(query: Option<&'a [u8]>) -> Result<SharePage<'a>, Refusal> {
+        let mut asked = SharePage { limit: SHARES_PER_PAGE_MAX, after: None };
         for parameter in query.unwrap_or_default().split(|byte| *byte == b'&') {
             if let Some(limit) = parameter.strip_prefix(b"limit=") {
                 asked.limit = limit_of(limit)?;
@@ -162,7 +162,7 @@ impl<'a> Asked<'a> {
         let is_last = shares.len() <= self.limit;
         shares.truncate(self.limit);
         let next = shares.last().filter(|_| !is_last).map(|last| last.id.clone());
-        json::answer(Status::OK, &Page { shares: shares.into_iter().map(Told::from).collect(), next })
+        json::answer(Status::OK, &Page { shares: shares.into_iter().map(ShareJson::from).collect(), next })
     }
 }
 

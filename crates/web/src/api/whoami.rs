@@ -8,10 +8,10 @@ use plimsoll_wire::http::status::Status;
 use serde::Serialize;
 
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json};
+use crate::{RoutedRequest, credentials, json};
 
 #[derive(Serialize)]
-struct Known<'a> {
+struct WhoAmIJson<'a> {
     account: &'a str,
     quota: Quota,
     usage: Used,
@@ -25,10 +25,10 @@ struct Used {
     folders: u64,
 }
 
-pub(super) async fn look(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn look(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let known = ask.web.operations.who_am_i(&caller).await?;
     let usage = Used { bytes: known.usage.bytes, files: known.usage.files, folders: known.usage.folders };
     let (quota, permissions) = (known.account.quota, known.account.permissions);
-    Ok(json::answer(Status::OK, &Known { account: &known.account.name, quota, usage, permissions }))
+    Ok(json::answer(Status::OK, &WhoAmIJson { account: &known.account.name, quota, usage, permissions }))
 }

@@ -8,11 +8,11 @@ use plimsoll_store::Error as StoreError;
 use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
 
-use super::Spot;
+use super::FileTarget;
 use crate::refusal::Refusal;
-use crate::{Ask, credentials};
+use crate::{RoutedRequest, credentials};
 
-pub(super) async fn make(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+pub(super) async fn make(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let has_body = !matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
     if has_body || ask.request.field(Field::ContentEncoding).is_some() {

@@ -6,7 +6,7 @@
 use std::pin::pin;
 
 use plimsoll_io::Lease;
-use plimsoll_operations::{Arriving, Caller, Place};
+use plimsoll_operations::{Arriving, Caller, HomePath};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Condition, Expected, Path};
 use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
@@ -14,10 +14,10 @@ use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::status::Status;
 use serde::Serialize;
 
-use super::Spot;
+use super::FileTarget;
 use crate::limits::FORM_PARTS_MAX;
 use crate::refusal::Refusal;
-use crate::{Ask, Web, conditions, credentials, json};
+use crate::{RoutedRequest, Web, conditions, credentials, json};
 
 /// The JSON of a stored file.
 #[derive(Serialize)]
@@ -36,7 +36,7 @@ struct AllStored {
 struct Receiving<'a> {
     web: &'a Web,
     caller: &'a Caller,
-    folder: &'a Place,
+    folder: &'a HomePath,
     /// The upload of the current part; `None` between files, and for parts that are not files.
     upload: Option<Arriving>,
     parts: usize,
@@ -49,7 +49,7 @@ impl From<BadForm> for Refusal {
     }
 }
 
-pub(super) async fn post(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+pub(super) async fn post(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     refuse_other_sites(ask.request)?;
     let Some(decoder) = FormDecoder::of(ask.request.field(Field::ContentType).unwrap_or_default()) else {
@@ -143,7 +143,7 @@ impl Receiving<'_> {
         // Some clients send the path of the file on their side.
         let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;
-        let place = Place { path, ..self.folder.clone() };
+        let place = HomePath { path, ..self.folder.clone() };
         let expected = Expected { bytes: None, digests: Vec::new() };
         let begun = self.web.operations.upload(self.caller, &place, Condition::none(), expected).await;
         begun.map_err(|error| conditions::explain(request, false, error))

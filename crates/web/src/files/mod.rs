@@ -9,27 +9,31 @@ mod form;
 mod read;
 mod remove;
 mod rename;
-mod spot;
+mod target;
 mod upload;
 
 use plimsoll_proto::http::Answer;
 use plimsoll_wire::http::head::Method;
 
-use crate::Ask;
+use crate::RoutedRequest;
 use crate::refusal::Refusal;
 
 pub(crate) use self::digests::{of_content, of_representation};
-pub(crate) use self::read::{at_hand, get, owners};
-pub(crate) use self::spot::Spot;
+pub(crate) use self::read::{get, owners, try_get};
+pub(crate) use self::target::FileTarget;
 pub(crate) use self::upload::tagged;
 
 /// Returns the response of a file or folder to a method that changes it.
-pub(crate) async fn change(ask: Ask<'_, '_>, method: Method, spot: Spot) -> Result<Answer, Refusal> {
+pub(crate) async fn change(
+    ask: RoutedRequest<'_, '_>,
+    method: Method,
+    target: FileTarget,
+) -> Result<Answer, Refusal> {
     match method {
-        Method::Put => upload::put(ask, spot).await,
-        Method::Delete => remove::delete(ask, spot).await,
-        Method::Post => form::post(ask, spot).await,
-        Method::Mkcol => folder::make(ask, spot).await,
-        _ => rename::give_name(ask, method, spot).await,
+        Method::Put => upload::put(ask, target).await,
+        Method::Delete => remove::delete(ask, target).await,
+        Method::Post => form::post(ask, target).await,
+        Method::Mkcol => folder::make(ask, target).await,
+        _ => rename::give_name(ask, method, target).await,
     }
 }

@@ -6,18 +6,18 @@
 
 use plimsoll_content::{Found, Visibility};
 use plimsoll_io::{Entry, FileKind, Io, Stat};
-use plimsoll_operations::{Error, Operation, Place, ReadAccess, Shown, Transfer};
+use plimsoll_operations::{Error, HomePath, Operation, ReadAccess, Transfer, VisibleEntries};
 use plimsoll_proto::http::site::{self, RequestPath, Selection};
 use plimsoll_proto::http::{Answer, DecodedTarget, Request};
 use plimsoll_store::{Error as StoreError, Location, Path};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
-use super::{Spot, digests};
+use super::{FileTarget, digests};
 use crate::refusal::Refusal;
-use crate::{Ask, Web, credentials};
+use crate::{RoutedRequest, Web, credentials};
 
-pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+pub(crate) async fn get(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let request = ask.request;
     let (access, transfer) = ask.web.operations.read(&caller, &spot.place, Operation::Download).await?;
@@ -29,7 +29,7 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
         return Box::pin(list(request, caller.io(), (access, transfer), &path)).await;
     }
     let ReadAccess { location, shown, .. } = access;
-    if shown != Shown::All {
+    if shown != VisibleEntries::All {
         // Above a share there are no files for the caller, only folders on the path to it.
         return match location.stat(caller.io()).await {
             Ok(stat) if stat.kind == FileKind::Folder => Ok(redirect(transfer, &path)),
@@ -76,20 +76,20 @@ async fn get_with_digest(
 
 /// Answers a read of a file in the caller's own home without blocking. Returns `None` unless the
 /// credentials are cached on the connection and the file is in the hot cache.
-pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &DecodedTarget<'_>) -> Option<Answer> {
+pub(crate) fn try_get(web: &Web, request: &mut Request<'_>, called: &DecodedTarget<'_>) -> Option<Answer> {
     let path = called.path.strip_prefix(b"/files")?;
     let is_read = matches!(request.method(), Method::Get | Method::Head);
     if !is_read || !path.starts_with(b"/") || path.ends_with(b"/") || digests::are_wanted(request) {
         return None;
     }
-    let caller = credentials::at_hand(web, request)?;
-    let place = Place::own(Path::parse(path).ok()?);
-    let location = web.operations.read_at_hand(&caller, &place)?;
+    let caller = credentials::try_caller(web, request)?;
+    let place = HomePath::own(Path::parse(path).ok()?);
+    let location = web.operations.try_locate(&caller, &place)?;
     let found = site::lookup(request, caller.io(), &location, Visibility::Private).cached()?;
-    let transfer = web.operations.reads_at_hand(&caller, &place);
+    let transfer = web.operations.begin_download(&caller, &place);
     let mut answer = site::send(request, found);
     if answer.may_take_long() {
-        answer = answer.while_permitted(Some(Box::new(web.operations.permit_at_hand(&caller, &place))));
+        answer = answer.while_permitted(Some(Box::new(web.operations.permit_to_read_own(&caller, &place))));
     }
     Some(recorded(request, answer, transfer))
 }
@@ -126,11 +126,15 @@ fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Transfer) -> An
 ///
 /// # Errors
 /// The query requests an invalid page.
-fn selection(request: &Request<'_>, path: &RequestPath<'_>, shown: Shown) -> Result<Selection, Refusal> {
+fn selection(
+    request: &Request<'_>,
+    path: &RequestPath<'_>,
+    shown: VisibleEntries,
+) -> Result<Selection, Refusal> {
     let page = site::page_of_listing(request, path).map_err(|bad| Refusal::bad(bad.to_string()))?;
     let only = match shown {
-        Shown::All => None,
-        Shown::Only(names) => Some(names),
+        VisibleEntries::All => None,
+        VisibleEntries::Only(names) => Some(names),
     };
     Ok(Selection { only, page })
 }
@@ -175,7 +179,7 @@ async fn list(
 }
 
 /// `GET /shared/`: a listing with a folder for each account that shares something with the caller.
-pub(crate) async fn owners(ask: Ask<'_, '_>, path: Vec<u8>) -> Result<Answer, Refusal> {
+pub(crate) async fn owners(ask: RoutedRequest<'_, '_>, path: Vec<u8>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let shares = ask.web.operations.shared(&caller).await?;
     let path = RequestPath { query: ask.called.query, path, prefix_bytes: "/shared".len() };
@@ -193,6 +197,6 @@ pub(crate) async fn owners(ask: Ask<'_, '_>, path: Vec<u8>) -> Result<Answer, Re
             None => entries.push(Entry { name: share.owner.into_bytes(), stat }),
         }
     }
-    let selection = selection(ask.request, &path, Shown::All)?;
+    let selection = selection(ask.request, &path, VisibleEntries::All)?;
     Ok(site::listed(ask.request, &path, entries, selection))
 }

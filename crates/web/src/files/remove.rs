@@ -7,11 +7,11 @@ use plimsoll_wire::http::dav::Depth;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::status::Status;
 
-use super::Spot;
+use super::FileTarget;
 use crate::refusal::Refusal;
-use crate::{Ask, conditions, credentials};
+use crate::{RoutedRequest, conditions, credentials};
 
-pub(super) async fn delete(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+pub(super) async fn delete(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     // "A client MUST NOT submit a Depth header with a DELETE on a collection with any value but infinity"
     // (RFC 4918, section 9.6.1).

@@ -11,12 +11,16 @@ use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::decode_path;
 
-use super::Spot;
+use super::FileTarget;
 use super::read::gone;
 use crate::refusal::Refusal;
-use crate::{Ask, conditions, credentials};
+use crate::{RoutedRequest, conditions, credentials};
 
-pub(super) async fn give_name(ask: Ask<'_, '_>, method: Method, spot: Spot) -> Result<Answer, Refusal> {
+pub(super) async fn give_name(
+    ask: RoutedRequest<'_, '_>,
+    method: Method,
+    spot: FileTarget,
+) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let (to, existing) = (destination(ask.request)?, existing(ask.request)?);
     if conditions::has_any(ask.request) {
@@ -48,7 +52,7 @@ pub(super) async fn give_name(ask: Ask<'_, '_>, method: Method, spot: Spot) -> R
 }
 
 /// Parses the destination.
-fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
+fn destination(request: &Request<'_>) -> Result<FileTarget, Refusal> {
     let Some(value) = request.field(Field::Destination) else {
         return Err(Refusal::bad(
             "Say where it goes: send Destination with a path below /files/ or /shared/.",
@@ -64,7 +68,7 @@ fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
     }
     let mut path = Vec::new();
     decode_path(destination.path, &mut path).map_err(|bad| Refusal::bad(bad.detail()))?;
-    match Spot::of(path) {
+    match FileTarget::of(path) {
         Err(refusal) if refusal.status == Status::NOT_FOUND => Err(Refusal::new(
             Status::FORBIDDEN,
             "There are no files at the destination. Choose one below /files/ or /shared/OWNER/.",

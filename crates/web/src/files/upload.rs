@@ -9,11 +9,11 @@ use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
 
-use super::{Spot, digests, of_content, of_representation};
+use super::{FileTarget, digests, of_content, of_representation};
 use crate::refusal::Refusal;
-use crate::{Ask, body, conditions, credentials};
+use crate::{RoutedRequest, body, conditions, credentials};
 
-pub(super) async fn put(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let expected = expected(ask.request)?;
     if spot.is_folder || spot.place.path.is_root() {

@@ -4,7 +4,7 @@
 //! could not be verified. A client that repeats the end of a complete upload gets a success response,
 //! never an error.
 
-use plimsoll_operations::{Caller, Error, Landed};
+use plimsoll_operations::{Caller, Error, PartOutcome};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Algorithm, Error as StoreError, UploadId};
 use plimsoll_wire::http::head::{Field, Framing};
@@ -15,7 +15,7 @@ use super::expiring;
 use crate::body::{Stopped, dated, modified, receive};
 use crate::files::{digests, of_content, of_representation, tagged};
 use crate::refusal::Refusal;
-use crate::{Ask, conditions};
+use crate::{RoutedRequest, conditions};
 
 /// A part of an upload's bytes.
 pub(super) struct Part {
@@ -25,7 +25,11 @@ pub(super) struct Part {
     pub(super) answer: Answer,
 }
 
-pub(super) async fn patch(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Result<Answer, Refusal> {
+pub(super) async fn patch(
+    ask: RoutedRequest<'_, '_>,
+    caller: &Caller,
+    id: UploadId,
+) -> Result<Answer, Refusal> {
     check_type(ask.request)?;
     let offset = parse_offset(ask.request.field(Field::UploadOffset).ok_or(BadTus::Offset)?)?;
     append(ask, caller, Part { id, offset, answer: Answer::new(Status::NO_CONTENT) }).await
@@ -43,7 +47,7 @@ pub(super) fn check_type(request: &Request<'_>) -> Result<(), Refusal> {
 }
 
 /// Receives the request's body at the part's offset; the last bytes complete the upload.
-pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Result<Answer, Refusal> {
+pub(super) async fn append(ask: RoutedRequest<'_, '_>, caller: &Caller, to: Part) -> Result<Answer, Refusal> {
     let Part { id, offset, answer } = to;
     let (part, whole) = (digests_of_part(ask.request)?, of_representation(ask.request)?);
     let modified = modified(ask.request)?;
@@ -80,8 +84,8 @@ pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Resul
     };
     let answer = answer.field_display("Upload-Offset", arriving.bytes());
     match arriving.end_part(whole).await {
-        Ok(Landed::Complete(committed)) => Ok(dated(tagged(answer, &committed), modified)),
-        Ok(Landed::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),
+        Ok(PartOutcome::Complete(committed)) => Ok(dated(tagged(answer, &committed), modified)),
+        Ok(PartOutcome::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),
         Err(Error::Store(StoreError::Digest)) => Err(Refusal::new(
             failed,
             "The bytes are not those of the checksum, and do not count. HEAD the upload and send them again.",
@@ -96,7 +100,7 @@ pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Resul
 /// Answers a client that repeats the end of a complete upload because it did not receive the response.
 /// Any other request for a complete upload gets a 404.
 async fn ended(
-    ask: &Ask<'_, '_>,
+    ask: &RoutedRequest<'_, '_>,
     caller: &Caller,
     id: UploadId,
     offset: u64,

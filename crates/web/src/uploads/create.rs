@@ -18,7 +18,7 @@ use crate::body::{dated, modified};
 use crate::files::{of_representation, tagged};
 use crate::limits::UPLOAD_BYTES_MAX;
 use crate::refusal::Refusal;
-use crate::{Ask, conditions, credentials};
+use crate::{RoutedRequest, conditions, credentials};
 
 impl From<BadTus> for Refusal {
     fn from(bad: BadTus) -> Refusal {
@@ -26,7 +26,7 @@ impl From<BadTus> for Refusal {
     }
 }
 
-pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn post(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     spoken(ask.request)?;
     let caller = credentials::caller(ask.web, ask.request).await?;
     let path = match ask.request.field(Field::UploadConcat).map(parse_concat).transpose()? {
@@ -49,7 +49,7 @@ pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
 }
 
 /// Concatenates partial uploads to a file.
-async fn join(ask: Ask<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Result<Answer, Refusal> {
+async fn join(ask: RoutedRequest<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Result<Answer, Refusal> {
     let (path, operations) = (path(ask.request)?, &ask.web.operations);
     let ids: Option<Vec<UploadId>> = ids.iter().map(|id| UploadId::parse(id)).collect();
     let ids = ids.ok_or(Error::NOT_FOUND)?;

@@ -5,7 +5,7 @@
 
 mod append;
 mod create;
-mod look;
+mod status;
 
 use plimsoll_operations::Error;
 use plimsoll_proto::http::{Answer, Request};
@@ -18,7 +18,7 @@ use plimsoll_wire::http::tus::{CHECKSUM_ALGORITHMS, VERSION, check_version};
 use crate::limits::UPLOAD_BYTES_MAX;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
-use crate::{Ask, credentials};
+use crate::{RoutedRequest, credentials};
 
 /// Whether a path is below `/uploads`.
 pub(crate) fn is_below(path: &[u8]) -> bool {
@@ -57,9 +57,13 @@ pub(crate) fn described(resource: &Resource, answer: Answer) -> Answer {
 }
 
 /// Returns the response of all uploads, or of the one named `id`.
-pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, id: Option<Vec<u8>>) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(
+    ask: RoutedRequest<'_, '_>,
+    method: Method,
+    id: Option<Vec<u8>>,
+) -> Result<Answer, Refusal> {
     let Some(id) = id else {
-        return if method == Method::Post { create::post(ask).await } else { look::list(ask).await };
+        return if method == Method::Post { create::post(ask).await } else { status::list(ask).await };
     };
     spoken(ask.request)?;
     let caller = credentials::caller(ask.web, ask.request).await?;
@@ -70,7 +74,7 @@ pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, id: Option<Vec<u8>>
             ask.web.operations.discard_upload(&caller, id).await?;
             Ok(Answer::new(Status::NO_CONTENT))
         }
-        _ => look::head(ask, &caller, id).await,
+        _ => status::head(ask, &caller, id).await,
     }
 }
 

@@ -50,7 +50,7 @@ impl Peer {
         std::mem::replace(&mut self.come, rest)
     }
 
-    fn say(&mut self, text: &str) {
+    fn send(&mut self, text: &str) {
         self.stream.tx.push(Segment::Owned(text.as_bytes().to_vec()));
     }
 
@@ -60,7 +60,7 @@ impl Peer {
     }
 
     fn answer(&mut self, json: &str) {
-        self.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len()));
+        self.send(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len()));
     }
 }
 
@@ -177,7 +177,7 @@ fn a_long_response_is_parsed_on_a_worker_and_a_short_one_at_once() {
 async fn take_upload(store: &mut ByHand) -> Peer {
     let mut peer = store.accept().await;
     peer.read_to("\r\n\r\n").await;
-    peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+    peer.send("HTTP/1.1 100 Continue\r\n\r\n");
     peer.read_to(r#"{"commit":[]}"#).await;
     peer
 }
@@ -188,10 +188,10 @@ async fn put(Front { io, home }: &Front) -> Result<(), Error> {
 }
 
 /// Sends an interim response `times` times.
-async fn say_still(peer: &mut Peer, io: &Io, times: u32) {
+async fn send_interims(peer: &mut Peer, io: &Io, times: u32) {
     for _ in 0..times {
         io.sleep(STORE_TELLS_EVERY).await;
-        peer.say("HTTP/1.1 102 Processing\r\n\r\n");
+        peer.send("HTTP/1.1 102 Processing\r\n\r\n");
     }
 }
 
@@ -202,7 +202,7 @@ fn a_store_that_falls_silent_in_a_commit_is_given_up_and_one_that_is_at_it_is_no
             let silent = take_upload(&mut store).await;
             let (mut slow, io) = (take_upload(&mut store).await, store.1);
             drop(silent);
-            say_still(&mut slow, &io, 30).await;
+            send_interims(&mut slow, &io, 30).await;
             slow.answer(r#"{"error":"quota"}"#);
             slow.ended().await;
         },
@@ -222,7 +222,7 @@ fn a_store_that_is_at_it_without_end_is_given_up_too() {
         async |mut store| {
             let mut peer = store.accept().await;
             peer.question().await;
-            say_still(&mut peer, &store.1, 100).await;
+            send_interims(&mut peer, &store.1, 100).await;
         },
         async |Front { io, home }| {
             let begun = io.now();

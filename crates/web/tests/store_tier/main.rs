@@ -21,10 +21,10 @@ use plimsoll_proto::http::{
     AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
 };
 use plimsoll_rpc::{Secret, SecretCheck, ServerAddress};
-use plimsoll_store::apart::{FILES, QUESTIONS, RemoteFile, StoreAddress};
 use plimsoll_store::limits::{BUFFERED_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
+use plimsoll_store::remote::{FILES, QUESTIONS, RemoteFile, StoreAddress};
 use plimsoll_store::{
-    Begin, Condition, End, Error, Expected, Home, Path, Quota, Settings, Store, Terms, What,
+    Begin, Condition, End, Error, Expected, Home, Path, Quota, RemovalKind, Settings, Store, Terms,
 };
 use plimsoll_web::with_store;
 
@@ -135,7 +135,7 @@ impl Front {
     }
 
     async fn remove(&self, path_of: &str) -> Result<(), Error> {
-        self.home.remove(&self.io, path(path_of), What::File, Condition::none()).await.map(drop)
+        self.home.remove(&self.io, path(path_of), RemovalKind::File, Condition::none()).await.map(drop)
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
@@ -361,12 +361,12 @@ fn pending(disk: &Arc<SimDisk>) -> usize {
 
 /// The possible contents of a file: the confirmed ones, and those of later unconfirmed changes.
 #[derive(Default)]
-struct Known {
+struct PossibleContents {
     confirmed: Option<Vec<u8>>,
     perhaps: Vec<Option<Vec<u8>>>,
 }
 
-impl Known {
+impl PossibleContents {
     fn note(&mut self, outcome: &Result<(), Error>, now: Option<Vec<u8>>) {
         match outcome {
             Ok(()) => (self.confirmed, self.perhaps) = (now, Vec::new()),
@@ -385,7 +385,7 @@ impl Known {
 async fn work(
     fronts: &[Front; 2],
     chance: &mut Chance,
-    known: &mut BTreeMap<&'static str, Known>,
+    known: &mut BTreeMap<&'static str, PossibleContents>,
     steps: u64,
 ) {
     for number in 0..steps {

@@ -57,12 +57,12 @@ async fn a_broken_stream_is_told_to_be_broken_by_every_later_receive(scene: Scen
         let mut client = ask(&scene, 'D', 3).await;
         scene.io.sleep(Duration::from_millis(20)).await;
         let rx = &mut client.stream.rx;
-        while let Ok(received) = rx.recv_at_hand(Want::Body, 1 << 20).await {
+        while let Ok(received) = rx.recv_available(Want::Body, 1 << 20).await {
             assert!(!received.is_empty(), "a clean end of a stream that was dropped");
         }
         for _ in 0..3 {
             assert!(rx.recv(Want::Body).await.is_err());
-            assert!(rx.recv_at_hand(Want::Body, 1).await.is_err());
+            assert!(rx.recv_available(Want::Body, 1).await.is_err());
         }
     }
 }

@@ -189,7 +189,7 @@ async fn an_upload_of_which_nothing_has_come_leaves_nothing(scene: Scene) {
     assert_eq!(person.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     a_data_connection_that_breaks,
     abor_while_the_client_sends_nothing,
     abor_as_old_clients_say_it,

@@ -135,7 +135,7 @@ async fn after_epsv_all_there_is_nothing_but_epsv(scene: Scene) {
     assert_eq!(client.retr("a").await, b"x");
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     files_and_listings_go_over_each_kind_of_data_connection,
     a_transfer_needs_a_data_connection_of_its_own,
     a_client_may_connect_after_it_has_asked,
@@ -165,7 +165,7 @@ mod behind_a_router {
         client.stor("a", "by EPSV, which tells no address\n").await;
     }
 
-    behaviours!(scenario and apart; the_routers_address_is_told_to_who_comes_through_it);
+    behaviours!(scenario and remote; the_routers_address_is_told_to_who_comes_through_it);
 }
 
 mod late {
@@ -208,7 +208,7 @@ mod late {
         assert!(Data::to(&scene.io, at).await.is_err());
     }
 
-    behaviours!(scenario and apart;
+    behaviours!(scenario and remote;
         a_data_connection_that_does_not_come_is_not_waited_for,
         a_data_port_without_a_transfer_is_closed_in_time,
     );
@@ -244,7 +244,7 @@ async fn an_upload_that_breaks_right_behind_its_bytes_is_not_whole(scene: Scene)
 mod broken {
     use super::*;
 
-    behaviours!(with_accounts and apart;
+    behaviours!(with_accounts and remote;
         a_session_outlives_its_data_connections,
         an_upload_that_breaks_right_behind_its_bytes_is_not_whole,
     );

@@ -140,7 +140,7 @@ async fn settings_are_taken_or_refused(scene: Scene) {
     }
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     size_is_a_files_in_bytes,
     size_is_that_of_an_image_whatever_the_type_is,
     the_time_of_a_file_is_told_and_set,

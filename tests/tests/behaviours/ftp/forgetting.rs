@@ -83,7 +83,7 @@ async fn a_file_whose_name_begins_as_a_time_is_asked_about_and_not_changed(scene
     assert_eq!(client.say("MDTM a").await.expect(213).text(), "20010203040506");
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     abor_forgets_what_was_prepared,
     rest_is_over_with_a_transfer_that_has_no_use_for_it,
     rest_is_over_with_a_transfer_that_is_refused,

@@ -112,7 +112,7 @@ async fn where_there_are_no_accounts_a_guest_gets_in_and_nobody_else(scene: Scen
 mod beside_accounts {
     use super::*;
 
-    behaviours!(with_guests_and_accounts and apart;
+    behaviours!(with_guests_and_accounts and remote;
         a_guest_looks_and_downloads,
         a_guest_finds_no_hidden_names,
         a_guest_changes_nothing,
@@ -132,5 +132,5 @@ mod alone {
 mod unwanted {
     use super::*;
 
-    behaviours!(with_neither and apart; where_guests_are_not_wanted_they_are_not_let_in);
+    behaviours!(with_neither and remote; where_guests_are_not_wanted_they_are_not_let_in);
 }

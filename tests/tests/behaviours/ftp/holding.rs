@@ -68,7 +68,7 @@ async fn the_order_to_stop_holds_nobody(scene: Scene) {
     client.hear().await.expect(421);
 }
 
-behaviours!(scenario and apart;
+behaviours!(scenario and remote;
     transfers_begin_together,
     who_goes_away_does_not_count,
     the_order_to_stop_holds_nobody,

@@ -143,7 +143,7 @@ async fn a_download_that_is_dropped_frees_what_it_held(scene: Scene) {
     scene.until(|| scene.open() == 0).await;
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     a_session_does_all_that_it_can,
     what_is_refused_is_told_by_its_code_and_the_session_goes_on,
     what_is_large_goes_through_in_bounded_memory,

@@ -131,7 +131,7 @@ mod log_in_time {
     fn scenario() -> Scenario {
         with(Limits { login_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and apart; who_does_not_log_in_is_not_waited_for);
+    behaviours!(scenario and remote; who_does_not_log_in_is_not_waited_for);
 }
 
 mod idle_time {
@@ -139,7 +139,7 @@ mod idle_time {
     fn scenario() -> Scenario {
         with(Limits { idle_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and apart; who_is_idle_is_not_waited_for);
+    behaviours!(scenario and remote; who_is_idle_is_not_waited_for);
 }
 
 mod line_time {
@@ -147,7 +147,7 @@ mod line_time {
     fn scenario() -> Scenario {
         with(Limits { line_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and apart; a_line_that_does_not_end_is_not_waited_for);
+    behaviours!(scenario and remote; a_line_that_does_not_end_is_not_waited_for);
 }
 
 mod receive_time {
@@ -155,7 +155,7 @@ mod receive_time {
     fn scenario() -> Scenario {
         with(Limits { receive_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and apart; an_upload_that_stalls_is_broken_off_and_kept);
+    behaviours!(scenario and remote; an_upload_that_stalls_is_broken_off_and_kept);
 }
 
 mod send_time {
@@ -163,7 +163,7 @@ mod send_time {
     fn scenario() -> Scenario {
         with(Limits { send_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and apart;
+    behaviours!(scenario and remote;
         a_download_that_nobody_takes_is_broken_off,
         a_download_that_is_taken_slowly_goes_on,
     );

@@ -97,7 +97,7 @@ async fn an_http_request_is_answered_and_goes_nowhere(scene: Scene) {
     client.say("SIZE a").await.expect(530);
 }
 
-behaviours!(scenario and apart;
+behaviours!(scenario and remote;
     telnets_own_bytes_are_no_part_of_a_line,
     who_says_all_at_once_and_ends_hears_every_answer,
     a_line_may_end_without_a_cr,
@@ -112,5 +112,5 @@ mod line_time {
         let limits = Limits { line_time: LINE_TIME, ..Limits::default() };
         Scenario { ftp: Some(Ftp { limits, ..Ftp::default() }), ..with_accounts() }
     }
-    behaviours!(scenario and apart; telnets_nothing_begins_no_line);
+    behaviours!(scenario and remote; telnets_nothing_begins_no_line);
 }

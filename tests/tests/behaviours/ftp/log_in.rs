@@ -183,7 +183,7 @@ async fn sessions_of_an_old_password_end_at_their_next_command(scene: Scene) {
     again.say("PASS another one").await.expect(230);
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     who_has_an_account_gets_in,
     a_wrong_password_and_an_unknown_name_are_not_told_apart,
     before_log_in_there_is_nothing_else,
@@ -227,5 +227,5 @@ mod held_back {
         client.log_in("alice").await;
     }
 
-    behaviours!(scenario and apart; who_guesses_is_held_back_on_every_connection_and_told_for_how_long);
+    behaviours!(scenario and remote; who_guesses_is_held_back_on_every_connection_and_told_for_how_long);
 }

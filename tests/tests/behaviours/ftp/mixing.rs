@@ -203,7 +203,7 @@ async fn a_text_is_not_resumed_by_its_size(scene: Scene) {
     assert_eq!(client.retr("a").await, b"a\nb\nc\nd\n");
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     a_client_that_resumes_by_size_does_not_mix_an_old_file_with_an_interrupted_upload,
     an_offset_that_fits_both_the_file_and_the_interrupted_upload_is_refused,
     a_file_that_came_after_an_upload_was_interrupted_is_not_mixed_with_it,

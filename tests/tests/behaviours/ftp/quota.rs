@@ -74,7 +74,7 @@ async fn a_file_longer_than_may_be_is_refused(scene: Scene) {
     assert_eq!(scene.home("alice").len(), 1);
 }
 
-behaviours!(scenario and apart;
+behaviours!(scenario and remote;
     more_than_the_quota_is_refused_and_the_old_file_stays,
     more_files_than_the_quota_are_refused,
     of_many_writers_as_many_succeed_as_there_is_room_for,

@@ -48,7 +48,7 @@ async fn a_download_that_was_begun_is_finished(scene: Scene) {
     client.expect_end().await;
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     an_idle_session_ends_and_is_told_why,
     an_upload_that_was_begun_is_finished,
     a_download_that_was_begun_is_finished,
@@ -80,5 +80,5 @@ mod after_the_grace {
         assert!(scene.home("alice").is_empty());
     }
 
-    behaviours!(scenario and apart; what_is_not_finished_is_kept);
+    behaviours!(scenario and remote; what_is_not_finished_is_kept);
 }

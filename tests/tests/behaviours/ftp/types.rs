@@ -79,7 +79,7 @@ async fn a_text_is_not_gone_on_with(scene: Scene) {
     assert_eq!(client.retr("a").await, b"abc");
 }
 
-behaviours!(with_accounts and apart;
+behaviours!(with_accounts and remote;
     a_text_has_the_networks_line_ends_on_its_way_only,
     a_cr_that_ends_no_line_stays,
     bytes_stay_as_they_are,

@@ -4,7 +4,7 @@
 //! reach the server refuses with 503.
 
 use plimsoll_auth::limits::SLOW_ANSWER_TIME;
-use plimsoll_tests::binary::{Kind, Server, command};
+use plimsoll_tests::binary::{EngineKind, Server, command};
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
 
@@ -16,7 +16,7 @@ use crate::tiers::Workspace;
 const LATER: &[u16] = &[503];
 
 /// Starts a program of a tier, without limits on login attempts and with cheap password hashing.
-fn start(place: &Workspace, engine: Kind, args: &[&str], data: &str) -> Server {
+fn start(place: &Workspace, engine: EngineKind, args: &[&str], data: &str) -> Server {
     let mut program = command();
     program.args(args).args(["--engine", &engine.to_string(), "--secret-file"]).arg(place.path("secret"));
     program.arg("--data").arg(place.path(data));
@@ -24,11 +24,11 @@ fn start(place: &Workspace, engine: Kind, args: &[&str], data: &str) -> Server {
     Server::spawn(program)
 }
 
-fn auth(place: &Workspace, engine: Kind) -> Server {
+fn auth(place: &Workspace, engine: EngineKind) -> Server {
     start(place, engine, &["auth", "--listen", &place.auth_at()], "accounts")
 }
 
-fn front(place: &Workspace, engine: Kind, name: &str) -> Server {
+fn front(place: &Workspace, engine: EngineKind, name: &str) -> Server {
     let at = place.auth_at();
     let args = ["serve", "--auth", &at, "--http", "127.0.0.1:0", "--access-log", "off", "--signup", "open"];
     start(place, engine, &args, name)
@@ -36,7 +36,11 @@ fn front(place: &Workspace, engine: Kind, name: &str) -> Server {
 
 /// Runs two fronts of an authentication server with test users on both, and a `fault` in the middle,
 /// `count` times. Afterwards the server's state must match the users' ledgers.
-fn rounds_of(engine: Kind, count: usize, fault: impl Fn(&Workspace, Server, &Load, &mut Chance) -> Server) {
+fn rounds_of(
+    engine: EngineKind,
+    count: usize,
+    fault: impl Fn(&Workspace, Server, &Load, &mut Chance) -> Server,
+) {
     let (mut people, mut chance) = begin(&format!("an authentication server under {engine}"));
     let place = Workspace::new();
     let mut server = auth(&place, engine);
@@ -57,7 +61,9 @@ fn rounds_of(engine: Kind, count: usize, fault: impl Fn(&Workspace, Server, &Loa
     }
 }
 
-fn an_authentication_server_that_is_killed_under_load_loses_nothing_and_fronts_let_nobody_in(engine: Kind) {
+fn an_authentication_server_that_is_killed_under_load_loses_nothing_and_fronts_let_nobody_in(
+    engine: EngineKind,
+) {
     rounds_of(engine, 3, |place, server, load, chance| {
         server.signal(Signal::KILL);
         // The next server binds the same address when this one has ended.
@@ -68,7 +74,9 @@ fn an_authentication_server_that_is_killed_under_load_loses_nothing_and_fronts_l
     });
 }
 
-fn an_authentication_server_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(engine: Kind) {
+fn an_authentication_server_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(
+    engine: EngineKind,
+) {
     rounds_of(engine, 1, |_, server, load, chance| {
         server.signal(Signal::STOP);
         // Each of these requests may take the full stated time.

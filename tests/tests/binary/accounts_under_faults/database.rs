@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use plimsoll_auth::limits::DATABASE_TIME;
-use plimsoll_tests::binary::{Kind, Server};
+use plimsoll_tests::binary::{EngineKind, Server};
 use plimsoll_tests::database::Database;
 use plimsoll_tests::on_each_engine;
 
@@ -30,7 +30,12 @@ fn beside_each_other(test: impl Fn(&str) + Sync) {
 
 /// Runs a server on a database with test users, and a `fault` in the middle, `count` times. Afterwards the
 /// state must match the users' ledgers, also for the next server.
-fn rounds_of(engine: Kind, kind: &str, count: usize, fault: impl Fn(&mut Database, &Load, &mut Chance)) {
+fn rounds_of(
+    engine: EngineKind,
+    kind: &str,
+    count: usize,
+    fault: impl Fn(&mut Database, &Load, &mut Chance),
+) {
     let (mut people, mut chance) = begin(&format!("{kind} under {engine}"));
     let mut database = Database::start(kind);
     let (data, url) = (tempfile::tempdir().unwrap(), database.fresh().url);
@@ -55,7 +60,7 @@ fn checked(server: &Server, people: &mut People) {
     check(&Load::at(&[server], DATABASE_TIME, LATER), people);
 }
 
-fn a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in(engine: Kind) {
+fn a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in(engine: EngineKind) {
     beside_each_other(|kind| {
         rounds_of(engine, kind, 3, |database, load, chance| {
             database.kill();
@@ -67,7 +72,7 @@ fn a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in(engine:
 }
 
 /// Hangs for longer than the deadline, so that later requests meet hanging connections, too.
-fn a_database_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(engine: Kind) {
+fn a_database_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(engine: EngineKind) {
     beside_each_other(|kind| {
         rounds_of(engine, kind, 1, |database, load, chance| {
             // A first stop, too short to fail a request. Concurrent requests open one connection each,

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use plimsoll_auth::limits::DIRECTORY_BUSY_TIME;
 use plimsoll_tests::binary::visitor::base64;
-use plimsoll_tests::binary::{Kind, Member, Server, tool};
+use plimsoll_tests::binary::{EngineKind, Member, Server, tool};
 use plimsoll_tests::on_each_engine;
 use serde_json::json;
 
@@ -88,7 +88,7 @@ fn checked(server: &Server, people: &mut People) {
     check(&Load::at(&[server], DIRECTORY_BUSY_TIME, &[]), people);
 }
 
-fn a_full_disk_under_the_accounts_loses_none_and_lets_nobody_in(engine: Kind) {
+fn a_full_disk_under_the_accounts_loses_none_and_lets_nobody_in(engine: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let Some(small) = Small::at(folder.path()) else { return };
     let (mut people, _) = begin(&format!("a full disk under {engine}"));

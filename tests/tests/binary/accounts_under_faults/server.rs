@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use plimsoll_auth::limits::DIRECTORY_BUSY_TIME;
-use plimsoll_tests::binary::{Kind, PATIENCE, Server};
+use plimsoll_tests::binary::{EngineKind, PATIENCE, Server};
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
 
@@ -16,11 +16,11 @@ use super::{CONFIRMED, a_moment, begin, rounds};
 /// A connection process may outlive the killed program for a moment, and answers 503.
 const LATER: &[u16] = &[503];
 
-fn start(kind: Kind, data: &Path) -> Server {
+fn start(kind: EngineKind, data: &Path) -> Server {
     Server::on_data(kind, data, &[])
 }
 
-fn a_server_that_is_killed_under_load_loses_no_account_and_brings_nothing_back(engine: Kind) {
+fn a_server_that_is_killed_under_load_loses_no_account_and_brings_nothing_back(engine: EngineKind) {
     let (mut people, mut chance) = begin(&format!("a file under {engine}"));
     let data = tempfile::tempdir().unwrap();
     let mut server = start(engine, data.path());

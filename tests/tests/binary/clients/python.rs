@@ -1,11 +1,11 @@
 //! `requests`, and `http.client` of Python's standard library.
 
-use plimsoll_tests::binary::{Kind, Server, tool};
+use plimsoll_tests::binary::{EngineKind, Server, tool};
 use plimsoll_tests::on_each_engine;
 
 use super::{are_there, script};
 
-fn two_clients_of_python_go_through_it(kind: Kind) {
+fn two_clients_of_python_go_through_it(kind: EngineKind) {
     if !are_there() {
         return;
     }

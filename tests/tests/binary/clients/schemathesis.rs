@@ -5,7 +5,7 @@
 //! describes.
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, Member, Server, is_long, tool};
+use plimsoll_tests::binary::{EngineKind, Member, Server, is_long, tool};
 use plimsoll_tests::on_each_engine;
 
 use super::{are_there, beside, from_python};
@@ -38,7 +38,7 @@ fn try_out(server: &Server, seed: u64, cases: &str, seconds: &str) {
     println!("{}", done.text());
 }
 
-fn every_answer_is_one_that_is_described(kind: Kind) {
+fn every_answer_is_one_that_is_described(kind: EngineKind) {
     if !are_there() {
         return;
     }

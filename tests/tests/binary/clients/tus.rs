@@ -1,7 +1,7 @@
 //! tuspy: an upload in parts with checksums, interrupted and resumed by another process, on another server
 //! with the same data.
 
-use plimsoll_tests::binary::{Kind, Member, Server, tool};
+use plimsoll_tests::binary::{EngineKind, Member, Server, tool};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
@@ -20,7 +20,7 @@ fn upload(server: &Server, alice: &Member, args: [&str; 4]) -> (usize, usize) {
     (begun.parse().unwrap(), ended.parse().unwrap())
 }
 
-fn tuspy_uploads_and_resumes(kind: Kind) {
+fn tuspy_uploads_and_resumes(kind: EngineKind) {
     if !are_there() {
         return;
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, is_long};
+use plimsoll_tests::binary::{EngineKind, Member, PATIENCE, Server, is_long};
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
 
@@ -49,12 +49,12 @@ fn live(server: &mut Server, writers: &mut [Writer], accounts: &mut Accounts, ti
     begun.elapsed()
 }
 
-fn start(kind: Kind, data: &Path) -> (Server, Duration) {
+fn start(kind: EngineKind, data: &Path) -> (Server, Duration) {
     let begun = Instant::now();
     (Server::on_data(kind, data, &[]), begun.elapsed())
 }
 
-fn whoever_kills_it_takes_nothing_that_was_confirmed(kind: Kind) {
+fn whoever_kills_it_takes_nothing_that_was_confirmed(kind: EngineKind) {
     let (seed, rounds) = (Chance::seed(), if is_long() { LONG_ROUNDS } else { ROUNDS });
     println!("again with PLIMSOLL_SEED={seed}");
     let (folder, mut chance) = (tempfile::tempdir().unwrap(), Chance::new(seed));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_tests::binary::{Kind, Server, is_long};
+use plimsoll_tests::binary::{EngineKind, Server, is_long};
 use plimsoll_tests::on_each_engine;
 
 use super::account::Accounts;
@@ -58,7 +58,7 @@ impl Books {
 }
 
 /// Mounts the disk after a cut, and checks it with a server.
-fn look(kind: Kind, cut: &Cut, writers: &[&Writer], folder: &Path) {
+fn look(kind: EngineKind, cut: &Cut, writers: &[&Writer], folder: &Path) {
     let (image, at) = (folder.join("image"), folder.join("after"));
     std::fs::write(&image, &cut.disk).unwrap();
     let mounted = Ext4::mount(&image, &at);
@@ -105,7 +105,7 @@ fn cut_often(
 }
 
 /// Runs a server on a test disk, and cuts its power `cuts` times. Returns the cuts, and the writers.
-fn powerless(kind: Kind, args: &[&str], cuts: usize, folder: &Path) -> (Vec<Cut>, Vec<Writer>) {
+fn powerless(kind: EngineKind, args: &[&str], cuts: usize, folder: &Path) -> (Vec<Cut>, Vec<Writer>) {
     let seed = Chance::seed();
     println!("again with PLIMSOLL_SEED={seed}");
     let disk = Mounted::new(&folder.join("disk"), DISK_BYTES).expect("a file of ours");
@@ -118,7 +118,7 @@ fn powerless(kind: Kind, args: &[&str], cuts: usize, folder: &Path) -> (Vec<Cut>
     done
 }
 
-fn whoever_cuts_the_power_takes_nothing_that_was_confirmed(kind: Kind) {
+fn whoever_cuts_the_power_takes_nothing_that_was_confirmed(kind: EngineKind) {
     if is_missing() {
         return;
     }
@@ -132,7 +132,7 @@ fn whoever_cuts_the_power_takes_nothing_that_was_confirmed(kind: Kind) {
     }
 }
 
-fn an_upload_that_was_thrown_away_stays_away(kind: Kind) {
+fn an_upload_that_was_thrown_away_stays_away(kind: EngineKind) {
     if is_missing() {
         return;
     }
@@ -151,7 +151,7 @@ fn an_upload_that_was_thrown_away_stays_away(kind: Kind) {
 
 /// Shows that the test can fail: without syncs, a cut that discards unsynced sectors loses a confirmed
 /// change.
-fn without_syncs_it_would_be_seen(kind: Kind) {
+fn without_syncs_it_would_be_seen(kind: EngineKind) {
     if is_missing() {
         return;
     }

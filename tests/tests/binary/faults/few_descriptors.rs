@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_tests::binary::{Broken, Kind, Member, Reply, Server, Visitor, process, until};
+use plimsoll_tests::binary::{Broken, EngineKind, Member, Reply, Server, Visitor, process, until};
 use plimsoll_tests::on_each_engine;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
@@ -32,7 +32,7 @@ fn counted(statuses: &mut BTreeMap<u16, usize>, reply: &Reply) {
     *statuses.entry(reply.status).or_default() += 1;
 }
 
-fn without_descriptors_it_says_so_and_recovers(kind: Kind) {
+fn without_descriptors_it_says_so_and_recovers(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--threads", "1"]);
     let mut alice = Member::new(&server, "alice");
@@ -64,7 +64,7 @@ fn without_descriptors_it_says_so_and_recovers(kind: Kind) {
     assert_eq!(server.status()["load"]["connections_panicked"], 0);
 }
 
-fn more_homes_than_descriptors_are_served(kind: Kind) {
+fn more_homes_than_descriptors_are_served(kind: EngineKind) {
     for open_files in OPEN_FILES {
         let data = tempfile::tempdir().unwrap();
         let args = ["--threads", "1"];

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_tests::binary::member::{PASSWORD, log_in};
-use plimsoll_tests::binary::{Kind, Member, Server, reached_within, until};
+use plimsoll_tests::binary::{EngineKind, Member, Server, reached_within, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::skips::{Need, skip};
 use plimsoll_tests::tree::noise;
@@ -54,7 +54,7 @@ fn assert_too_much(alice: &mut Member, target: &str, fields: &str, bytes: &[u8])
     assert!(refused.text().contains("disk is full"), "{}", refused.text());
 }
 
-fn a_full_disk_takes_nothing_and_loses_nothing(kind: Kind) {
+fn a_full_disk_takes_nothing_and_loses_nothing(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let Some(small) = Small::at(folder.path()) else { return };
     let data = small.0.join("data");
@@ -109,7 +109,7 @@ fn status_of_log_in(server: &Server) -> u16 {
     server.visit().ask("POST", "/api/sessions", "", body.as_bytes()).unwrap().status
 }
 
-fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
+fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let Some(small) = Small::at(folder.path()) else { return };
     let (data, filler) = (small.0.join("data"), small.0.join("filler"));
@@ -142,7 +142,7 @@ fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
 }
 
 /// A served file is kept open for the next request. Once removed, it must not occupy its space for long.
-fn a_removed_file_that_was_served_frees_its_space_soon(kind: Kind) {
+fn a_removed_file_that_was_served_frees_its_space_soon(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let Some(small) = Small::at(folder.path()) else { return };
     let server = Server::on_data(kind, &small.0.join("data"), &["--transfer-log", "off"]);
@@ -160,7 +160,7 @@ mod forks_alone {
     #[test]
     fn a_log_out_on_a_full_disk_ends_the_session_for_good() {
         let _turn = plimsoll_tests::binary::alone();
-        super::a_log_out_on_a_full_disk_ends_the_session_for_good(super::Kind::Process);
+        super::a_log_out_on_a_full_disk_ends_the_session_for_good(super::EngineKind::Process);
     }
 }
 

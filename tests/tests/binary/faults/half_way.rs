@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use plimsoll_tests::binary::{Kind, Member, Server, Visitor, until};
+use plimsoll_tests::binary::{EngineKind, Member, Server, Visitor, until};
 use plimsoll_tests::on_each_engine;
 
 use super::left::{pending, until_nothing_is_pending};
@@ -21,7 +21,7 @@ fn begin(server: &Server, alice: &Member, target: &str, sent: usize) -> Visitor 
     visitor
 }
 
-fn who_stops_half_way_leaves_nothing(kind: Kind) {
+fn who_stops_half_way_leaves_nothing(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &[]);
     let mut alice = Member::new(&server, "alice");
@@ -41,7 +41,7 @@ fn who_stops_half_way_leaves_nothing(kind: Kind) {
     until("only who asks is there", || server.status()["load"]["connections_open"].as_u64() <= Some(2));
 }
 
-fn who_sends_nothing_more_is_told_and_leaves_nothing(kind: Kind) {
+fn who_sends_nothing_more_is_told_and_leaves_nothing(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--limits-receive-time", RECEIVE_TIME]);
     let mut alice = Member::new(&server, "alice");
@@ -57,7 +57,7 @@ fn who_sends_nothing_more_is_told_and_leaves_nothing(kind: Kind) {
 }
 
 /// A client that sends a byte at a time is slow, but alive: it is served, and delays no other.
-fn a_byte_now_and_then_is_taken_and_delays_nobody(kind: Kind) {
+fn a_byte_now_and_then_is_taken_and_delays_nobody(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--limits-receive-time", "5s", "--threads", "1"]);
     let alice = Member::new(&server, "alice");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_tests::binary::{Kind, Member, Server};
+use plimsoll_tests::binary::{EngineKind, Member, Server};
 use plimsoll_tests::on_each_engine;
 
 use super::left::{folder, names, until_nothing_is_pending};
@@ -81,7 +81,7 @@ fn write_all(mut alice: Member, over: &AtomicBool, written: &AtomicU64) {
     }
 }
 
-fn links_that_change_all_the_time_lead_nowhere(kind: Kind) {
+fn links_that_change_all_the_time_lead_nowhere(kind: EngineKind) {
     let (data, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for name in ["file", "only-outside"] {
         std::fs::write(outside.path().join(name), SECRET).unwrap();

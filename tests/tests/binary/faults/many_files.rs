@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use plimsoll_tests::binary::{Kind, Member, Server};
+use plimsoll_tests::binary::{EngineKind, Member, Server};
 use plimsoll_tests::on_each_engine;
 
 use super::left::folder;
@@ -12,7 +12,7 @@ const FILES: usize = 10_000;
 /// Wide for a debug build on a busy machine; the measured time is printed.
 const LIST_TIME_MAX: Duration = Duration::from_secs(10);
 
-fn ten_thousand_files_are_listed(kind: Kind) {
+fn ten_thousand_files_are_listed(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &[]);
     let mut alice = Member::new(&server, "alice");
@@ -41,7 +41,7 @@ fn ten_thousand_files_are_listed(kind: Kind) {
 }
 
 /// Uploaded files are counted as they are stored, and again by a server that starts.
-fn what_is_counted_is_what_is_counted_again(kind: Kind) {
+fn what_is_counted_is_what_is_counted_again(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--durability", "none"]);
     let alice = Member::new(&server, "alice");

@@ -1,6 +1,6 @@
 //! Names outside a home or invalid on any file system, sent byte for byte over a raw socket.
 
-use plimsoll_tests::binary::{Kind, Member, Server};
+use plimsoll_tests::binary::{EngineKind, Member, Server};
 use plimsoll_tests::on_each_engine;
 
 use super::left::{folder, names};
@@ -29,7 +29,7 @@ fn two(server: &Server) -> (Member, Member) {
     (alice, bob)
 }
 
-fn no_path_leads_out_of_a_home(kind: Kind) {
+fn no_path_leads_out_of_a_home(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &[]);
     let (mut alice, mut bob) = two(&server);
@@ -51,7 +51,7 @@ fn no_path_leads_out_of_a_home(kind: Kind) {
     assert_eq!(names(data.path()), before);
 }
 
-fn a_slash_in_a_name_is_no_separator_and_nul_is_no_end(kind: Kind) {
+fn a_slash_in_a_name_is_no_separator_and_nul_is_no_end(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &[]);
     let (mut alice, _) = two(&server);
@@ -85,7 +85,7 @@ fn a_slash_in_a_name_is_no_separator_and_nul_is_no_end(kind: Kind) {
     assert_eq!(alice.names("/files/"), ["docs/"]);
 }
 
-fn names_are_bytes_up_to_255_of_them(kind: Kind) {
+fn names_are_bytes_up_to_255_of_them(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &[]);
     let mut alice = Member::new(&server, "alice");

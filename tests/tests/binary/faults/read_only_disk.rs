@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, Member, Server, tool};
+use plimsoll_tests::binary::{EngineKind, Member, Server, tool};
 use plimsoll_tests::on_each_engine;
 use rustix::mount::{MountFlags, mount_remount};
 
@@ -32,7 +32,7 @@ fn ftp(server: &Server, folder: &Path, args: &[&str]) -> String {
     tool::run(curl.current_dir(folder)).stderr
 }
 
-fn a_read_only_disk_is_a_passing_fault_and_not_a_missing_right(kind: Kind) {
+fn a_read_only_disk_is_a_passing_fault_and_not_a_missing_right(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     std::fs::create_dir_all(data.join("accounts")).unwrap();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plimsoll_tests::binary::member::send;
-use plimsoll_tests::binary::{Kind, Member, Server};
+use plimsoll_tests::binary::{EngineKind, Member, Server};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use serde_json::json;
@@ -39,7 +39,7 @@ fn shared(server: &Server) -> (Member, Member) {
     (alice, bob)
 }
 
-fn two_people_write_one_path(kind: Kind) {
+fn two_people_write_one_path(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &[]);
     let (alice, bob) = shared(&server);

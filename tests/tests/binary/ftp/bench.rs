@@ -1,13 +1,13 @@
 //! ftpbench, of pyftpdlib: many sessions at once, and no error.
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, tool};
+use plimsoll_tests::binary::{EngineKind, tool};
 use plimsoll_tests::on_each_engine;
 
 use super::Served;
 use crate::clients;
 
-fn ftpbench_runs_without_an_error(kind: Kind) {
+fn ftpbench_runs_without_an_error(kind: EngineKind) {
     if !clients::are_there() {
         return;
     }

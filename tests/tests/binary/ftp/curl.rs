@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, Server, tool, tool::Done};
+use plimsoll_tests::binary::{EngineKind, Server, tool, tool::Done};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::skips::{Need, skip};
 use plimsoll_tests::tree::noise;
@@ -20,7 +20,7 @@ fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn files_go_up_and_down_in_every_way(kind: Kind) {
+fn files_go_up_and_down_in_every_way(kind: EngineKind) {
     let mut served = Served::new(kind);
     let bytes = noise(1, 3_000_000);
     let file = served.folder("local").join("file.bin");
@@ -62,7 +62,7 @@ fn files_go_up_and_down_in_every_way(kind: Kind) {
     assert_eq!(wrong.status.code(), Some(67), "log-in was refused");
 }
 
-fn what_was_broken_off_is_gone_on_with(kind: Kind) {
+fn what_was_broken_off_is_gone_on_with(kind: EngineKind) {
     let served = Served::new(kind);
     let bytes = noise(2, 40_000_000);
     let (local, url) = (served.folder("local"), served.url("/file.bin"));
@@ -87,7 +87,7 @@ fn what_was_broken_off_is_gone_on_with(kind: Kind) {
 
 /// An upload to replace an old file was interrupted, and curl is asked to resume. The upload is refused,
 /// because the server cannot know which of them curl means. A download resumes the old file.
-fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
+fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: EngineKind) {
     let served = Served::new(kind);
     let (old, new) = (noise(3, 3_000_000), noise(4, 30_000_000));
     let (local, url) = (served.folder("local"), served.url("/big.iso"));
@@ -113,7 +113,7 @@ fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
     assert!(super::held(&super::pending(served.folder.path())).is_empty());
 }
 
-fn commands_are_sent_beside(kind: Kind) {
+fn commands_are_sent_beside(kind: EngineKind) {
     let served = Served::new(kind);
     let file = served.folder("local").join("a");
     std::fs::write(&file, "a\nb\n").unwrap();
@@ -132,7 +132,7 @@ fn commands_are_sent_beside(kind: Kind) {
     assert!(super::held(&served.home()).is_empty());
 }
 
-fn it_is_served_over_ipv6(kind: Kind) {
+fn it_is_served_over_ipv6(kind: EngineKind) {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
         return skip(Need::Ipv6, "this machine has no IPv6");
     }

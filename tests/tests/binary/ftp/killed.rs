@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use plimsoll_tests::binary::{Kind, Server, is_long, reached_within, tool, until};
+use plimsoll_tests::binary::{EngineKind, Server, is_long, reached_within, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
@@ -14,7 +14,7 @@ use super::{Served, assert_same, held, home};
 
 /// Kills the server, and restarts it on the same data and FTP port. The HTTP port may change, because
 /// another program may have taken it meanwhile.
-fn kill_and_start(served: &mut Served, kind: Kind) {
+fn kill_and_start(served: &mut Served, kind: EngineKind) {
     let ftp = served.server.ftp_at().to_string();
     served.server.signal(Signal::KILL);
     served.server.ends_within(Duration::from_secs(10));
@@ -28,7 +28,7 @@ fn pending_bytes(folder: &Path) -> u64 {
     entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|stat| stat.len()).sum()
 }
 
-fn a_large_upload_goes_on_after_the_server_was_killed(kind: Kind) {
+fn a_large_upload_goes_on_after_the_server_was_killed(kind: EngineKind) {
     const BYTES: usize = 24_000_000;
     let mut served = Served::new(kind);
     let bytes = noise(7, BYTES);
@@ -82,7 +82,7 @@ fn confirmed(log: &Path) -> Vec<String> {
     text.lines().filter_map(name).collect()
 }
 
-fn what_was_confirmed_is_there_however_often_the_server_is_killed(kind: Kind) {
+fn what_was_confirmed_is_there_however_often_the_server_is_killed(kind: EngineKind) {
     let rounds = if is_long() { 20 } else { 4 };
     let mut served = Served::new(kind);
     let (up, log) = (served.folder("up"), served.folder.path().join("transfers"));

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, Server, process, until};
+use plimsoll_tests::binary::{EngineKind, Server, process, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::net::sockopt;
@@ -202,7 +202,7 @@ fn settled(pid: u32) -> (usize, usize) {
     last
 }
 
-fn nothing_is_left_after_thousands_of_sessions(kind: Kind) {
+fn nothing_is_left_after_thousands_of_sessions(kind: EngineKind) {
     let mut served = Served::new(kind);
     served.alice.put("/files/large.bin", &noise(31, LARGE_BYTES));
     let (server, pid) = (&served.server, served.server.pid());

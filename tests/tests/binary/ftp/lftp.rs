@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, tool};
+use plimsoll_tests::binary::{EngineKind, tool};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
@@ -18,7 +18,7 @@ pub(super) fn lftp(served: &Served, port: &str, script: &str) -> Command {
     lftp
 }
 
-fn a_folder_is_mirrored_up_and_down(kind: Kind) {
+fn a_folder_is_mirrored_up_and_down(kind: EngineKind) {
     let served = Served::new(kind);
     let (up, down) = (served.folder("up"), served.folder("down"));
     fill(&up);
@@ -36,7 +36,7 @@ fn a_folder_is_mirrored_up_and_down(kind: Kind) {
     assert_eq!(sent, 1, "what has not changed is not sent again: {}", done.text());
 }
 
-fn a_file_is_got_in_segments_and_by_patterns(kind: Kind) {
+fn a_file_is_got_in_segments_and_by_patterns(kind: EngineKind) {
     let mut served = Served::new(kind);
     let bytes = noise(5, 4_000_000);
     served.alice.put("/files/large.bin", &bytes);
@@ -53,7 +53,7 @@ fn a_file_is_got_in_segments_and_by_patterns(kind: Kind) {
 
 /// An upload to replace an old file was interrupted. Whether a client then resumes or starts over, the file
 /// is the old one or the new one.
-fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
+fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: EngineKind) {
     let mut served = Served::new(kind);
     let (old, new) = (noise(3, 3_000_000), noise(4, 12_000_000));
     std::fs::write(served.folder("up").join("new"), &new).unwrap();

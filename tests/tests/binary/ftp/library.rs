@@ -10,7 +10,7 @@ use plimsoll_client::SingleSegment;
 use plimsoll_client::ftp::{Error, Session, Times};
 use plimsoll_engine::block_on;
 use plimsoll_io::{Address, Io, Segment};
-use plimsoll_tests::binary::{Kind, tool};
+use plimsoll_tests::binary::{EngineKind, tool};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
@@ -82,7 +82,7 @@ async fn go_through(io: Io, at: SocketAddr) {
     session.quit().await.unwrap();
 }
 
-fn our_client_goes_through_a_server_of_others(kind: Kind) {
+fn our_client_goes_through_a_server_of_others(kind: EngineKind) {
     if !clients::are_there() {
         return;
     }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plimsoll_tests::binary::{Kind, Member, Server, tool};
+use plimsoll_tests::binary::{EngineKind, Member, Server, tool};
 use plimsoll_tests::tree::noise;
 
 /// An FTP server, and alice's account.
@@ -28,7 +28,7 @@ struct Served {
 }
 
 impl Served {
-    fn new(kind: Kind) -> Served {
+    fn new(kind: EngineKind) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::on_data(kind, &folder.path().join("data"), &["--ftp", "127.0.0.1:0"]);
         let alice = Member::new(&server, "alice");

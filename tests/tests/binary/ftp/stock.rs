@@ -1,12 +1,12 @@
 //! ncftp and the ftp of GNU inetutils.
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, tool};
+use plimsoll_tests::binary::{EngineKind, tool};
 use plimsoll_tests::on_each_engine;
 
 use super::{Served, assert_same, fill};
 
-fn ncftp_puts_and_gets_a_folder(kind: Kind) {
+fn ncftp_puts_and_gets_a_folder(kind: EngineKind) {
     let served = Served::new(kind);
     let up = served.folder("up");
     fill(&up);
@@ -26,7 +26,7 @@ fn ncftp_puts_and_gets_a_folder(kind: Kind) {
     }
 }
 
-fn the_ftp_of_inetutils_goes_through_it(kind: Kind) {
+fn the_ftp_of_inetutils_goes_through_it(kind: EngineKind) {
     let served = Served::new(kind);
     let local = served.folder("local");
     let bytes = plimsoll_tests::tree::noise(3, 500_000);

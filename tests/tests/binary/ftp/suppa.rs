@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read as _, Write as _};
 use std::time::Duration;
 
-use plimsoll_tests::binary::Kind;
+use plimsoll_tests::binary::EngineKind;
 use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
@@ -60,7 +60,7 @@ fn go_through(ftp: &mut FtpStream) {
     ftp.rmdir("folder").unwrap();
 }
 
-fn a_program_in_rust_goes_through_it(kind: Kind) {
+fn a_program_in_rust_goes_through_it(kind: EngineKind) {
     let served = Served::new(kind);
     for mode in [Mode::Passive, Mode::ExtendedPassive, Mode::Active] {
         let mut ftp = log_in(&served, mode);

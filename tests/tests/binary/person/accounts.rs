@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
-use plimsoll_tests::binary::{self, Kind, among_others, tool};
+use plimsoll_tests::binary::{self, EngineKind, among_others, tool};
 use plimsoll_tests::on_each_engine;
 use rustix::termios::{LocalModes, tcgetattr};
 
 use super::{PASSWORD, Person, Workspace};
 
 /// The use of an account from sign-up to logout, in a typical order.
-fn an_account_is_made_used_and_left(kind: Kind) {
+fn an_account_is_made_used_and_left(kind: EngineKind) {
     let place = Workspace::open(kind);
     let alice = Person::away(&place.server.url(""));
     alice.fails(&["ls"], 1, &["Not logged in", "plimsoll login"]);
@@ -37,7 +37,7 @@ fn sessions(person: &Person) -> Vec<PathBuf> {
 #[test]
 fn json_is_what_the_help_says() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::away(&place.server.url(""));
     assert_eq!(alice.json(&["signup", "alice"])["name"], "alice");
     let session = alice.json(&["login", "alice"]);
@@ -51,7 +51,7 @@ fn json_is_what_the_help_says() {
 #[test]
 fn a_wrong_password_is_told_and_nothing_is_kept() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::away(&place.server.url(""));
     alice.types(&["signup", "alice"]).well();
     let done = tool::run(alice.command(&["login", "alice"]).env("PLIMSOLL_PASSWORD", "wrong horse"));
@@ -63,7 +63,7 @@ fn a_wrong_password_is_told_and_nothing_is_kept() {
 #[test]
 fn the_session_is_in_a_file_of_the_person_s_alone() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     let kept = sessions(&alice);
     assert_eq!(kept.len(), 1);
@@ -79,7 +79,7 @@ fn the_session_is_in_a_file_of_the_person_s_alone() {
 #[test]
 fn a_changed_password_ends_other_sessions_and_says_how_to_go_on() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let here = Person::at(&place.server.url(""), "alice");
     let elsewhere = Person::away(&place.server.url(""));
     elsewhere.types(&["login", "alice"]).well();
@@ -110,7 +110,7 @@ fn a_server_that_is_away_is_told_at_once() {
 #[test]
 fn a_log_out_leaves_no_account_in_use() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let both = Person::at(&place.server.url(""), "alice");
     both.types(&["signup", "bob"]).well();
     both.types(&["login", "bob"]).well();
@@ -131,7 +131,7 @@ fn a_log_out_leaves_no_account_in_use() {
 #[test]
 fn with_json_every_command_prints_one_document_also_when_it_fails() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.types(&["signup", "bob"]).well();
     let document = |args: &[&str], code: i32| -> serde_json::Value {
@@ -163,7 +163,7 @@ fn with_json_every_command_prints_one_document_also_when_it_fails() {
 #[test]
 fn a_server_may_be_named_without_a_scheme() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     let authority = alice.server.trim_start_matches("http://").trim_end_matches('/').to_owned();
     assert_eq!(alice.json(&["whoami", "--server", &authority])["account"], "alice");
@@ -199,7 +199,7 @@ const ASKED: &str = "Password of alice: ";
 #[test]
 fn a_password_is_asked_for_on_the_terminal_and_not_shown() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::away(&place.server.url(""));
     alice.types(&["signup", "alice"]).well();
     let (mut hands, mut child) = on_a_terminal(&alice, &["login", "alice"]);
@@ -230,7 +230,7 @@ fn a_terminal_is_left_as_it_was() {
 #[test]
 fn progress_is_shown_on_a_terminal_alone() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("large", vec![7; 24 << 20]);
     let (mut hands, mut child) = on_a_terminal(&alice, &["put", "large"]);

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use plimsoll_tests::binary::{Kind, among_others};
+use plimsoll_tests::binary::{EngineKind, among_others};
 use plimsoll_tests::tree::noise;
 
 use super::wire::Wire;
@@ -13,7 +13,7 @@ const SMALL: usize = 200_000;
 const LARGE: usize = 3 << 20;
 
 fn setting() -> (Workspace, Wire, Person) {
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let wire = Wire::to(place.server.at());
     let alice = Person::at(&wire.url(), "alice");
     (place, wire, alice)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use plimsoll_tests::binary::{Kind, Server, until};
+use plimsoll_tests::binary::{EngineKind, Server, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
@@ -48,7 +48,7 @@ fn largest(folder: &Path) -> usize {
     usize::try_from(sizes.max().unwrap_or(0)).unwrap()
 }
 
-fn setting(kind: Kind) -> (Workspace, Wire, Person) {
+fn setting(kind: EngineKind) -> (Workspace, Wire, Person) {
     let place = Workspace::open(kind);
     let wire = Wire::to(place.server.at());
     let alice = Person::at(&wire.url(), "alice");
@@ -57,7 +57,7 @@ fn setting(kind: Kind) -> (Workspace, Wire, Person) {
 }
 
 /// An interrupted upload is listed, and gone once it is discarded.
-fn a_broken_upload_can_be_seen_and_discarded(kind: Kind) {
+fn a_broken_upload_can_be_seen_and_discarded(kind: EngineKind) {
     let (_place, wire, alice) = setting(kind);
     assert_eq!(alice.types(&["uploads"]).well().text(), "");
     wire.hold_after_up((PART + PART / 2) as i64);
@@ -75,7 +75,7 @@ fn a_broken_upload_can_be_seen_and_discarded(kind: Kind) {
     alice.fails(&["uploads", "--rm", "../x"], 2, &["the id"]);
 }
 
-fn killed(place: Workspace, kind: Kind) -> Workspace {
+fn killed(place: Workspace, kind: EngineKind) -> Workspace {
     let Workspace { server, data } = place;
     let at = server.at().to_string();
     server.signal(Signal::KILL);
@@ -85,7 +85,7 @@ fn killed(place: Workspace, kind: Kind) -> Workspace {
 
 /// The server is killed in the middle of an upload and restarted. The same command succeeds, and sends no
 /// committed part again.
-fn an_upload_outlives_the_server(kind: Kind) {
+fn an_upload_outlives_the_server(kind: EngineKind) {
     let (place, wire, alice) = setting(kind);
     wire.hold_after_up((PART + PART / 2) as i64);
     let child = begin(&alice, &wire, &["put", "large"]);
@@ -98,7 +98,7 @@ fn an_upload_outlives_the_server(kind: Kind) {
 }
 
 /// The server has received the last part, and its answer is lost: the file is not sent again.
-fn a_lost_answer_is_no_lost_upload(kind: Kind) {
+fn a_lost_answer_is_no_lost_upload(kind: EngineKind) {
     let (place, wire, alice) = setting(kind);
     alice.writes("large", noise(7, PART));
     let elsewhere = Person::away(&place.server.url(""));
@@ -112,7 +112,7 @@ fn a_lost_answer_is_no_lost_upload(kind: Kind) {
 }
 
 /// The client is killed: the same command sends the rest.
-fn an_upload_goes_on_when_it_is_typed_again(kind: Kind) {
+fn an_upload_goes_on_when_it_is_typed_again(kind: EngineKind) {
     let (_place, wire, alice) = setting(kind);
     wire.hold_after_up((PART + PART / 2) as i64);
     kill(begin(&alice, &wire, &["put", "large"]));
@@ -124,7 +124,7 @@ fn an_upload_goes_on_when_it_is_typed_again(kind: Kind) {
 }
 
 /// The bytes of an old file are not combined with another file of the same name.
-fn an_upload_of_a_changed_file_begins_anew(kind: Kind) {
+fn an_upload_of_a_changed_file_begins_anew(kind: EngineKind) {
     let (_place, wire, alice) = setting(kind);
     wire.hold_after_up((PART + PART / 2) as i64);
     kill(begin(&alice, &wire, &["put", "large"]));
@@ -136,7 +136,7 @@ fn an_upload_of_a_changed_file_begins_anew(kind: Kind) {
 }
 
 /// The client is killed in the middle of a download: received bytes stay, and the next run gets the rest.
-fn a_download_goes_on_when_it_is_typed_again(kind: Kind) {
+fn a_download_goes_on_when_it_is_typed_again(kind: EngineKind) {
     let (_place, wire, alice) = setting(kind);
     alice.types(&["put", "large"]).well();
     alice.writes("back/large", "what was there");
@@ -153,7 +153,7 @@ fn a_download_goes_on_when_it_is_typed_again(kind: Kind) {
 }
 
 /// Received bytes are verified: a part that was damaged meanwhile does not become a file.
-fn a_damaged_part_is_fetched_again(kind: Kind) {
+fn a_damaged_part_is_fetched_again(kind: EngineKind) {
     let (_place, wire, alice) = setting(kind);
     alice.types(&["put", "large"]).well();
     std::fs::create_dir(alice.path("back")).unwrap();
@@ -171,7 +171,7 @@ fn a_damaged_part_is_fetched_again(kind: Kind) {
 }
 
 /// The server is killed in the middle of a download and restarted.
-fn a_download_outlives_the_server(kind: Kind) {
+fn a_download_outlives_the_server(kind: EngineKind) {
     let (place, wire, alice) = setting(kind);
     alice.types(&["put", "large"]).well();
     wire.hold_after_down(PART as i64);
@@ -183,7 +183,7 @@ fn a_download_outlives_the_server(kind: Kind) {
 }
 
 /// The file was replaced meanwhile: none of the old bytes are in the result.
-fn a_download_of_a_changed_file_begins_anew(kind: Kind) {
+fn a_download_of_a_changed_file_begins_anew(kind: EngineKind) {
     let (place, wire, alice) = setting(kind);
     alice.types(&["put", "large"]).well();
     wire.hold_after_down(PART as i64);

@@ -1,13 +1,13 @@
 //! Files: put, ls, get, rm, mv, cp, and their error messages.
 
-use plimsoll_tests::binary::{Kind, Server, among_others};
+use plimsoll_tests::binary::{EngineKind, Server, among_others};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
 use super::{Person, Workspace, lines, serving};
 
 /// A file is uploaded, downloaded and listed, small and large.
-fn files_come_back_as_they_were_sent(kind: Kind) {
+fn files_come_back_as_they_were_sent(kind: EngineKind) {
     let place = Workspace::open(kind);
     let alice = Person::at(&place.server.url(""), "alice");
     for (name, bytes) in [("empty", 0), ("small", 5_000), ("limit", 1 << 20), ("large", (9 << 20) + 7)] {
@@ -29,7 +29,7 @@ on_each_engine!(forks: files_come_back_as_they_were_sent);
 #[test]
 fn what_cannot_be_sent_is_told_with_the_next_step() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("small", "small");
     alice.writes("large", noise(1, (1 << 20) + 1));
@@ -42,7 +42,7 @@ fn what_cannot_be_sent_is_told_with_the_next_step() {
 #[test]
 fn where_files_go_follows_from_what_was_typed() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     for name in ["a", "b", "c"] {
         alice.writes(name, name);
@@ -75,7 +75,7 @@ fn where_files_go_follows_from_what_was_typed() {
 #[test]
 fn what_fails_is_told_and_the_rest_is_done() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", "a");
     alice.writes("sub/b", "b");
@@ -95,7 +95,7 @@ fn what_fails_is_told_and_the_rest_is_done() {
 fn what_does_not_fit_the_quota_is_told_before_it_is_sent() {
     let _turn = among_others();
     let data = tempfile::tempdir().unwrap();
-    let mut command = serving(Kind::Epoll, data.path(), "127.0.0.1:0");
+    let mut command = serving(EngineKind::Epoll, data.path(), "127.0.0.1:0");
     command.args(["--quota-bytes", "3MiB"]);
     let server = Server::spawn(command);
     let alice = Person::at(&server.url(""), "alice");
@@ -108,7 +108,7 @@ fn what_does_not_fit_the_quota_is_told_before_it_is_sent() {
 #[test]
 fn a_file_that_is_here_is_replaced_when_all_has_come() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", "new");
     alice.types(&["put", "a"]).well();
@@ -122,7 +122,7 @@ fn a_file_that_is_here_is_replaced_when_all_has_come() {
 #[test]
 fn listings_are_for_people_and_for_programs() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", vec![0; 5 << 10]);
     alice.types(&["put", "a"]).well();
@@ -138,7 +138,7 @@ fn listings_are_for_people_and_for_programs() {
 #[test]
 fn files_move_and_are_copied_on_the_server() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", "a");
     alice.writes("b", "b");

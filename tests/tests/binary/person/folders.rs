@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
-use plimsoll_tests::binary::{Kind, among_others};
+use plimsoll_tests::binary::{EngineKind, among_others};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
@@ -30,7 +30,7 @@ fn everything(root: &Path) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
     all
 }
 
-fn a_folder_comes_back_byte_for_byte(kind: Kind) {
+fn a_folder_comes_back_byte_for_byte(kind: EngineKind) {
     let place = Workspace::open(kind);
     let alice = Person::at(&place.server.url(""), "alice");
     let root = alice.path("tree");
@@ -69,7 +69,7 @@ on_each_engine!(a_folder_comes_back_byte_for_byte);
 #[test]
 fn what_cannot_be_sent_of_a_folder_is_told() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("tree/good", "good");
     alice.writes("tree/bad\nname", "bad");
@@ -83,7 +83,7 @@ fn what_cannot_be_sent_of_a_folder_is_told() {
 #[test]
 fn the_whole_home_comes_with_one_command() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("tree/a", "a");
     alice.writes("tree/sub/b", "b");

@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plimsoll_tests::binary::tool::{self, Done};
-use plimsoll_tests::binary::{self, Kind, Server};
+use plimsoll_tests::binary::{self, EngineKind, Server};
 
 /// The password of every test account.
 const PASSWORD: &str = "correct horse";
 
 /// Starts a server with accounts, with its data in `data`, at `http`.
-fn serve(kind: Kind, data: &Path, http: &str) -> Server {
+fn serve(kind: EngineKind, data: &Path, http: &str) -> Server {
     Server::spawn(serving(kind, data, http))
 }
 
-fn serving(kind: Kind, data: &Path, http: &str) -> Command {
+fn serving(kind: EngineKind, data: &Path, http: &str) -> Command {
     let mut command = binary::command();
     command.args([
         "serve",
@@ -48,7 +48,7 @@ struct Workspace {
 }
 
 impl Workspace {
-    fn open(kind: Kind) -> Workspace {
+    fn open(kind: EngineKind) -> Workspace {
         let data = tempfile::tempdir().unwrap();
         Workspace { server: serve(kind, data.path(), "127.0.0.1:0"), data }
     }

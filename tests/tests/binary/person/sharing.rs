@@ -1,12 +1,12 @@
 //! Shares: created, used, listed and revoked.
 
-use plimsoll_tests::binary::{Kind, among_others};
+use plimsoll_tests::binary::{EngineKind, among_others};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
 use super::{Person, Workspace, lines};
 
-fn a_share_is_given_used_and_taken_back(kind: Kind) {
+fn a_share_is_given_used_and_taken_back(kind: EngineKind) {
     let place = Workspace::open(kind);
     let (alice, bob) = (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
     alice.writes("report", "report");
@@ -30,7 +30,7 @@ on_each_engine!(forks: a_share_is_given_used_and_taken_back);
 #[test]
 fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let (alice, bob) = (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
     alice.types(&["mkdir", "inbox"]).well();
     let told = alice.types(&["share", "inbox", "bob"]).well().text();
@@ -59,7 +59,7 @@ fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
 #[test]
 fn what_cannot_be_shared_is_told() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", "a");
     alice.types(&["put", "a"]).well();

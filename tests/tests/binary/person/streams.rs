@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use plimsoll_tests::binary::{self, Kind, among_others, tool};
+use plimsoll_tests::binary::{self, EngineKind, among_others, tool};
 use plimsoll_tests::tree::noise;
 
 use super::{Person, Workspace};
@@ -11,7 +11,7 @@ use super::{Person, Workspace};
 #[test]
 fn a_stream_goes_there_and_comes_back() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     for bytes in [0, 10, 5 << 20] {
         let contents = noise(4, bytes);
@@ -32,7 +32,7 @@ fn a_stream_goes_there_and_comes_back() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("large", noise(5, 8 << 20));
     alice.types(&["put", "large"]).well();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use plimsoll_tests::binary::{Kind, among_others, tool};
+use plimsoll_tests::binary::{EngineKind, among_others, tool};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
@@ -33,7 +33,7 @@ fn head_by_curl(place: &Workspace, target: &str, more: &[&str]) -> String {
 #[test]
 fn a_large_file_comes_without_a_wait_for_its_digest() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("sparse", "");
     alice.types(&["put", "sparse"]).well();
@@ -52,7 +52,7 @@ fn a_large_file_comes_without_a_wait_for_its_digest() {
 }
 
 /// The digest that verified an upload is stored, and not computed again.
-fn the_digest_of_an_upload_is_said_with_its_bytes(kind: Kind) {
+fn the_digest_of_an_upload_is_said_with_its_bytes(kind: EngineKind) {
     let place = Workspace::open(kind);
     let alice = Person::at(&place.server.url(""), "alice");
     for bytes in [SMALL, SMALL + 1, 9 << 20] {
@@ -82,7 +82,7 @@ fn modified(path: &Path) -> SystemTime {
     std::fs::metadata(path).unwrap().modified().unwrap()
 }
 
-fn files_keep_their_times_and_the_same_are_not_sent_again(kind: Kind) {
+fn files_keep_their_times_and_the_same_are_not_sent_again(kind: EngineKind) {
     let place = Workspace::open(kind);
     let alice = Person::at(&place.server.url(""), "alice");
     let time = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
@@ -134,7 +134,7 @@ fn last_line(shown: &str) -> &str {
 #[test]
 fn a_terminal_shows_what_was_done_and_no_bar_that_is_left() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     for name in ["a", "b", "c"] {
         alice.writes(&format!("tree/{name}"), noise(1, 1000));
@@ -160,7 +160,7 @@ fn a_terminal_shows_what_was_done_and_no_bar_that_is_left() {
 #[test]
 fn progress_of_a_stream_shows_no_total() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     let shell = "(head -c 300000 /dev/zero; sleep 0.5; head -c 300000 /dev/zero) | \"$0\" put - stream";
     let (mut hands, terminal) = plimsoll_tests::binary::terminal();
@@ -179,7 +179,7 @@ fn progress_of_a_stream_shows_no_total() {
 #[test]
 fn an_interrupted_transfer_says_that_the_same_command_resumes() {
     let _turn = among_others();
-    let place = Workspace::open(Kind::Epoll);
+    let place = Workspace::open(EngineKind::Epoll);
     let wire = Wire::to(place.server.at());
     let alice = Person::at(&wire.url(), "alice");
     alice.writes("large", noise(1, 9 << 20));

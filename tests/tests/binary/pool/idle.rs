@@ -3,7 +3,7 @@
 //! The tests use an idle time longer than the test's wait limit.
 
 use plimsoll_tests::Tree;
-use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, Visitor, among_others};
+use plimsoll_tests::binary::{EngineKind, Member, PATIENCE, Server, Visitor, among_others};
 use rustix::process::Signal;
 
 use super::{SMALL, assert_ends, assert_small, start};
@@ -107,7 +107,7 @@ fn idle_connections_without_a_worker_are_closed_where_slots_run_short() {
     let site = format!("/={}", folder.path().join("site").display());
     let more = ["--site", &site, "--threads", "1", "--connections-per-address", "none"];
     let data = folder.path().join("data");
-    let server = Server::on_data_with_few_open_files(Kind::Pool, &data, &more, OPEN_FILES);
+    let server = Server::on_data_with_few_open_files(EngineKind::Pool, &data, &more, OPEN_FILES);
     let slots = server.status()["load"]["connections_max"].as_u64().unwrap();
     let mut visitors: Vec<Visitor> = (0..slots).map(|_| idle(&server)).collect();
     // Connections that were idle for longest are closed first.

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use plimsoll_tests::Tree;
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, Visitor};
+use plimsoll_tests::binary::{EngineKind, Member, PATIENCE, Server, Visitor};
 use plimsoll_tests::tree::noise;
 
 /// More than socket buffers hold: a client that does not read it holds its worker.
@@ -35,7 +35,7 @@ const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
 fn start(folder: &Path, workers: usize, more: &[&str]) -> Server {
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(3, LARGE_BYTES)).plant(folder);
     let workers = workers.to_string();
-    Server::start(Kind::Pool, folder, &[&["--threads", &workers], more].concat())
+    Server::start(EngineKind::Pool, folder, &[&["--threads", &workers], more].concat())
 }
 
 /// Returns a client that keeps a worker indefinitely: it has logged in and is in the middle of a body. A

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use plimsoll_tests::binary::{
-    Kind, Member, PATIENCE, Server, Visitor, among_others, process, reached_within, tool, until,
+    EngineKind, Member, PATIENCE, Server, Visitor, among_others, process, reached_within, tool, until,
 };
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
@@ -18,7 +18,7 @@ const FTP: [&str; 2] = ["--ftp", "127.0.0.1:0"];
 const LARGE_BYTES: usize = 3 << 20;
 
 fn on_data(data: &Path) -> Server {
-    Server::on_data(Kind::Process, data, &FTP)
+    Server::on_data(EngineKind::Process, data, &FTP)
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn a_server_has_a_socket_of_its_own_and_clears_away_what_one_that_was_killed_has
 fn an_authentication_server_that_ends_leaves_another_of_its_folder_what_it_has() {
     let _turn = among_others();
     let place = Workspace::new();
-    let mut first = place.auth_at_port(Kind::Process);
-    let second = place.auth_at_port(Kind::Process);
+    let mut first = place.auth_at_port(EngineKind::Process);
+    let second = place.auth_at_port(EngineKind::Process);
     let fronts = [place.front_of(&first, "one"), place.front_of(&second, "two")];
     sign_up(&fronts[0]);
     assert_eq!(curl(&fronts[1], "/api/whoami", &["--user", ALICE]).0, 200);
@@ -163,7 +163,7 @@ fn whoever_finds_the_socket_is_told_nothing_without_the_secret() {
 fn an_order_to_stop_waits_for_an_upload_and_then_ends_all() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Server::on_data(Kind::Process, folder.path(), &["--grace", "600s"]);
+    let mut server = Server::on_data(EngineKind::Process, folder.path(), &["--grace", "600s"]);
     let mut alice = Member::new(&server, "alice");
     let head = format!("PUT /files/last.txt HTTP/1.1\r\nHost: test\r\n{}", alice.field());
     alice.visitor.send(&format!("{head}Content-Length: 10\r\nExpect: 100-continue\r\n\r\n")).unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_tests::Tree;
 use plimsoll_tests::binary::visitor::connect_from;
 use plimsoll_tests::binary::{
-    Kind, PATIENCE, Server, Visitor, among_others, limit_processes, process, until,
+    EngineKind, PATIENCE, Server, Visitor, among_others, limit_processes, process, until,
 };
 use plimsoll_tests::skips::{Need, skip};
 use rustix::process::{Signal, geteuid};
@@ -32,7 +32,7 @@ fn start_with_few_processes(folder: &Path) -> Option<Server> {
         return None;
     }
     Tree::new().file("small.txt", "small\n").plant(folder);
-    Some(Server::start_with_few_processes(Kind::Process, folder, PROCESSES))
+    Some(Server::start_with_few_processes(EngineKind::Process, folder, PROCESSES))
 }
 
 fn visit_from(last: u8, server: &Server) -> Visitor {
@@ -73,7 +73,8 @@ fn start_with_a_limit(folder: &Path, more: &[&str]) -> Option<Server> {
     for path in [folder, &site] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let server = Server::start_as_nobody(Kind::Process, &site, &[&["--accounts", "false"], more].concat());
+    let server =
+        Server::start_as_nobody(EngineKind::Process, &site, &[&["--accounts", "false"], more].concat());
     if server.is_none() {
         skip(Need::SecondUser, "no other account can run the binary");
     }

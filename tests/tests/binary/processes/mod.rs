@@ -15,7 +15,7 @@ mod stopping;
 use std::path::Path;
 
 use plimsoll_tests::Tree;
-use plimsoll_tests::binary::{Broken, Kind, Server, Visitor, process, until};
+use plimsoll_tests::binary::{Broken, EngineKind, Server, Visitor, process, until};
 use plimsoll_tests::tree::noise;
 
 /// More than socket buffers hold: a client that does not read it keeps its process.
@@ -24,7 +24,7 @@ const LARGE_BYTES: usize = 24 << 20;
 /// Starts a server with a site, no accounts, and more settings.
 fn start(folder: &Path, more: &[&str]) -> Server {
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(3, LARGE_BYTES)).plant(folder);
-    Server::start(Kind::Process, folder, &[&["--accounts", "false"], more].concat())
+    Server::start(EngineKind::Process, folder, &[&["--accounts", "false"], more].concat())
 }
 
 /// Returns the fork master, the only child process of the program.

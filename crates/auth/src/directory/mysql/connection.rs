@@ -11,12 +11,12 @@ use crate::directory::database::socket::{Deadline, Socket};
 use crate::limits::{DATABASE_STATEMENT_TIME, MYSQL_COLUMNS_MAX, PATH_BYTES_MAX};
 
 /// A row of a result.
-pub(super) struct Row(Vec<Option<Vec<u8>>>);
+pub(super) struct MysqlRow(Vec<Option<Vec<u8>>>);
 
 /// The result of a statement.
 #[derive(Default)]
 pub(super) struct Answered {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<MysqlRow>,
     /// Rows that were changed.
     pub(super) count: u64,
     /// The value of `LAST_INSERT_ID`; 0 if there is none.
@@ -32,7 +32,7 @@ pub(super) struct Connection {
 const MORE: u16 = 0x0008;
 const COM_QUERY: u8 = 0x03;
 
-impl Row {
+impl MysqlRow {
     pub(super) fn bytes(&self, at: usize) -> Result<&[u8], DirectoryError> {
         self.0.get(at).and_then(Option::as_deref).ok_or_else(strange)
     }
@@ -126,7 +126,7 @@ impl Connection {
             }
             let mut reader = Reader(&packet);
             let cells = (0..columns).map(|_| reader.cell()).collect::<Result<_, _>>()?;
-            rows.push(Row(cells));
+            rows.push(MysqlRow(cells));
         }
     }
 }

@@ -22,14 +22,14 @@ use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
+use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use address::DatabaseAddress;
-use connection::{Answered, Connection, Row};
+use connection::{Answered, Connection, MysqlRow};
 use plimsoll_rpc::time::{Millis, millis};
 use rows::{RECORD, SHARE, literal, maybe};
 
@@ -78,8 +78,8 @@ fn shares_where(now: Millis, what: &str) -> String {
 
 /// Reads the first row of a result, if there is one.
 fn first<T>(
-    rows: &[Row],
-    read: impl FnOnce(&Row) -> Result<T, DirectoryError>,
+    rows: &[MysqlRow],
+    read: impl FnOnce(&MysqlRow) -> Result<T, DirectoryError>,
 ) -> Result<Option<T>, DirectoryError> {
     rows.first().map(read).transpose()
 }
@@ -105,7 +105,7 @@ impl MysqlDirectory {
     }
 
     /// Runs one statement that changes nothing, and returns its rows.
-    fn rows(&mut self, sql: String) -> Result<Vec<Row>, DirectoryError> {
+    fn rows(&mut self, sql: String) -> Result<Vec<MysqlRow>, DirectoryError> {
         let mut answers = self.database.call(|connection| connection.run(&[sql]))?;
         Ok(answers.pop().unwrap_or_default().rows)
     }
@@ -378,10 +378,10 @@ impl Directory for MysqlDirectory {
         if others >= signed(max as u64) { Ok(None) } else { first(&answers[5].rows, rows::share) }
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
+    fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let what = match given {
-            Given::By(owner) => format!("s.owner = {owner}"),
-            Given::With(holder) => format!("s.holder = {holder} AND o.enabled"),
+            ShareSelection::By(owner) => format!("s.owner = {owner}"),
+            ShareSelection::With(holder) => format!("s.holder = {holder} AND o.enabled"),
         };
         let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(now, &what));
         self.rows(sql)?.iter().map(rows::share).collect()

@@ -5,7 +5,7 @@
 
 use plimsoll_wire::hex;
 
-use super::connection::Row;
+use super::connection::MysqlRow;
 use super::packets::strange;
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, signed, unsigned};
@@ -31,7 +31,7 @@ pub(super) fn maybe(number: Option<u64>) -> String {
     number.map_or("NULL".to_owned(), |number| signed(number).to_string())
 }
 
-pub(super) fn account(row: &Row) -> Result<Account, DirectoryError> {
+pub(super) fn account(row: &MysqlRow) -> Result<Account, DirectoryError> {
     let quota = |at| row.maybe_int(at).map(|kept| kept.map(unsigned));
     Ok(Account {
         id: row.int(0)?,
@@ -43,15 +43,15 @@ pub(super) fn account(row: &Row) -> Result<Account, DirectoryError> {
     })
 }
 
-pub(super) fn record(row: &Row) -> Result<Record, DirectoryError> {
+pub(super) fn record(row: &MysqlRow) -> Result<Record, DirectoryError> {
     Ok(Record { account: account(row)?, hash: row.text(7)?.to_owned(), version: row.int(8)? })
 }
 
-pub(super) fn session_id(row: &Row) -> Result<SessionId, DirectoryError> {
+pub(super) fn session_id(row: &MysqlRow) -> Result<SessionId, DirectoryError> {
     row.bytes(0)?.try_into().map(SessionId).map_err(|_| strange())
 }
 
-pub(super) fn share(row: &Row) -> Result<Share, DirectoryError> {
+pub(super) fn share(row: &MysqlRow) -> Result<Share, DirectoryError> {
     Ok(Share {
         id: row.text(0)?.to_owned(),
         owner: row.text(1)?.to_owned(),

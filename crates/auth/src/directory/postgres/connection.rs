@@ -35,7 +35,7 @@ pub(super) enum Value<'a> {
 pub(super) type Statement<'a> = (&'a str, &'a [Value<'a>]);
 
 /// A row of a result.
-pub(super) struct Row {
+pub(super) struct PostgresRow {
     bytes: Bytes,
     cells: Vec<Option<Range<usize>>>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Row {
 /// The result of a statement.
 #[derive(Default)]
 pub(super) struct Answered {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<PostgresRow>,
     /// Rows that were read or changed.
     pub(super) count: u64,
 }
@@ -92,9 +92,9 @@ impl Value<'_> {
     }
 }
 
-impl Row {
-    fn read(body: &DataRowBody) -> io::Result<Row> {
-        Ok(Row { bytes: body.buffer_bytes().clone(), cells: body.ranges().collect()? })
+impl PostgresRow {
+    fn read(body: &DataRowBody) -> io::Result<PostgresRow> {
+        Ok(PostgresRow { bytes: body.buffer_bytes().clone(), cells: body.ranges().collect()? })
     }
 
     fn cell(&self, at: usize) -> Option<&[u8]> {
@@ -226,7 +226,7 @@ impl Connection {
         let (mut answers, mut answer) = (Vec::with_capacity(expected), Answered::default());
         self.until_ready(|message| {
             match message {
-                Message::DataRow(body) => answer.rows.push(Row::read(&body)?),
+                Message::DataRow(body) => answer.rows.push(PostgresRow::read(&body)?),
                 Message::CommandComplete(body) => {
                     let count = body.tag()?.rsplit(' ').next().and_then(|count| count.parse().ok());
                     answer.count = count.unwrap_or(0);

@@ -21,7 +21,7 @@ use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
+use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
@@ -393,10 +393,10 @@ impl Directory for PostgresDirectory {
         self.last(&[(&sql, &[created, Text(id)])])?.rows.first().map(rows::share).transpose()
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
+    fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let (what, id) = match given {
-            Given::By(owner) => ("s.owner = $2", owner),
-            Given::With(holder) => ("s.holder = $2 AND o.enabled", holder),
+            ShareSelection::By(owner) => ("s.owner = $2", owner),
+            ShareSelection::With(holder) => ("s.holder = $2 AND o.enabled", holder),
         };
         let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(what));
         self.last(&[(&sql, &[time(now), number(id)])])?.rows.iter().map(rows::share).collect()

@@ -2,7 +2,7 @@
 //!
 //! It runs no statement. Invariant: the columns have the order of the constants below.
 
-use super::connection::Row;
+use super::connection::PostgresRow;
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, unsigned};
 use crate::directory::{DirectoryError, Record};
@@ -16,7 +16,7 @@ pub(super) const RECORD: &str =
 /// The columns that [`share`] reads.
 pub(super) const SHARE: &str = "s.id, o.name, s.path, h.name, s.writes, s.created, s.expires";
 
-pub(super) fn account(row: &Row) -> Result<Account, DirectoryError> {
+pub(super) fn account(row: &PostgresRow) -> Result<Account, DirectoryError> {
     let quota = |at| row.maybe_int(at).map(|kept| kept.map(unsigned));
     Ok(Account {
         id: row.int(0)?,
@@ -28,11 +28,11 @@ pub(super) fn account(row: &Row) -> Result<Account, DirectoryError> {
     })
 }
 
-pub(super) fn record(row: &Row) -> Result<Record, DirectoryError> {
+pub(super) fn record(row: &PostgresRow) -> Result<Record, DirectoryError> {
     Ok(Record { account: account(row)?, hash: row.text(7)?.to_owned(), version: row.int(8)? })
 }
 
-pub(super) fn share(row: &Row) -> Result<Share, DirectoryError> {
+pub(super) fn share(row: &PostgresRow) -> Result<Share, DirectoryError> {
     Ok(Share {
         id: row.text(0)?.to_owned(),
         owner: row.text(1)?.to_owned(),

@@ -18,7 +18,7 @@ use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
+use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
@@ -265,10 +265,10 @@ impl Directory for RedisDirectory {
         kept.map(|reply| rows::share(reply.at(1)?)).transpose()
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
+    fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let (side, id) = match given {
-            Given::By(owner) => ("given", owner),
-            Given::With(holder) => ("held", holder),
+            ShareSelection::By(owner) => ("given", owner),
+            ShareSelection::With(holder) => ("held", holder),
         };
         let reply = self.ask("shares", &[side, &text(id), &time(now)])?.ok_or_else(strange)?;
         let mut shares = reply.many()?.iter().map(rows::share).collect::<Result<Vec<_>, _>>()?;

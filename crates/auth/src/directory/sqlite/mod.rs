@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use super::effective_shares::effective_shares;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
+use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT};
 use crate::networks::NetworkHash;
@@ -416,11 +416,13 @@ impl Directory for SqliteDirectory {
         Ok(share)
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
+    fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let (connection, now) = (&self.connection, signed(now));
         match given {
-            Given::By(owner) => all(connection, &all_shares_where("s.owner = ?2"), (now, owner), rows::share),
-            Given::With(holder) => {
+            ShareSelection::By(owner) => {
+                all(connection, &all_shares_where("s.owner = ?2"), (now, owner), rows::share)
+            }
+            ShareSelection::With(holder) => {
                 let sql = all_shares_where("s.holder = ?2 AND o.enabled");
                 all(connection, &sql, (now, holder), rows::share)
             }

@@ -15,7 +15,7 @@ use super::fork;
 use crate::connections::{Connections, Entry, serve_until_evicted};
 use crate::driver::Driver;
 use crate::offload::Offload;
-use crate::serve::Kind;
+use crate::serve::EngineKind;
 
 /// Exit codes of a connection's process.
 pub(super) mod code {
@@ -59,7 +59,7 @@ impl Child {
     fn serve(self) -> io::Result<i32> {
         let Child { fd, peer, entry, setup, master, stopped, stop, grace, connections } = self;
         fork::end_with_parent(master)?;
-        let driver = Driver::new(Kind::Process.wait(), Offload::alone(), &stop, &connections)?;
+        let driver = Driver::new(EngineKind::Process.wait(), Offload::alone(), &stop, &connections)?;
         let _entered = driver.enter();
         if let Some(hangup) = driver.sockets().hangup(stopped) {
             driver.spawn(Box::pin(async move {

@@ -1,7 +1,7 @@
 //! The simulated disk as an [`Fs`], for protocols and stores.
 //!
-//! It cuts no power ([`super::mishaps`] does). Invariant: its results equal those of the kernel's file
-//! systems, including errors; one test suite runs against both.
+//! It cuts no power ([`super::injected_faults`] does). Invariant: its results equal those of the kernel's
+//! file systems, including errors; one test suite runs against both.
 
 use std::io;
 use std::ops::Range;
@@ -9,30 +9,30 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+use super::injected_faults::Call;
 use super::journal::{Change, Edit};
-use super::mishaps::Call;
 use super::tree::{Body, ROOT, Walk};
 use super::{SimDisk, State};
 use crate::file::{Entry, Existing, File, FileKind, Fs, Space, Stat, check_name};
 
 /// A folder's inode number and a name in it.
-type Place<'a> = (u64, &'a [u8]);
+type EntryKey<'a> = (u64, &'a [u8]);
 
 impl SimDisk {
     /// Runs one call that changes something: counts it, and injects its faults.
     fn call<T>(&self, call: Call, act: impl FnOnce(&mut State, Duration) -> io::Result<T>) -> io::Result<T> {
         let mut state = self.lock();
-        state.mishaps.begin(call)?;
+        state.injected_faults.begin(call)?;
         let now = state.tick();
         let acted = act(&mut state, now);
-        state.mishaps.end()?;
+        state.injected_faults.end()?;
         acted
     }
 }
 
 impl State {
     /// Resolves `name` in an open folder.
-    fn place<'a>(&self, folder: &File, name: &'a [u8]) -> io::Result<Place<'a>> {
+    fn place<'a>(&self, folder: &File, name: &'a [u8]) -> io::Result<EntryKey<'a>> {
         check_name(name)?;
         let folder = self.inode_of(folder)?;
         self.tree.folder(folder)?;
@@ -40,7 +40,7 @@ impl State {
     }
 
     /// Resolves a name that is about to be created. Fails if the folder itself was removed.
-    fn new_place<'a>(&self, folder: &File, name: &'a [u8]) -> io::Result<Place<'a>> {
+    fn new_place<'a>(&self, folder: &File, name: &'a [u8]) -> io::Result<EntryKey<'a>> {
         let place = self.place(folder, name)?;
         if self.tree.node(place.0)?.named { Ok(place) } else { Err(io::ErrorKind::NotFound.into()) }
     }
@@ -55,7 +55,7 @@ impl State {
         if self.tree.child(folder, name).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        if self.mishaps.room() == 0 {
+        if self.injected_faults.room() == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let inode = self.tree.add(body, now);
@@ -72,7 +72,7 @@ impl State {
             return Ok(0);
         }
         let start = usize::try_from(offset).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let room = old.saturating_add(self.mishaps.room()).saturating_sub(offset);
+        let room = old.saturating_add(self.injected_faults.room()).saturating_sub(offset);
         let count = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
         if count == 0 {
             return Err(io::ErrorKind::StorageFull.into());
@@ -97,7 +97,7 @@ impl State {
             (false, Body::Folder(_)) => return Err(io::ErrorKind::IsADirectory.into()),
             (false, _) => {}
         }
-        self.mishaps.resize(node.size(), 0)?;
+        self.injected_faults.resize(node.size(), 0)?;
         let edits = vec![Edit::new(folder, name, None)];
         self.change_names(Change { edits, ends: is_folder.then_some(inode), moves_folder: false }, now)
     }
@@ -117,8 +117,8 @@ impl State {
 
     fn rename(
         &mut self,
-        old: Place<'_>,
-        new: Place<'_>,
+        old: EntryKey<'_>,
+        new: EntryKey<'_>,
         existing: Existing,
         now: Duration,
     ) -> io::Result<()> {
@@ -136,7 +136,7 @@ impl State {
         }
         if let Some(there) = there {
             self.may_replace(inode, there)?;
-            self.mishaps.resize(self.tree.node(there)?.size(), 0)?;
+            self.injected_faults.resize(self.tree.node(there)?.size(), 0)?;
         }
         let edits = vec![Edit::new(old.0, old.1, None), Edit::new(new.0, new.1, Some(inode))];
         self.change_names(Change { edits, ends: there.filter(|_| moves_folder), moves_folder }, now)
@@ -302,6 +302,6 @@ impl Fs for SimDisk {
     fn space(&self, file: &File) -> io::Result<Space> {
         let state = self.powered()?;
         state.inode_of(file)?;
-        Ok(Space { bytes: state.mishaps.room(), files: u64::MAX })
+        Ok(Space { bytes: state.injected_faults.room(), files: u64::MAX })
     }
 }

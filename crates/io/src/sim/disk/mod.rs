@@ -7,8 +7,8 @@
 
 mod cold;
 mod files;
+mod injected_faults;
 mod journal;
-mod mishaps;
 mod planted;
 mod power;
 mod tree;
@@ -19,14 +19,14 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-pub use mishaps::{Call, Moment};
+pub use injected_faults::{Call, Moment};
 pub use power::Unsynced;
-pub(super) use view::{Place, View};
+pub(super) use view::{View, ViewThread};
 
 use super::clock::Clock;
 use crate::file::{File, Handle, split_boundary};
+use injected_faults::InjectedFaults;
 use journal::{Change, Journal};
-use mishaps::Mishaps;
 use tree::{Body, Tree, Walk};
 
 /// A tree of files, shared by a test, a host's engine and its offloaded jobs. Paths start at `/`.
@@ -41,7 +41,7 @@ struct State {
     cuts: u32,
     tree: Tree,
     journal: Journal,
-    mishaps: Mishaps,
+    injected_faults: InjectedFaults,
     /// Files that are not in memory, by inode number, with the number of bytes at their start that are.
     cold: HashMap<u64, u64>,
     /// Reads that would have waited for the disk where they block other tasks.
@@ -57,7 +57,7 @@ impl SimDisk {
             cuts: 0,
             tree: Tree::new(now),
             journal: Journal::default(),
-            mishaps: Mishaps::none(),
+            injected_faults: InjectedFaults::none(),
             cold: HashMap::new(),
             stalls: 0,
         };
@@ -75,7 +75,7 @@ impl SimDisk {
             cuts: state.cuts + 1,
             tree,
             journal,
-            mishaps: Mishaps::none(),
+            injected_faults: InjectedFaults::none(),
             cold: HashMap::new(),
             stalls: 0,
         };
@@ -84,40 +84,40 @@ impl SimDisk {
 
     /// Cuts the power: from now on every call fails, and its machine sends nothing.
     pub fn cut_power(&self) {
-        self.lock().mishaps.cut();
+        self.lock().injected_faults.cut();
     }
 
     /// Cuts the power at a call, counted as [`SimDisk::calls`] does: the next is `calls() + 1`.
     pub fn cut_at(&self, call: u64, moment: Moment) {
-        self.lock().mishaps.cut_at(call, moment);
+        self.lock().injected_faults.cut_at(call, moment);
     }
 
     /// Whether the power is cut.
     pub fn is_cut(&self) -> bool {
-        self.lock().mishaps.is_cut()
+        self.lock().injected_faults.is_cut()
     }
 
     /// Returns the number of calls that change or sync something, failed calls included. Changes by a
     /// test itself are not counted.
     pub fn calls(&self) -> u64 {
-        self.lock().mishaps.calls()
+        self.lock().injected_faults.calls()
     }
 
     /// Makes one call fail, counted as by [`SimDisk::calls`], without any effect.
     pub fn fail_at(&self, call: u64, kind: io::ErrorKind) {
-        self.lock().mishaps.fail_at(call, kind);
+        self.lock().injected_faults.fail_at(call, kind);
     }
 
     /// Makes the next call of one kind fail, without any effect; two calls of this make the next two
     /// fail. After a failed sync, a later one that succeeds does not make the same changes durable.
     pub fn fail_next(&self, call: Call, kind: io::ErrorKind) {
-        self.lock().mishaps.fail_next(call, kind);
+        self.lock().injected_faults.fail_next(call, kind);
     }
 
     /// Limits the free space to this many bytes of contents; with none, nothing new can be created
     /// either. Removing or truncating files frees space.
     pub fn full_after(&self, bytes: u64) {
-        self.lock().mishaps.set_room(bytes);
+        self.lock().injected_faults.set_room(bytes);
     }
 
     /// Attaches the disk to a machine's clock, and advances that to the disk's time, so that time never
@@ -135,7 +135,7 @@ impl SimDisk {
     /// Returns the state, or an error if the power is cut.
     fn powered(&self) -> io::Result<MutexGuard<'_, State>> {
         let state = self.lock();
-        state.mishaps.power()?;
+        state.injected_faults.power()?;
         Ok(state)
     }
 }
@@ -213,7 +213,7 @@ impl State {
         let node = self.tree.node_mut(inode)?;
         let old = node.bytes()?.len() as u64;
         let new_len = usize::try_from(len).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        self.mishaps.resize(old, len)?;
+        self.injected_faults.resize(old, len)?;
         if let Body::File(bytes) = &mut node.body {
             let bytes = Arc::make_mut(bytes);
             bytes.resize(new_len, 0);

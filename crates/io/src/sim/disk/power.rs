@@ -1,6 +1,6 @@
 //! The contents of a disk after a power cut.
 //!
-//! It cuts nothing ([`super::mishaps`] does): it creates the disk that a machine finds when it starts
+//! It cuts nothing ([`super::injected_faults`] does): it creates the disk that a machine finds when it starts
 //! again. Invariants: synced data survives, including bytes of a file that have not changed since its
 //! sync; any part of the rest may survive.
 

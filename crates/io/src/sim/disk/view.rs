@@ -14,10 +14,10 @@ use crate::file::{Entry, Existing, File, Fs, Space, Stat};
 use crate::sim::chance::Chance;
 
 /// The thread from which a view is used.
-pub(in crate::sim) enum Place {
+pub(in crate::sim) enum ViewThread {
     /// In a task's own turn. A query would block with this probability of a thousand; a change always
     /// would.
-    AtHand { not_at_hand: u16 },
+    AtHand { would_block: u16 },
     /// On a worker that may block.
     Blocking,
 }
@@ -25,13 +25,13 @@ pub(in crate::sim) enum Place {
 pub(in crate::sim) struct View {
     disk: Arc<SimDisk>,
     chance: Mutex<Chance>,
-    place: Place,
+    place: ViewThread,
     /// Chance that a read or a write is short, of a thousand.
     short: u16,
 }
 
 impl View {
-    pub(in crate::sim) fn new(disk: &Arc<SimDisk>, chance: Chance, place: Place, short: u16) -> View {
+    pub(in crate::sim) fn new(disk: &Arc<SimDisk>, chance: Chance, place: ViewThread, short: u16) -> View {
         View { disk: Arc::clone(disk), chance: Mutex::new(chance), place, short }
     }
 
@@ -39,12 +39,12 @@ impl View {
         draw(&mut self.chance.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn is_at_hand(&self) -> io::Result<&SimDisk> {
-        let not_at_hand = match self.place {
-            Place::AtHand { not_at_hand } => not_at_hand,
-            Place::Blocking => 0,
+    fn check_nonblocking(&self) -> io::Result<&SimDisk> {
+        let would_block = match self.place {
+            ViewThread::AtHand { would_block } => would_block,
+            ViewThread::Blocking => 0,
         };
-        if self.draw(|chance| chance.chance(not_at_hand)) {
+        if self.draw(|chance| chance.chance(would_block)) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         Ok(&self.disk)
@@ -53,8 +53,8 @@ impl View {
     /// Returns the disk for changes, and for queries that always block.
     fn may_block(&self) -> io::Result<&SimDisk> {
         match self.place {
-            Place::AtHand { .. } => Err(io::ErrorKind::WouldBlock.into()),
-            Place::Blocking => Ok(&self.disk),
+            ViewThread::AtHand { .. } => Err(io::ErrorKind::WouldBlock.into()),
+            ViewThread::Blocking => Ok(&self.disk),
         }
     }
 
@@ -62,9 +62,9 @@ impl View {
     /// checks.
     fn reach(&self, file: &File, range: Range<u64>) -> io::Result<()> {
         match self.place {
-            Place::AtHand { .. } if self.disk.is_in_memory(file, &range) => Ok(()),
-            Place::AtHand { .. } => Err(io::ErrorKind::WouldBlock.into()),
-            Place::Blocking => self.disk.read_ahead(file, range),
+            ViewThread::AtHand { .. } if self.disk.is_in_memory(file, &range) => Ok(()),
+            ViewThread::AtHand { .. } => Err(io::ErrorKind::WouldBlock.into()),
+            ViewThread::Blocking => self.disk.read_ahead(file, range),
         }
     }
 
@@ -79,23 +79,23 @@ impl View {
 
 impl Fs for View {
     fn open_root(&self, path: &Path) -> io::Result<File> {
-        self.is_at_hand()?.open_root(path)
+        self.check_nonblocking()?.open_root(path)
     }
 
     fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
-        self.is_at_hand()?.open_beneath(root, name)
+        self.check_nonblocking()?.open_beneath(root, name)
     }
 
     fn stat(&self, file: &File) -> io::Result<Stat> {
-        self.is_at_hand()?.stat(file)
+        self.check_nonblocking()?.stat(file)
     }
 
     fn list(&self, root: &File, name: &[u8], entries_max: usize) -> io::Result<Vec<Entry>> {
-        self.is_at_hand()?.list(root, name, entries_max)
+        self.check_nonblocking()?.list(root, name, entries_max)
     }
 
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let disk = self.is_at_hand()?;
+        let disk = self.check_nonblocking()?;
         self.reach(file, offset..offset.saturating_add(into.len() as u64))?;
         let count = self.portion(into.len());
         disk.read_at(file, &mut into[..count], offset)
@@ -107,7 +107,7 @@ impl Fs for View {
     }
 
     fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
-        self.is_at_hand()?;
+        self.check_nonblocking()?;
         self.reach(file, range)
     }
 
@@ -116,7 +116,7 @@ impl Fs for View {
     }
 
     fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat> {
-        self.is_at_hand()?.stat_name(folder, name)
+        self.check_nonblocking()?.stat_name(folder, name)
     }
 
     fn create(&self, folder: &File, name: &[u8]) -> io::Result<File> {

@@ -15,7 +15,7 @@ use plimsoll_wire::http::head::Method;
 use crate::load::checking::Taking;
 use crate::load::failure::Failure;
 use crate::load::limits::ONE_RECEIVE_BYTES_MAX;
-use crate::load::measure::Right;
+use crate::load::measure::CorrectResponse;
 use crate::load::plan::{Plan, PlannedRequests, Uploaded};
 use crate::load::user::Protocol;
 use answer::{Answer, receive_answer};
@@ -94,7 +94,7 @@ impl HttpUser {
     }
 
     /// Downloads a file, and verifies it if `is_due`.
-    async fn download(&mut self, file: u64, is_due: bool) -> Result<Right, Failure> {
+    async fn download(&mut self, file: u64, is_due: bool) -> Result<CorrectResponse, Failure> {
         let mut taking = self.plan.taking(is_due);
         let request = Segment::Shared(self.plan.asked(file));
         let answer = self.exchange(Method::Get, [request], &mut taking).await?;
@@ -102,12 +102,17 @@ impl HttpUser {
     }
 
     /// Uploads the body under a new name.
-    async fn upload(&mut self, body: &Arc<[u8]>, request: u64, is_due: bool) -> Result<Right, Failure> {
+    async fn upload(
+        &mut self,
+        body: &Arc<[u8]>,
+        request: u64,
+        is_due: bool,
+    ) -> Result<CorrectResponse, Failure> {
         let target = self.plan.fresh_target(self.number, request);
         let head = Segment::Owned(self.plan.upload_head(&target, body.len()));
         self.exchange(Method::Put, [head, Segment::Shared(Arc::clone(body))], &mut None).await?;
         self.uploaded.note(is_due, target);
-        Ok(Right { bytes: body.len() as u64, ..Right::default() })
+        Ok(CorrectResponse { bytes: body.len() as u64, ..CorrectResponse::default() })
     }
 }
 
@@ -122,7 +127,7 @@ impl Protocol for HttpUser {
         Ok(())
     }
 
-    async fn ask(&mut self, request: u64) -> Result<Right, Failure> {
+    async fn ask(&mut self, request: u64) -> Result<CorrectResponse, Failure> {
         let plan = Arc::clone(&self.plan);
         let is_due = plan.checked.is_due(plan.seed, self.number, request);
         match &plan.what {

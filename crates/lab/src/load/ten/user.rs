@@ -15,7 +15,7 @@ use super::answers::{self, done, failure, file, has};
 use super::{Plan, Request};
 use crate::load::checking::Fingerprint;
 use crate::load::failure::Failure;
-use crate::load::measure::Right;
+use crate::load::measure::CorrectResponse;
 use crate::load::user::Protocol;
 
 /// The password of all accounts that users create.
@@ -226,14 +226,14 @@ impl Protocol for TenUser {
         Ok(())
     }
 
-    async fn ask(&mut self, request: u64) -> Result<Right, Failure> {
+    async fn ask(&mut self, request: u64) -> Result<CorrectResponse, Failure> {
         let kind = self.next();
         let is_file = matches!(kind, Request::Download | Request::DownloadShared);
         let is_due = is_file && self.plan.checked.is_due(self.plan.seed, self.number, request);
         let at = usize::try_from(request).unwrap_or_default();
         let bytes = self.make(kind, at, is_due).await?;
         self.is_astray = false;
-        Ok(Right { kind: kind as usize, bytes, verified: is_due, kept: None })
+        Ok(CorrectResponse { kind: kind as usize, bytes, verified: is_due, kept: None })
     }
 
     /// Does nothing: a life verifies its uploads by its own downloads.

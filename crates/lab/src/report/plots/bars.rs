@@ -14,7 +14,7 @@ use crate::report::{figures, rounds};
 use crate::stats::Estimate;
 
 /// The quantity that a chart shows.
-pub(super) struct Kind {
+pub(super) struct BarQuantity {
     title: &'static str,
     unit: &'static str,
     value: fn(&Summary) -> Option<Estimate>,
@@ -22,7 +22,7 @@ pub(super) struct Kind {
     is_best: fn(&Cell, &Summary) -> bool,
 }
 
-pub(super) const THROUGHPUT: Kind = Kind {
+pub(super) const THROUGHPUT: BarQuantity = BarQuantity {
     title: "Throughput",
     unit: "answers per second, more is better",
     value: |one| one.rate,
@@ -30,7 +30,7 @@ pub(super) const THROUGHPUT: Kind = Kind {
     is_best: |cell, one| cell.ratios.iter().any(|ratio| ratio.best_rate && ratio.theirs == one.contender),
 };
 
-pub(super) const CPU: Kind = Kind {
+pub(super) const CPU: BarQuantity = BarQuantity {
     title: "CPU time of the server",
     unit: "microseconds for each answer, less is better",
     value: |one| one.cpu_us,
@@ -48,7 +48,7 @@ const BELOW_BARS: i32 = 34;
 const HEAD_HEIGHT: i32 = 84;
 const MARGIN: i32 = 16;
 
-pub(super) fn draw(kind: &Kind, under: &str, results: &Results, cells: &[&Cell]) -> Result<String> {
+pub(super) fn draw(kind: &BarQuantity, under: &str, results: &Results, cells: &[&Cell]) -> Result<String> {
     let bars = i32::try_from(results.entrants.len())?;
     let panel_height = ABOVE_BARS + bars * BAR_HEIGHT + BELOW_BARS;
     let rows = i32::try_from(cells.len().div_ceil(COLUMNS))?;
@@ -66,7 +66,7 @@ pub(super) fn draw(kind: &Kind, under: &str, results: &Results, cells: &[&Cell])
     })
 }
 
-fn head(sheet: &Sheet<'_>, kind: &Kind, under: &str, results: &Results) -> Result<()> {
+fn head(sheet: &Sheet<'_>, kind: &BarQuantity, under: &str, results: &Results) -> Result<()> {
     sheet.words(&format!("{}: {under}", kind.title), (MARGIN, 24), TITLE, Align::Left)?;
     let how = format!(
         "{} users, {}; medians, intervals of 95 %; g: generator was the limit; e: errors",
@@ -82,7 +82,7 @@ fn head(sheet: &Sheet<'_>, kind: &Kind, under: &str, results: &Results) -> Resul
     Ok(())
 }
 
-fn panel(sheet: &Sheet<'_>, kind: &Kind, cell: &Cell, (left, top): (i32, i32)) -> Result<()> {
+fn panel(sheet: &Sheet<'_>, kind: &BarQuantity, cell: &Cell, (left, top): (i32, i32)) -> Result<()> {
     let values = cell.summaries.iter().filter_map(|one| (kind.value)(one));
     let max = values.map(|value| value.high.max(value.median)).fold(0.0, f64::max);
     let from = left + NAMES_WIDTH;
@@ -98,7 +98,7 @@ fn panel(sheet: &Sheet<'_>, kind: &Kind, cell: &Cell, (left, top): (i32, i32)) -
     sheet.line((from, top + ABOVE_BARS - 6), (from, bottom + 4), INK, 1)
 }
 
-fn lines(sheet: &Sheet<'_>, kind: &Kind, scale: &Scale, (top, bottom): (i32, i32)) -> Result<()> {
+fn lines(sheet: &Sheet<'_>, kind: &BarQuantity, scale: &Scale, (top, bottom): (i32, i32)) -> Result<()> {
     let all = scale.lines();
     // Labels every second line, because long figures must fit.
     for (at, value) in all.iter().enumerate() {
@@ -112,7 +112,14 @@ fn lines(sheet: &Sheet<'_>, kind: &Kind, scale: &Scale, (top, bottom): (i32, i32
     Ok(())
 }
 
-fn bar(sheet: &Sheet<'_>, kind: &Kind, cell: &Cell, one: &Summary, scale: &Scale, y: i32) -> Result<()> {
+fn bar(
+    sheet: &Sheet<'_>,
+    kind: &BarQuantity,
+    cell: &Cell,
+    one: &Summary,
+    scale: &Scale,
+    y: i32,
+) -> Result<()> {
     const HALF: i32 = 7;
     let Some(value) = (kind.value)(one) else {
         return sheet.words(figures::NONE, (scale.at(0.0) + 6, y), WORDS, Align::Left);
@@ -126,7 +133,7 @@ fn bar(sheet: &Sheet<'_>, kind: &Kind, cell: &Cell, one: &Summary, scale: &Scale
     sheet.words(&told, (end.max(scale.at(value.high)) + 6, y), WORDS, Align::Left)
 }
 
-fn colour(kind: &Kind, cell: &Cell, one: &Summary) -> RGBColor {
+fn colour(kind: &BarQuantity, cell: &Cell, one: &Summary) -> RGBColor {
     if one.ours {
         BLUE
     } else if (kind.is_best)(cell, one) {

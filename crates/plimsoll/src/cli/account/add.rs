@@ -8,8 +8,8 @@ use clap::Args;
 use plimsoll_auth::{Error, Permissions, Quota, Secret};
 use plimsoll_cli::PasswordFrom;
 
-use super::at::{At, unanswered};
-use super::told::print_done;
+use super::directory_args::{DirectoryArgs, unanswered};
+use super::output::print_done;
 use crate::config::AtMost;
 
 /// Add an account
@@ -35,7 +35,7 @@ pub(crate) struct Add {
     #[command(flatten)]
     password: PasswordFrom,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,

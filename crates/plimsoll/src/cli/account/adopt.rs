@@ -10,9 +10,9 @@ use plimsoll_engine::SystemFs;
 use plimsoll_store::{Error, give_home};
 use serde_json::json;
 
-use super::at::{At, refused};
-use super::away::home_of;
-use super::told::Told;
+use super::directory_args::{DirectoryArgs, refused};
+use super::output::AccountJson;
+use super::quarantine::home_of;
 use crate::config::StoreAt;
 use crate::tiers::take_data_folder;
 
@@ -29,7 +29,7 @@ pub(crate) struct Adopt {
     /// The name of the account
     name: String,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -56,7 +56,7 @@ impl Adopt {
             Ok((account, home))
         })?;
         if self.json {
-            return print_json(&json!({"adopted": Told::from(&account), "files": home}));
+            return print_json(&json!({"adopted": AccountJson::from(&account), "files": home}));
         }
         print(format!("The home {} belongs to the account {} now.\n", home.display(), account.name))
     }

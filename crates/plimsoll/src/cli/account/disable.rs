@@ -4,8 +4,8 @@
 
 use clap::Args;
 
-use super::at::{At, refused};
-use super::told::print_done;
+use super::directory_args::{DirectoryArgs, refused};
+use super::output::print_done;
 
 /// Forbid an account to log in; its sessions end, and its shares become invalid
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Disable {
     /// The name of the account
     name: String,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,

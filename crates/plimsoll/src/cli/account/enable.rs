@@ -4,8 +4,8 @@
 
 use clap::Args;
 
-use super::at::{At, refused};
-use super::told::print_done;
+use super::directory_args::{DirectoryArgs, refused};
+use super::output::print_done;
 
 /// Let an account log in again
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Enable {
     /// The name of the account
     name: String,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,

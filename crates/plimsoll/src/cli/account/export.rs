@@ -14,7 +14,7 @@ use plimsoll_auth::Exported;
 use plimsoll_cli::output::{print, print_json};
 use serde_json::json;
 
-use super::at::{At, unanswered};
+use super::directory_args::{DirectoryArgs, unanswered};
 
 /// Write all accounts, with the hashes of their passwords, as JSON lines
 #[derive(Args)]
@@ -31,7 +31,7 @@ pub(crate) struct Export {
     /// The file, which must not exist; - or nothing is standard output
     file: Option<PathBuf>,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,

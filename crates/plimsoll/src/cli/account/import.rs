@@ -13,8 +13,8 @@ use plimsoll_auth::names::account_name;
 use plimsoll_auth::{Account, Exported};
 use plimsoll_cli::output::{print, print_json};
 
-use super::at::{At, Opened, unanswered};
-use super::told::Told;
+use super::directory_args::{DirectoryArgs, Opened, unanswered};
+use super::output::AccountJson;
 
 /// Create accounts from lines that were exported
 #[derive(Args)]
@@ -35,7 +35,7 @@ pub(crate) struct Import {
     #[arg(long)]
     skip_existing: bool,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -52,7 +52,7 @@ impl Import {
             import(&at, accounts).await.context("No account was imported")
         })?;
         if self.json {
-            return print_json(&made.iter().map(Told::from).collect::<Vec<_>>());
+            return print_json(&made.iter().map(AccountJson::from).collect::<Vec<_>>());
         }
         let skipped = match all - made.len() {
             0 => String::new(),

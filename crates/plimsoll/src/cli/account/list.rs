@@ -4,8 +4,8 @@
 
 use clap::Args;
 
-use super::at::{At, unanswered};
-use super::told::print_all;
+use super::directory_args::{DirectoryArgs, unanswered};
+use super::output::print_all;
 
 /// List all accounts
 #[derive(Args)]
@@ -16,7 +16,7 @@ use super::told::print_all;
 JSON: [{\"name\":\"alice\",\"enabled\":true,\"quota\":{...},\"permissions\":{...},\"created\":\"...\"}]")]
 pub(crate) struct List {
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,

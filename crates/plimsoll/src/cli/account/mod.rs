@@ -5,19 +5,19 @@
 
 mod add;
 mod adopt;
-mod at;
-mod away;
+mod directory_args;
 mod disable;
 mod enable;
 mod export;
 mod import;
 mod list;
+mod output;
 mod passwd;
 mod permit;
+mod quarantine;
 mod quota;
 mod rm;
 mod show;
-mod told;
 
 use clap::{Args, Subcommand};
 

@@ -6,8 +6,8 @@ use clap::Args;
 use plimsoll_auth::Secret;
 use plimsoll_cli::PasswordFrom;
 
-use super::at::{At, refused};
-use super::told::print_done;
+use super::directory_args::{DirectoryArgs, refused};
+use super::output::print_done;
 
 /// Set the password of an account; all its sessions end
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Passwd {
     #[command(flatten)]
     password: PasswordFrom,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,

@@ -7,8 +7,8 @@ use clap::Args;
 use plimsoll_auth::Permissions;
 use plimsoll_cli::WrongUsage;
 
-use super::at::{At, refused};
-use super::told::{permissions, print_done};
+use super::directory_args::{DirectoryArgs, refused};
+use super::output::{permissions, print_done};
 
 /// Set what an account may do
 #[derive(Args)]
@@ -29,16 +29,16 @@ pub(crate) struct Permit {
     #[arg(value_name = "PERMISSIONS", allow_hyphen_values = true)]
     words: String,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Returns the field of the permissions that a word names.
-type Which = fn(&mut Permissions) -> &mut bool;
+type PermissionField = fn(&mut Permissions) -> &mut bool;
 
-const WORDS: [(&str, Which); 5] = [
+const WORDS: [(&str, PermissionField); 5] = [
     ("read", |may| &mut may.read),
     ("write", |may| &mut may.write),
     ("delete", |may| &mut may.delete),
@@ -83,7 +83,7 @@ fn changed(before: Permissions, words: &str) -> Result<Permissions, WrongUsage> 
     Ok(may)
 }
 
-fn which(word: &str) -> Result<Which, WrongUsage> {
+fn which(word: &str) -> Result<PermissionField, WrongUsage> {
     let found = WORDS.iter().find(|(name, _)| *name == word);
     found.map(|(_, which)| *which).ok_or_else(|| {
         WrongUsage(format!(

@@ -6,8 +6,8 @@
 use clap::Args;
 use plimsoll_cli::WrongUsage;
 
-use super::at::{At, refused};
-use super::told::{bounds, print_done};
+use super::directory_args::{DirectoryArgs, refused};
+use super::output::{bounds, print_done};
 use crate::config::AtMost;
 
 /// Set what an account may store
@@ -27,7 +27,7 @@ pub(crate) struct Quota {
     #[arg(long, value_name = "COUNT")]
     files: Option<AtMost>,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,

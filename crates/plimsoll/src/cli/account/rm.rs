@@ -15,9 +15,9 @@ use plimsoll_cli::WrongUsage;
 use plimsoll_cli::output::{print, print_json};
 use serde_json::json;
 
-use super::at::{At, Opened, refused};
-use super::away::{delete, put_away};
-use super::told::Told;
+use super::directory_args::{DirectoryArgs, Opened, refused};
+use super::output::AccountJson;
+use super::quarantine::{delete, put_away};
 
 /// Remove an account with its sessions and shares; its files are moved away, or deleted
 #[derive(Args)]
@@ -42,7 +42,7 @@ pub(crate) struct Rm {
     #[arg(long)]
     with_files: bool,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -68,7 +68,7 @@ impl Rm {
             delete(away).context("The account is removed, but not all of its files")?;
         }
         if self.json {
-            return print_json(&json!({"removed": Told::from(&account), "files": kept}));
+            return print_json(&json!({"removed": AccountJson::from(&account), "files": kept}));
         }
         let files = match (kept, &away) {
             (Some(kept), _) => format!("Its files are in {}.", kept.display()),

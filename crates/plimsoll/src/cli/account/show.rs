@@ -5,9 +5,9 @@
 use clap::Args;
 use plimsoll_cli::output::{columns, print, print_json, time};
 
-use super::at::{At, refused};
-use super::away::home_of;
-use super::told::{Told, bounds, created, log_in, permissions};
+use super::directory_args::{DirectoryArgs, refused};
+use super::output::{AccountJson, bounds, created, log_in, permissions};
+use super::quarantine::home_of;
 
 /// Show an account
 #[derive(Args)]
@@ -20,7 +20,7 @@ pub(crate) struct Show {
     /// The name of the account
     name: String,
     #[command(flatten)]
-    at: At,
+    at: DirectoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -34,7 +34,7 @@ impl Show {
             Ok((account, at.config.fixed.data))
         })?;
         if self.json {
-            return print_json(&Told::from(&account));
+            return print_json(&AccountJson::from(&account));
         }
         let rows = [
             ("account", account.name.clone()),

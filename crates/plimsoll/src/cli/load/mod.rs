@@ -3,8 +3,8 @@
 //! It sends no request itself (the laboratory does). Invariants: the exit code is 0 if every response was
 //! right, 1 if one was not, 2 if the workload is invalid. An interrupted trial still prints its figures.
 
-mod meant;
 mod watching;
+mod workload;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use clap::builder::{ArgPredicate, Resettable};
 use clap::{Args, ValueEnum};
 use plimsoll_cli::PasswordFrom;
 use plimsoll_cli::output::{print, print_json};
-use plimsoll_engine::Kind;
+use plimsoll_engine::EngineKind;
 use plimsoll_io::Stop;
 use plimsoll_lab::load::{CSV_HEAD, Files, Mix, Outcome, Trial, run};
 
@@ -70,7 +70,7 @@ pub(crate) struct Load {
     rate: Option<f64>,
     /// Whether each user keeps a connection (a session of FTP), or opens one for each request
     #[arg(long, value_enum, default_value = "kept")]
-    connections: Kept,
+    connections: ConnectionReuse,
 
     /// Numbers for {}: so many from 0 on, or a range such as 0..1000
     #[arg(long, value_name = "RANGE", conflicts_with = "list")]
@@ -135,7 +135,7 @@ pub(crate) struct Load {
     /// The engine that users run on: auto, thread, epoll or uring
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     #[arg(value_parser = engine_name(), hide_possible_values = true)]
-    engine: Kind,
+    engine: EngineKind,
     /// The cores that these threads may run on, by number
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     cpu: Vec<usize>,
@@ -152,7 +152,7 @@ pub(crate) struct Load {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Kept {
+enum ConnectionReuse {
     Kept,
     New,
 }
@@ -201,7 +201,7 @@ impl Load {
         }
         let stop = Stop::new();
         watching::end_by_signal(&stop).context("cannot watch for signals")?;
-        let line = watching::Line::new(self.quiet);
+        let line = watching::ProgressLine::new(self.quiet);
         let outcome = run(&workload, Trial { engine: self.engine, stop, noted: line.noted() });
         line.end();
         let outcome = outcome?;

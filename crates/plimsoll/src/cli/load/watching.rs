@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_io::Stop;
-use plimsoll_lab::load::{Look, Noted, size};
+use plimsoll_lab::load::{Progress, ProgressReporter, size};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
@@ -31,21 +31,21 @@ pub(super) fn end_by_signal(stop: &Stop) -> std::io::Result<()> {
 }
 
 /// The live line on standard error.
-pub(super) struct Line {
+pub(super) struct ProgressLine {
     is_shown: bool,
 }
 
-impl Line {
+impl ProgressLine {
     /// Creates the line, which is shown only on a terminal.
-    pub(super) fn new(quiet: bool) -> Line {
-        Line { is_shown: !quiet && std::io::stderr().is_terminal() }
+    pub(super) fn new(quiet: bool) -> ProgressLine {
+        ProgressLine { is_shown: !quiet && std::io::stderr().is_terminal() }
     }
 
     /// Returns the callback by which a trial updates the line.
-    pub(super) fn noted(&self) -> Noted {
+    pub(super) fn noted(&self) -> ProgressReporter {
         match self.is_shown {
-            true => Noted::watched(Box::new(|look| write(&line(look)))),
-            false => Noted::default(),
+            true => ProgressReporter::watched(Box::new(|look| write(&line(look)))),
+            false => ProgressReporter::default(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Line {
     }
 }
 
-fn line(look: Look) -> String {
+fn line(look: Progress) -> String {
     if !look.is_measured {
         return "warming up".to_owned();
     }

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::pin::pin;
 
-use plimsoll_operations::{Arriving, Error, Place};
+use plimsoll_operations::{Arriving, Error, HomePath};
 use plimsoll_store::{Begin, Error as StoreError};
 use plimsoll_wire::ftp::ascii::FromNetwork;
 
@@ -24,12 +24,12 @@ pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandRes
 
 /// Returns the start of an upload that resumes at `offset`. A client that resumes at the size that SIZE
 /// reported means the object that had that size.
-pub(super) fn resumed(c: &Conversation<'_>, place: &Place, offset: u64) -> Begin {
+pub(super) fn resumed(c: &Conversation<'_>, place: &HomePath, offset: u64) -> Begin {
     if c.state.size_of(place) == Some(offset) { Begin::EndAt(offset) } else { Begin::Offset(offset) }
 }
 
 /// Resolves the path of a file or folder that is to be changed.
-pub(super) fn resolve_in_account(c: &Conversation<'_>, path: &[u8]) -> Result<Place, Reply> {
+pub(super) fn resolve_in_account(c: &Conversation<'_>, path: &[u8]) -> Result<HomePath, Reply> {
     match c.state.resolve(path)? {
         PathTarget::Home(place) => Ok(place),
         PathTarget::Sharers => {
@@ -42,7 +42,7 @@ pub(super) fn resolve_in_account(c: &Conversation<'_>, path: &[u8]) -> Result<Pl
 /// Receives a file and stores it.
 pub(super) async fn upload(
     c: &mut Conversation<'_>,
-    place: &Place,
+    place: &HomePath,
     begin: Begin,
     ready: Reply,
 ) -> CommandResult {

@@ -8,7 +8,7 @@ use plimsoll_io::sim::{Call, Faults, Sim, SimDisk};
 use plimsoll_io::{Instant, Lease};
 
 use super::*;
-use crate::owner::Whose;
+use crate::owner::HomeOwner;
 use crate::path::Path;
 use crate::store::{Common, Settings};
 use crate::usage::Quota;
@@ -21,7 +21,7 @@ const STATES: [&str; 5] = ["Receiving", "Prepared", "Paused", "Committed", "Abor
 
 /// The retention of an upload, by which some events have different outcomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum UploadKind {
     Resumable,
     ResumableByPath,
     NotResumable,
@@ -38,42 +38,42 @@ struct Scene {
 type Event = fn(&Scene) -> Option<&'static str>;
 
 /// The events by their names in the table. Each returns the next state, if it is not that of the upload.
-const EVENTS: [(&str, Kind, Event); 15] = [
-    ("write", Kind::Resumable, |scene| scene.after(&scene.write())),
-    ("prepare", Kind::Resumable, |scene| {
+const EVENTS: [(&str, UploadKind, Event); 15] = [
+    ("write", UploadKind::Resumable, |scene| scene.after(&scene.write())),
+    ("prepare", UploadKind::Resumable, |scene| {
         let result = scene.upload.lock().prepare(&*scene.disk, &scene.upload.buffer);
         scene.after(&result)
     }),
-    ("record", Kind::Resumable, |scene| {
+    ("record", UploadKind::Resumable, |scene| {
         let result = scene.upload.lock().record(&*scene.disk, &scene.upload.buffer);
         scene.after(&result)
     }),
-    ("commit", Kind::Resumable, |scene| scene.commit("a", |_| ())),
-    ("commit, guard refuses", Kind::Resumable, |scene| {
+    ("commit", UploadKind::Resumable, |scene| scene.commit("a", |_| ())),
+    ("commit, guard refuses", UploadKind::Resumable, |scene| {
         scene.commit("a", |request| request.guard = Some(CommitGuard::new(|| false)))
     }),
-    ("commit, digest of the whole file differs", Kind::Resumable, |scene| {
+    ("commit, digest of the whole file differs", UploadKind::Resumable, |scene| {
         scene.commit("a", |request| request.digests = vec![(Algorithm::Sha256, vec![0; 32])])
     }),
-    ("pause", Kind::Resumable, |scene| {
+    ("pause", UploadKind::Resumable, |scene| {
         let result = scene.upload.lock().pause(&*scene.disk, &scene.upload.buffer, 3);
         scene.after(&result)
     }),
-    ("error, resumable", Kind::Resumable, |scene| scene.commit("missing/a", |_| ())),
-    ("error, not resumable", Kind::NotResumable, |scene| scene.commit("missing/a", |_| ())),
-    ("refused, resumable by path", Kind::ResumableByPath, |scene| scene.commit("missing/a", |_| ())),
-    ("abort, resumable", Kind::ResumableByPath, Scene::abort),
-    ("abort, not resumable", Kind::NotResumable, Scene::abort),
-    ("take over, resumable", Kind::Resumable, |scene| {
+    ("error, resumable", UploadKind::Resumable, |scene| scene.commit("missing/a", |_| ())),
+    ("error, not resumable", UploadKind::NotResumable, |scene| scene.commit("missing/a", |_| ())),
+    ("refused, resumable by path", UploadKind::ResumableByPath, |scene| scene.commit("missing/a", |_| ())),
+    ("abort, resumable", UploadKind::ResumableByPath, Scene::abort),
+    ("abort, not resumable", UploadKind::NotResumable, Scene::abort),
+    ("take over, resumable", UploadKind::Resumable, |scene| {
         scene.upload.lock().take_over(&*scene.disk);
         None
     }),
-    ("resume", Kind::Resumable, |scene| {
+    ("resume", UploadKind::Resumable, |scene| {
         let paused = Paused::of(&scene.home, scene.id);
         let resumed = paused.resume(&*scene.disk, Offset::Exactly(3), &[], SystemTime::UNIX_EPOCH);
         resumed.ok().map(|(Receiving(_), _)| "Receiving")
     }),
-    ("discard", Kind::Resumable, |scene| {
+    ("discard", UploadKind::Resumable, |scene| {
         let discarded = Paused::of(&scene.home, scene.id).discard(&*scene.disk);
         discarded.ok().map(|()| "Aborted")
     }),
@@ -81,18 +81,18 @@ const EVENTS: [(&str, Kind, Event); 15] = [
 
 impl Scene {
     /// Sends three bytes of a new upload, and brings it to `state`.
-    fn new(kind: Kind, state: &str) -> Scene {
+    fn new(kind: UploadKind, state: &str) -> Scene {
         let disk = Sim::new(0, Faults::none()).host("server").disk().clone();
         let folder = |name: &str| {
             disk.mkdir(name).unwrap();
             disk.open_root(Folder::new(name)).unwrap()
         };
-        let whose = Whose { account: 1, name: "alice".to_owned(), directory: String::new() };
+        let whose = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
         let common = Arc::new(Common::new(Settings::default()));
         let home = Home::open(whose, folder("/files"), folder("/pending"), &common);
         let (id, now) = (UploadId::parse(&[b'1'; 32]).unwrap(), SystemTime::UNIX_EPOCH);
         let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());
-        let receiving = if kind == Kind::Resumable {
+        let receiving = if kind == UploadKind::Resumable {
             let terms = Terms::any(to, quota);
             home.keep_now(&*disk, id, NewUpload { terms, bytes: None, condition: String::new() }, now)
                 .unwrap();
@@ -100,7 +100,7 @@ impl Scene {
         } else {
             let claim = Claim::reserve(&home, &mut home.lock(), id, quota, 0).unwrap();
             let retention = match kind {
-                Kind::ResumableByPath => Retention::Unrecorded(UploadDescription::new_by_path(to, now)),
+                UploadKind::ResumableByPath => Retention::Unrecorded(UploadDescription::new_by_path(to, now)),
                 _ => Retention::Removed,
             };
             Receiving::new(StagingFile::new(claim, &[], retention))
@@ -172,7 +172,7 @@ fn an_upload_makes_the_transitions_of_the_documented_table_and_no_others() {
     for (row, (name, kind, event)) in table[1..].iter().zip(EVENTS) {
         for (documented, state) in row[1..].iter().zip(STATES) {
             // An upload that is not resumable is never paused: any paused one refuses the event.
-            let kind = if state == "Paused" { Kind::Resumable } else { kind };
+            let kind = if state == "Paused" { UploadKind::Resumable } else { kind };
             let scene = Scene::new(kind, state);
             assert_eq!(scene.state(), state, "before `{name}`");
             let next = event(&scene).unwrap_or_else(|| scene.state());
@@ -184,7 +184,7 @@ fn an_upload_makes_the_transitions_of_the_documented_table_and_no_others() {
 
 #[test]
 fn a_prepared_upload_has_all_its_bytes_on_the_disk_after_a_power_cut() {
-    let scene = Scene::new(Kind::Resumable, "Prepared");
+    let scene = Scene::new(UploadKind::Resumable, "Prepared");
     let after = scene.disk.after_power_cut(plimsoll_io::sim::Unsynced::Lost);
     let folder = after.open_root(Folder::new("/pending")).unwrap();
     let file = after.open_beneath(&folder, &scene.id.data_name()).unwrap();
@@ -193,7 +193,7 @@ fn a_prepared_upload_has_all_its_bytes_on_the_disk_after_a_power_cut() {
 
 #[test]
 fn a_prepared_upload_is_not_committed_after_a_failed_sync() {
-    let scene = Scene::new(Kind::Resumable, "Prepared");
+    let scene = Scene::new(UploadKind::Resumable, "Prepared");
     scene.disk.fail_next(Call::Sync, std::io::ErrorKind::Other);
     let recorded = scene.upload.lock().record(&*scene.disk, &scene.upload.buffer);
     assert!(matches!(recorded, Err(Error::Failed(_))));

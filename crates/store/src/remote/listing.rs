@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use plimsoll_io::{Entry, EntryCollector, FileKind, Io, ListingPage, Stat};
 
-use super::ask::Named;
+use super::request::EntryJson;
 use super::rpc_server::encode_result;
 use crate::Home;
 use crate::path::Path;
@@ -44,7 +44,7 @@ impl JsonEntries {
             self.json.push(b',');
         }
         // Serialising strings and numbers into memory cannot fail.
-        let _ = serde_json::to_writer(&mut self.json, &Named(entry));
+        let _ = serde_json::to_writer(&mut self.json, &EntryJson(entry));
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     fn whole(names: &[&str]) -> Vec<u8> {
-        encode_result(Ok(names.iter().map(|name| Named(entry(name))).collect::<Vec<_>>()))
+        encode_result(Ok(names.iter().map(|name| EntryJson(entry(name))).collect::<Vec<_>>()))
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum Scheme {
 
 /// The address of a contender and the pattern of the targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Target {
     /// The protocol.
     pub scheme: Scheme,
     /// The addresses; the first that accepts a connection is used.
@@ -67,12 +67,12 @@ impl Scheme {
     }
 }
 
-impl Place {
+impl Target {
     /// Parses a URL and resolves its host.
     ///
     /// # Errors
     /// Returns [`BadPlace`] if the URL is invalid or the host has no address.
-    pub fn parse(url: &str) -> Result<Place, BadPlace> {
+    pub fn parse(url: &str) -> Result<Target, BadPlace> {
         let (scheme, rest) = url.split_once("://").ok_or(BadPlace::Scheme)?;
         let (scheme, port) = match scheme.to_ascii_lowercase().as_str() {
             "http" => (Scheme::Http, 80),
@@ -89,7 +89,7 @@ impl Place {
             return Err(BadPlace::Path(pattern.to_owned()));
         }
         check(&filled)?;
-        Ok(Place {
+        Ok(Target {
             scheme,
             addresses: addresses(authority, port)?,
             authority: authority.to_owned(),
@@ -142,7 +142,7 @@ mod tests {
             ("ftp://127.0.0.1/a/{}", "127.0.0.1:21", "/a/{}"),
             ("classic://127.0.0.1/a/{}", "127.0.0.1:9000", "/a/{}"),
         ] {
-            let place = Place::parse(url).unwrap();
+            let place = Target::parse(url).unwrap();
             assert_eq!(place.addresses[0].to_string(), address, "{url}");
             assert_eq!(place.pattern, pattern, "{url}");
         }
@@ -159,7 +159,7 @@ mod tests {
             ("http://127.0.0.1/a b", "percent-encoded"),
             ("http://127.0.0.1/{}/{}", "once"),
         ] {
-            let refused = Place::parse(url).unwrap_err().to_string();
+            let refused = Target::parse(url).unwrap_err().to_string();
             assert!(refused.contains(said) && !refused.contains("secret"), "{url}: {refused}");
         }
     }

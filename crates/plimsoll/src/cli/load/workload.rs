@@ -8,9 +8,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use plimsoll_cli::WrongUsage;
 use plimsoll_lab::load::limits::{FILES_MAX, UPLOAD_BYTES_MAX, USERS_MAX};
-use plimsoll_lab::load::{Ask, Checked, Connections, End, Files, Login, Pace, Pick, Place, Scheme, Workload};
+use plimsoll_lab::load::{
+    Checked, Connections, End, Files, Login, Pace, Pick, Requests, Scheme, Target, Workload,
+};
 
-use super::{Kept, Load, Method, Picked, Share};
+use super::{ConnectionReuse, Load, Method, Picked, Share};
 
 /// The most threads that make sense.
 const THREADS_MAX: usize = 1024;
@@ -19,9 +21,9 @@ impl Load {
     /// Returns the workload.
     pub(super) fn meant(&self) -> anyhow::Result<Workload> {
         self.check()?;
-        let place = Place::parse(&self.url).map_err(|bad| wrong(bad.to_string()))?;
+        let place = Target::parse(&self.url).map_err(|bad| wrong(bad.to_string()))?;
         let (ask, scheme) = (self.ask(&place)?, place.scheme);
-        let files = if let Ask::Download(files) = &ask { files.count() } else { 1 };
+        let files = if let Requests::Download(files) = &ask { files.count() } else { 1 };
         Ok(Workload {
             login: self.login(scheme)?,
             pick: self.pick(files),
@@ -39,8 +41,8 @@ impl Load {
             warm_up: self.warm_up.0,
             connections: match (self.connections, scheme) {
                 // The classic protocol has one request for each connection.
-                (Kept::New, _) | (_, Scheme::Classic) => Connections::New,
-                (Kept::Kept, _) => Connections::Kept,
+                (ConnectionReuse::New, _) | (_, Scheme::Classic) => Connections::New,
+                (ConnectionReuse::Kept, _) => Connections::Kept,
             },
             checked: match self.verify {
                 Share(0) => Checked::None,
@@ -76,7 +78,7 @@ impl Load {
         Ok(())
     }
 
-    fn ask(&self, place: &Place) -> anyhow::Result<Ask> {
+    fn ask(&self, place: &Target) -> anyhow::Result<Requests> {
         if let Some(mix) = self.mix {
             anyhow::ensure!(
                 place.scheme == Scheme::Http,
@@ -84,7 +86,7 @@ impl Load {
             );
             let is_base = !place.has_place_for_a_name();
             anyhow::ensure!(is_base, wrong("a mix has files of its own: leave {} out of the URL".to_owned()));
-            return Ok(Ask::Ten { mix, bytes: self.size.0 });
+            return Ok(Requests::Ten { mix, bytes: self.size.0 });
         }
         let needs_place = "write {} in the URL where the number of the file belongs";
         if self.method == Method::New {
@@ -97,7 +99,7 @@ impl Load {
                         .to_owned()
                 )
             );
-            return Ok(Ask::SignUp);
+            return Ok(Requests::SignUp);
         }
         if self.method == Method::Put {
             anyhow::ensure!(
@@ -115,7 +117,7 @@ impl Load {
                     "write {} in the URL where the name of an upload belongs, or a / at its end".to_owned()
                 )
             );
-            return Ok(Ask::Upload { bytes: self.size.0 });
+            return Ok(Requests::Upload { bytes: self.size.0 });
         }
         let files = match (&self.files, &self.list) {
             (Some(files), _) => files.clone(),
@@ -127,7 +129,7 @@ impl Load {
             (Files::One, true) => {
                 Err(wrong("give --files RANGE or --list FILE for the {} in the URL".to_owned()))
             }
-            _ => Ok(Ask::Download(files)),
+            _ => Ok(Requests::Download(files)),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::load::measure::Measure;
 
 /// The progress of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct Progress {
     /// Whether the counts are measured; otherwise the trial warms up.
     pub is_measured: bool,
     /// Duration of the measurement so far.
@@ -23,35 +23,35 @@ pub struct Look {
 }
 
 /// A callback for progress.
-type Watch = Box<dyn Fn(Look) + Send + Sync>;
+type Watch = Box<dyn Fn(Progress) + Send + Sync>;
 
 /// Collects the progress of the threads.
 #[derive(Default)]
-pub struct Noted {
+pub struct ProgressReporter {
     watch: Option<Watch>,
-    threads: Mutex<Vec<Look>>,
+    threads: Mutex<Vec<Progress>>,
 }
 
-impl Noted {
+impl ProgressReporter {
     /// Has `watch` called at intervals, on a thread of the trial: it must not block.
     #[must_use]
-    pub fn watched(watch: Watch) -> Noted {
-        Noted { watch: Some(watch), threads: Mutex::default() }
+    pub fn watched(watch: Watch) -> ProgressReporter {
+        ProgressReporter { watch: Some(watch), threads: Mutex::default() }
     }
 
     /// Records the progress of a thread. Thread 0 also reports the sum over all threads.
     pub(crate) fn look(&self, thread: usize, is_measured: bool, time: Duration, measure: &Measure) {
         let Some(watch) = &self.watch else { return };
         let (requests, errors) = (measure.latencies.count(), measure.wrongs());
-        let own = Look { is_measured, time, requests, bytes: measure.bytes, errors };
+        let own = Progress { is_measured, time, requests, bytes: measure.bytes, errors };
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         if threads.len() <= thread {
-            threads.resize(thread + 1, Look::default());
+            threads.resize(thread + 1, Progress::default());
         }
         threads[thread] = own;
         if thread == 0 {
-            let sum = |of: fn(&Look) -> u64| threads.iter().map(of).sum();
-            watch(Look {
+            let sum = |of: fn(&Progress) -> u64| threads.iter().map(of).sum();
+            watch(Progress {
                 requests: sum(|look| look.requests),
                 bytes: sum(|look| look.bytes),
                 errors: sum(|look| look.errors),

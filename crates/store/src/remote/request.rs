@@ -11,13 +11,13 @@ use plimsoll_wire::http::target::{decode_path, encode_path};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::remote::QUESTIONS;
-use crate::condition::Said;
+use super::client::QUESTIONS;
+use crate::condition::ConditionText;
 use crate::limits::{STORE_ANSWER_TIME, STORE_COUNT_TIME, STORE_LONG_ANSWER_TIME};
 use crate::path::Path;
 use crate::usage::Quota;
 use crate::write::{Algorithm, Begin, Committed, Expected, UploadId};
-use crate::{Depth, What};
+use crate::{Depth, RemovalKind};
 
 /// The owner of a home.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,23 +41,23 @@ impl Owner {
 
 /// A request about a home.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Asked {
+pub struct StoreRequest {
     /// The home.
     pub owner: Owner,
     /// The caller, as [`plimsoll_io::JobOwner::number`]; 0 is the home's account.
     #[serde(default)]
     pub caller: u64,
     /// The request itself.
-    pub question: Question,
+    pub question: HomeRequest,
 }
 
 /// An operation, each with the type of its response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Question {
+pub enum HomeRequest {
     /// Returns the home's usage. [`crate::Usage`]
     Usage,
-    /// Returns the metadata of the entry that a reader finds at a path. [`Seen`]
+    /// Returns the metadata of the entry that a reader finds at a path. [`StatJson`]
     Stat(Path),
     /// Lists a folder. A list of names, percent-encoded, each with its metadata.
     List {
@@ -67,7 +67,7 @@ pub enum Question {
         most: usize,
         /// Only these entries, and one more if the page is not the last. An older store ignores it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        page: Option<SaidPage>,
+        page: Option<PageJson>,
     },
     /// Creates a folder. No data.
     MakeFolder {
@@ -80,7 +80,7 @@ pub enum Question {
     CheckRemoval(Removal),
     /// Removes an entry. [`crate::Removed`]
     Remove(Removal),
-    /// Sets a modification time. [`Seen`]
+    /// Sets a modification time. [`StatJson`]
     SetModified {
         /// The file or folder.
         path: Path,
@@ -89,7 +89,7 @@ pub enum Question {
     },
     /// Checks a move. No data.
     CheckRename(Path, Destination),
-    /// Moves an entry. [`crate::Moved`]
+    /// Moves an entry. [`crate::MoveResult`]
     Rename(Path, Destination),
     /// Checks a copy. No data.
     CheckCopy(Path, Destination),
@@ -98,7 +98,7 @@ pub enum Question {
     /// Creates a resumable upload. [`crate::KeptUpload`]
     Keep {
         /// Its path and terms.
-        terms: SaidTerms,
+        terms: TermsJson,
         /// Its length in bytes, if known.
         bytes: Option<u64>,
         /// The condition to be checked again at the commit.
@@ -121,7 +121,7 @@ pub enum Question {
         /// Whether resumable uploads are considered.
         keep: bool,
     },
-    /// Computes the digest of a whole file; also returns the metadata of that very file. [`Seen`], bytes.
+    /// Computes the digest of a whole file; also returns the metadata of that very file. [`StatJson`], bytes.
     Digest(Path, Algorithm),
 }
 
@@ -141,28 +141,28 @@ const COUNTED_CHANGE: Method = Method { deadline: STORE_COUNT_TIME, ..CHANGE };
 /// A change that takes as long as a file or a tree is large.
 const LONG_CHANGE: Method = Method { deadline: STORE_LONG_ANSWER_TIME, ..CHANGE };
 
-impl Request for Asked {
+impl Request for StoreRequest {
     fn method(&self) -> Method {
         match &self.question {
-            Question::Usage => LONG_READ,
-            Question::Stat(_) => READ,
-            Question::List { .. } => LONG_READ,
-            Question::MakeFolder { .. } => COUNTED_CHANGE,
-            Question::CheckRemoval(_) => READ,
-            Question::Remove(_) => LONG_CHANGE,
-            Question::SetModified { .. } => CHANGE,
-            Question::CheckRename(..) => READ,
-            Question::Rename(..) => LONG_CHANGE,
-            Question::CheckCopy(..) => READ,
-            Question::Copy(..) => LONG_CHANGE,
-            Question::Keep { .. } => COUNTED_CHANGE,
-            Question::Kept(_) => READ,
-            Question::Completed(_) => READ,
-            Question::PendingAt(_) => READ,
-            Question::AllKept => READ,
-            Question::Discard(_) => CHANGE,
-            Question::EndOf { .. } => READ,
-            Question::Digest(..) => LONG_READ,
+            HomeRequest::Usage => LONG_READ,
+            HomeRequest::Stat(_) => READ,
+            HomeRequest::List { .. } => LONG_READ,
+            HomeRequest::MakeFolder { .. } => COUNTED_CHANGE,
+            HomeRequest::CheckRemoval(_) => READ,
+            HomeRequest::Remove(_) => LONG_CHANGE,
+            HomeRequest::SetModified { .. } => CHANGE,
+            HomeRequest::CheckRename(..) => READ,
+            HomeRequest::Rename(..) => LONG_CHANGE,
+            HomeRequest::CheckCopy(..) => READ,
+            HomeRequest::Copy(..) => LONG_CHANGE,
+            HomeRequest::Keep { .. } => COUNTED_CHANGE,
+            HomeRequest::Kept(_) => READ,
+            HomeRequest::Completed(_) => READ,
+            HomeRequest::PendingAt(_) => READ,
+            HomeRequest::AllKept => READ,
+            HomeRequest::Discard(_) => CHANGE,
+            HomeRequest::EndOf { .. } => READ,
+            HomeRequest::Digest(..) => LONG_READ,
         }
     }
 }
@@ -173,9 +173,9 @@ pub struct Removal {
     /// The path.
     pub path: Path,
     /// The kind that it must have.
-    pub what: What,
+    pub what: RemovalKind,
     /// The condition on it.
-    pub condition: Said,
+    pub condition: ConditionText,
 }
 
 /// The target of a move or copy.
@@ -193,11 +193,11 @@ pub struct Destination {
 
 /// [`crate::Terms`] as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SaidTerms {
+pub struct TermsJson {
     /// The path of the upload.
     pub to: Path,
     /// The condition on the entry that the path has before.
-    pub condition: Said,
+    pub condition: ConditionText,
     /// The home's quota.
     pub quota: Quota,
 }
@@ -207,7 +207,7 @@ pub struct SaidTerms {
 pub struct Get {
     /// The owner of its home.
     pub owner: Owner,
-    /// As [`Asked::caller`].
+    /// As [`StoreRequest::caller`].
     #[serde(default)]
     pub caller: u64,
     /// The path.
@@ -219,23 +219,23 @@ pub struct Get {
 pub struct NewArrival {
     /// The owner of its home.
     pub owner: Owner,
-    /// As [`Asked::caller`].
+    /// As [`StoreRequest::caller`].
     #[serde(default)]
     pub caller: u64,
     /// How it begins.
-    pub how: How,
+    pub how: UploadStart,
 }
 
 /// How an upload begins.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum UploadStart {
     /// As [`crate::Home::upload`].
-    Whole(SaidTerms, Expected),
+    Whole(TermsJson, Expected),
     /// As [`crate::Home::upload_from`].
     From {
         /// Its path and terms.
-        terms: SaidTerms,
+        terms: TermsJson,
         /// Where it begins.
         begin: Begin,
         /// Whether it is resumable if it is interrupted.
@@ -259,7 +259,7 @@ pub enum How {
     /// As [`crate::Home::upload_of_parts`].
     Parts {
         /// Its path and terms.
-        terms: SaidTerms,
+        terms: TermsJson,
         /// The parts, in their order.
         parts: Vec<UploadId>,
     },
@@ -293,45 +293,45 @@ pub enum Ended {
 
 /// A [`ListingPage`] as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SaidPage {
+pub struct PageJson {
     after: Option<Encoded>,
     limit: usize,
 }
 
-impl From<&ListingPage> for SaidPage {
-    fn from(page: &ListingPage) -> SaidPage {
-        SaidPage { after: page.after.clone().map(Encoded), limit: page.limit }
+impl From<&ListingPage> for PageJson {
+    fn from(page: &ListingPage) -> PageJson {
+        PageJson { after: page.after.clone().map(Encoded), limit: page.limit }
     }
 }
 
-impl From<SaidPage> for ListingPage {
-    fn from(said: SaidPage) -> ListingPage {
+impl From<PageJson> for ListingPage {
+    fn from(said: PageJson) -> ListingPage {
         ListingPage { after: said.after.map(|Encoded(name)| name), limit: said.limit }
     }
 }
 
 /// The metadata of a file or folder.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Seen(#[serde(with = "SaidStat")] pub Stat);
+pub struct StatJson(#[serde(with = "StatFields")] pub Stat);
 
 /// An entry of a folder.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Named(#[serde(with = "SaidEntry")] pub(crate) Entry);
+pub(crate) struct EntryJson(#[serde(with = "EntryFields")] pub(crate) Entry);
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Entry")]
-struct SaidEntry {
+struct EntryFields {
     #[serde(with = "percent_encoded")]
     name: Vec<u8>,
-    #[serde(with = "SaidStat")]
+    #[serde(with = "StatFields")]
     stat: Stat,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Stat")]
-pub(crate) struct SaidStat {
-    #[serde(with = "SaidKind")]
+pub(crate) struct StatFields {
+    #[serde(with = "KindJson")]
     kind: FileKind,
     size: u64,
     device: u64,
@@ -342,7 +342,7 @@ pub(crate) struct SaidStat {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "FileKind", rename_all = "snake_case")]
-enum SaidKind {
+enum KindJson {
     File,
     Folder,
     Other,

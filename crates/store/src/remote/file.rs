@@ -14,10 +14,10 @@ use plimsoll_wire::http::digest::parse_digests;
 use plimsoll_wire::http::range::{ContentRange, parse_content_range};
 use plimsoll_wire::http::status::Status;
 
-use super::ask::{Get, Seen};
+use super::client::{CALL, FILES, STAT, StoreClient, TROUBLE, broken, check};
+use super::error_json::ErrorJson;
 use super::home::RemoteHome;
-use super::remote::{CALL, FILES, Remote, STAT, TROUBLE, broken, check};
-use super::trouble::Trouble;
+use super::request::{Get, StatJson};
 use super::{from_ascii, to_ascii};
 use crate::error::{Error, Result};
 use crate::limits::{STORE_ANSWER_TIME, STORE_LONG_ANSWER_TIME};
@@ -37,7 +37,7 @@ pub struct FileRequest {
 /// A file at a remote store, received while it is read: all of it, or the part that the request selects.
 pub struct RemoteFile {
     io: Io,
-    remote: Arc<Remote>,
+    remote: Arc<StoreClient>,
     /// None once all of it is received.
     incoming: Option<Incoming>,
     stat: Stat,
@@ -108,14 +108,14 @@ impl RemoteHome {
 }
 
 impl RemoteFile {
-    async fn of(io: &Io, remote: Arc<Remote>, (response, permit): Incoming) -> Result<RemoteFile> {
+    async fn of(io: &Io, remote: Arc<StoreClient>, (response, permit): Incoming) -> Result<RemoteFile> {
         if let Some(trouble) = response.field(TROUBLE) {
-            let trouble: Option<Trouble> = from_ascii(trouble.as_bytes());
+            let trouble: Option<ErrorJson> = from_ascii(trouble.as_bytes());
             remote.keep(io, response);
             return Err(trouble.map_or(Error::Away, Error::from));
         }
         let stat = response.field(STAT).and_then(|stat| from_ascii(stat.as_bytes()));
-        let Some(Seen(stat)) = stat else {
+        let Some(StatJson(stat)) = stat else {
             check(&response)?;
             return Err(Error::Away);
         };

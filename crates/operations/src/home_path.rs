@@ -6,17 +6,17 @@ use plimsoll_store::Path;
 
 /// A path, and the owner of the home that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct HomePath {
     /// The name of the owner's account; `None` is the caller's own.
     pub owner: Option<String>,
     /// The path in that home.
     pub path: Path,
 }
 
-impl Place {
+impl HomePath {
     /// A place in the caller's own home.
-    pub fn own(path: Path) -> Place {
-        Place { owner: None, path }
+    pub fn own(path: Path) -> HomePath {
+        HomePath { owner: None, path }
     }
 
     /// Whether the place is in the home of the account `caller`.
@@ -25,13 +25,13 @@ impl Place {
     }
 
     /// A place in the home of `owner`.
-    pub fn shared(owner: impl Into<String>, path: Path) -> Place {
-        Place { owner: Some(owner.into()), path }
+    pub fn shared(owner: impl Into<String>, path: Path) -> HomePath {
+        HomePath { owner: Some(owner.into()), path }
     }
 }
 
 /// Writes the form that users see: `/PATH` in the caller's own home, `/shared/OWNER/PATH` in another home.
-impl std::fmt::Display for Place {
+impl std::fmt::Display for HomePath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.owner {
             None => write!(f, "/{}", self.path),

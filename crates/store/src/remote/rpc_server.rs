@@ -8,13 +8,14 @@ use plimsoll_io::{Existing, Io, ListingPage};
 use plimsoll_rpc::{Call, CallRefused, Service, encode, parse};
 use serde::Serialize;
 
-use super::ask::{
-    Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, Removal, SaidTerms, Seen,
-};
+use super::client::{QUESTIONS, READY};
+use super::error_json::ErrorJson;
 use super::listing::list;
-use super::remote::{QUESTIONS, READY};
-use super::trouble::Trouble;
-use crate::condition::{Condition, Said};
+use super::request::{
+    Destination, Ended, Ending, Get, HomeRequest, NewArrival, Owner, Removal, StatJson, StoreRequest,
+    TermsJson, UploadStart,
+};
+use crate::condition::{Condition, ConditionText};
 use crate::error::{Error, Result};
 use crate::limits::DIRECTORY_BYTES_MAX;
 use crate::path::Path;
@@ -36,58 +37,62 @@ impl StoreServer {
     }
 
     /// Executes a request, and returns the response in JSON.
-    async fn respond(&self, io: &Io, asked: Asked) -> Vec<u8> {
+    async fn respond(&self, io: &Io, asked: StoreRequest) -> Vec<u8> {
         self.execute(io, asked).await.unwrap_or_else(|error| encode_result::<()>(Err(error)))
     }
 
-    async fn execute(&self, io: &Io, Asked { owner, caller, question }: Asked) -> Result<Vec<u8>> {
+    async fn execute(
+        &self,
+        io: &Io,
+        StoreRequest { owner, caller, question }: StoreRequest,
+    ) -> Result<Vec<u8>> {
         let io = &io.for_owner(owner.job_owner(caller));
         let home = self.home(io, &owner).await?;
         Ok(match question {
-            Question::Usage => encode_result(home.usage(io).await),
-            Question::Stat(path) => encode_result(home.stat(io, &path).await.map(Seen)),
-            Question::List { path, most, page } => {
+            HomeRequest::Usage => encode_result(home.usage(io).await),
+            HomeRequest::Stat(path) => encode_result(home.stat(io, &path).await.map(StatJson)),
+            HomeRequest::List { path, most, page } => {
                 list(io, &home, &path, most, page.map(ListingPage::from)).await
             }
-            Question::MakeFolder { path, quota } => encode_result(home.make_folder(io, path, quota).await),
-            Question::CheckRemoval(Removal { path, what, condition }) => {
+            HomeRequest::MakeFolder { path, quota } => encode_result(home.make_folder(io, path, quota).await),
+            HomeRequest::CheckRemoval(Removal { path, what, condition }) => {
                 encode_result(home.check_removal(io, path, what, self.condition(&condition)).await)
             }
-            Question::Remove(Removal { path, what, condition }) => {
+            HomeRequest::Remove(Removal { path, what, condition }) => {
                 encode_result(home.remove(io, path, what, self.condition(&condition)).await)
             }
-            Question::SetModified { path, modified } => {
-                encode_result(home.set_modified(io, path, modified).await.map(Seen))
+            HomeRequest::SetModified { path, modified } => {
+                encode_result(home.set_modified(io, path, modified).await.map(StatJson))
             }
-            Question::CheckRename(path, to) => {
+            HomeRequest::CheckRename(path, to) => {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
                 encode_result(from.check_rename(io, &to, existing).await)
             }
-            Question::Rename(path, to) => {
+            HomeRequest::Rename(path, to) => {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
                 encode_result(from.rename(io, to, existing).await)
             }
-            Question::CheckCopy(path, to) => {
+            HomeRequest::CheckCopy(path, to) => {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
                 encode_result(from.check_copy(io, &to, existing).await)
             }
-            Question::Copy(path, to, depth) => {
+            HomeRequest::Copy(path, to, depth) => {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
                 encode_result(from.copy(io, to, existing, depth).await)
             }
-            Question::Keep { terms, bytes, words } => {
+            HomeRequest::Keep { terms, bytes, words } => {
                 let terms = self.terms(terms);
                 encode_result(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
             }
-            Question::Kept(id) => encode_result(home.resumable_upload(io, id).await),
-            Question::Completed(id) => encode_result(home.completed(io, id).await),
-            Question::PendingAt(path) => encode_result(home.pending_at(io, &path).await),
-            Question::AllKept => encode_result(home.resumable_uploads(io).await),
-            Question::Discard(id) => encode_result(home.discard(io, id).await),
-            Question::EndOf { path, keep } => encode_result(home.end_of(io, &path, keep).await),
-            Question::Digest(path, algorithm) => {
+            HomeRequest::Kept(id) => encode_result(home.resumable_upload(io, id).await),
+            HomeRequest::Completed(id) => encode_result(home.completed(io, id).await),
+            HomeRequest::PendingAt(path) => encode_result(home.pending_at(io, &path).await),
+            HomeRequest::AllKept => encode_result(home.resumable_uploads(io).await),
+            HomeRequest::Discard(id) => encode_result(home.discard(io, id).await),
+            HomeRequest::EndOf { path, keep } => encode_result(home.end_of(io, &path, keep).await),
+            HomeRequest::Digest(path, algorithm) => {
                 let digest = home.location(path).digest(io, algorithm).await;
-                encode_result(digest.map(|(stat, digest)| (Seen(stat), digest)))
+                encode_result(digest.map(|(stat, digest)| (StatJson(stat), digest)))
             }
         })
     }
@@ -117,20 +122,22 @@ impl StoreServer {
         let io = &io.for_owner(arrival.owner.job_owner(arrival.caller));
         let home = self.home(io, &arrival.owner).await?;
         match arrival.how {
-            How::Whole(terms, expected) => home.upload(io, self.terms(terms), expected).await,
-            How::From { terms, begin, keep, at } => {
+            UploadStart::Whole(terms, expected) => home.upload(io, self.terms(terms), expected).await,
+            UploadStart::From { terms, begin, keep, at } => {
                 let upload = home.upload_from(io, self.terms(terms), begin, keep).await?;
                 // The upload has grown since its offset was reported to the front.
                 if upload.start_offset() == at { Ok(upload) } else { Err(Error::InUse) }
             }
-            How::GoOn { id, offset, digests, quota, only_new } => {
+            UploadStart::GoOn { id, offset, digests, quota, only_new } => {
                 let terms = |to, words: &str| {
-                    let condition = Said { words: words.to_owned(), only_new, only_folder: false };
+                    let condition = ConditionText { words: words.to_owned(), only_new, only_folder: false };
                     Terms { to, condition: self.condition(&condition), quota }
                 };
                 home.resume_upload(io, id, offset, digests, terms).await
             }
-            How::Parts { terms, parts } => home.upload_of_parts(io, self.terms(terms), parts, 0).await,
+            UploadStart::Parts { terms, parts } => {
+                home.upload_of_parts(io, self.terms(terms), parts, 0).await
+            }
         }
     }
 
@@ -165,11 +172,11 @@ impl StoreServer {
         self.store.home_of(io, owner).await
     }
 
-    fn terms(&self, said: SaidTerms) -> Terms {
+    fn terms(&self, said: TermsJson) -> Terms {
         Terms { to: said.to, condition: self.condition(&said.condition), quota: said.quota }
     }
 
-    fn condition(&self, said: &Said) -> Condition {
+    fn condition(&self, said: &ConditionText) -> Condition {
         let mut condition = (self.again)(&said.words);
         if said.only_new {
             condition = condition.and_new();
@@ -194,10 +201,10 @@ impl Service for StoreServer {
     ) -> std::result::Result<Call<'a>, CallRefused> {
         match path {
             QUESTIONS => {
-                let asked: Asked = parse(request)?;
+                let asked: StoreRequest = parse(request)?;
                 let is_aborted_with_client = matches!(
                     asked.question,
-                    Question::Digest(..) | Question::List { .. } | Question::Copy(..)
+                    HomeRequest::Digest(..) | HomeRequest::List { .. } | HomeRequest::Copy(..)
                 );
                 Ok(Call { is_aborted_with_client, ..Call::new(self.respond(io, asked)) })
             }
@@ -213,5 +220,5 @@ pub fn encode_result<T: Serialize>(answered: Result<T>) -> Vec<u8> {
     if let Err(error @ (Error::Failed(_) | Error::Denied(_))) = &answered {
         tracing::error!(%error, "an operation on files failed");
     }
-    encode(answered.map_err(Trouble::from))
+    encode(answered.map_err(ErrorJson::from))
 }

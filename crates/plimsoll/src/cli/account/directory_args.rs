@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use plimsoll_auth::directory::file_of;
 use plimsoll_auth::{Auth, Error};
-use plimsoll_engine::{Kind, block_on};
+use plimsoll_engine::{EngineKind, block_on};
 use plimsoll_io::Io;
 
 use crate::access::as_owner;
@@ -23,7 +23,7 @@ use crate::tiers::{auth_settings, make_data_folder, open_directory};
 
 /// The arguments that name the directory.
 #[derive(Args)]
-pub(super) struct At {
+pub(super) struct DirectoryArgs {
     /// The configuration file of the server
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
     config: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub(super) struct Opened {
     pub(super) config: Config,
 }
 
-impl At {
+impl DirectoryArgs {
     /// Runs a command on an existing directory. The superuser acts as the owner of the data.
     pub(super) fn run<T: Send + 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         &self,
@@ -109,7 +109,8 @@ fn run_on<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     warn_of_arguments();
     let done = open_directory(&config.fixed.directory).and_then(|directory| {
         let auth = Auth::local(directory, auth_settings(&config));
-        block_on(Kind::Epoll, |io| command(Opened { io, auth, config })).context("cannot run the command")?
+        block_on(EngineKind::Epoll, |io| command(Opened { io, auth, config }))
+            .context("cannot run the command")?
     });
     log.finish();
     done

@@ -1,13 +1,17 @@
 //! Lookups without a record: they need the same right as reading, and leave no log line.
 
 use plimsoll_auth::{Permission, Permissions};
-use plimsoll_operations::{Caller, Operation, Place, ReadAccess, Shown};
+use plimsoll_operations::{Caller, HomePath, Operation, ReadAccess, VisibleEntries};
 
 use crate::{NOTHING, Scene, of, own, run};
 
 /// Returns the result of a lookup. Asserts that a read, which alone writes a log line, has the same
 /// result.
-async fn seen(scene: &Scene, caller: &Caller, place: &Place) -> Result<(String, Shown), &'static str> {
+async fn seen(
+    scene: &Scene,
+    caller: &Caller,
+    place: &HomePath,
+) -> Result<(String, VisibleEntries), &'static str> {
     let before = scene.log.count();
     let looked = scene.operations.look(caller, place).await;
     assert_eq!(scene.log.count(), before, "a look has no line");
@@ -33,12 +37,12 @@ fn it_refuses_nothing_more_and_nothing_less_than_reading() {
         scene.put(&alice, &own("a/b/f"), b"f").await.unwrap();
         scene.share(&alice, "a/b", "bob", Permission::Read).await;
         let at = |path: &str, shown| Ok((path.to_owned(), shown));
-        let names = |name: &str| Shown::Only(vec![name.as_bytes().to_vec()]);
+        let names = |name: &str| VisibleEntries::Only(vec![name.as_bytes().to_vec()]);
         for (place, expected) in [
-            (own("any"), at("any", Shown::All)),
-            (of("bob", "any"), at("any", Shown::All)),
-            (of("alice", "a/b"), at("a/b", Shown::All)),
-            (of("alice", "a/b/f"), at("a/b/f", Shown::All)),
+            (own("any"), at("any", VisibleEntries::All)),
+            (of("bob", "any"), at("any", VisibleEntries::All)),
+            (of("alice", "a/b"), at("a/b", VisibleEntries::All)),
+            (of("alice", "a/b/f"), at("a/b/f", VisibleEntries::All)),
             (of("alice", ""), at("", names("a"))),
             (of("alice", "a"), at("a", names("b"))),
             (of("alice", "ab"), Err("not found")),

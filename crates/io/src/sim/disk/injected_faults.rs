@@ -44,7 +44,7 @@ pub enum Moment {
 }
 
 /// The faults to inject, and the count of calls.
-pub(super) struct Mishaps {
+pub(super) struct InjectedFaults {
     calls: u64,
     cut: bool,
     cut_at: Option<(u64, Moment)>,
@@ -53,9 +53,9 @@ pub(super) struct Mishaps {
     room: u64,
 }
 
-impl Mishaps {
-    pub(super) fn none() -> Mishaps {
-        Mishaps {
+impl InjectedFaults {
+    pub(super) fn none() -> InjectedFaults {
+        InjectedFaults {
             calls: 0,
             cut: false,
             cut_at: None,

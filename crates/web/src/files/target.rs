@@ -3,7 +3,7 @@
 //! It opens nothing. Invariant: a path must resolve equally as a request's target and as a Destination.
 
 use plimsoll_auth::names::account_name;
-use plimsoll_operations::{Error, Place};
+use plimsoll_operations::{Error, HomePath};
 use plimsoll_proto::http::Answer;
 use plimsoll_store::Path;
 use plimsoll_wire::http::status::Status;
@@ -13,9 +13,9 @@ use crate::refusal::Refusal;
 use crate::resource::nothing;
 
 /// A resolved request path.
-pub(crate) struct Spot {
+pub(crate) struct FileTarget {
     /// The home and the path in it.
-    pub(crate) place: Place,
+    pub(crate) place: HomePath,
     /// Whether the path has a trailing slash, which names a folder.
     pub(crate) is_folder: bool,
     /// The whole decoded path.
@@ -24,17 +24,17 @@ pub(crate) struct Spot {
     pub(crate) prefix_bytes: usize,
 }
 
-impl Spot {
+impl FileTarget {
     /// Resolves a decoded path.
-    pub(crate) fn of(path: Vec<u8>) -> Result<Spot, Refusal> {
+    pub(crate) fn of(path: Vec<u8>) -> Result<FileTarget, Refusal> {
         let (place, prefix_bytes) = match &*path {
             [b'/', b'f', b'i', b'l', b'e', b's', rest @ ..] if matches!(rest, [] | [b'/', ..]) => {
-                (Place::own(Path::parse(rest)?), "/files".len())
+                (HomePath::own(Path::parse(rest)?), "/files".len())
             }
             [b'/', b's', b'h', b'a', b'r', b'e', b'd', b'/', rest @ ..] => (shared(rest)?, "/shared".len()),
             _ => return Err(nothing()),
         };
-        Ok(Spot { place, is_folder: path.ends_with(b"/"), path, prefix_bytes })
+        Ok(FileTarget { place, is_folder: path.ends_with(b"/"), path, prefix_bytes })
     }
 
     /// Returns the response for an entry that was created or replaced here.
@@ -49,10 +49,10 @@ impl Spot {
 }
 
 /// Resolves `OWNER/PATH`.
-fn shared(rest: &[u8]) -> Result<Place, Refusal> {
+fn shared(rest: &[u8]) -> Result<HomePath, Refusal> {
     let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
     let (owner, path) = rest.split_at(end);
     // No account has an invalid name.
     let owner = account_name(owner).map_err(|_| Refusal::from(Error::NOT_FOUND))?;
-    Ok(Place::shared(owner, Path::parse(path)?))
+    Ok(HomePath::shared(owner, Path::parse(path)?))
 }

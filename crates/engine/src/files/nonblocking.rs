@@ -17,24 +17,24 @@ use crate::limits::READ_AHEAD_STEP_BYTES;
 
 /// Non-blocking file access: an operation on data that is not cached is `WouldBlock`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AtHand;
+pub(crate) struct NonBlockingFs;
 
 /// Maps the result of an open with RESOLVE_CACHED. Linux before 5.12 does not know that flag: then every
 /// open is `WouldBlock`.
-fn at_hand(opened: io::Result<File>) -> io::Result<File> {
+fn nonblocking(opened: io::Result<File>) -> io::Result<File> {
     opened.map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => io::ErrorKind::WouldBlock.into(),
         _ => error,
     })
 }
 
-impl Fs for AtHand {
+impl Fs for NonBlockingFs {
     fn open_root(&self, _: &Path) -> io::Result<File> {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
     fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
-        at_hand(open_beneath(root, name, READ, BENEATH | ResolveFlags::CACHED))
+        nonblocking(open_beneath(root, name, READ, BENEATH | ResolveFlags::CACHED))
     }
 
     fn stat(&self, file: &File) -> io::Result<Stat> {
@@ -72,7 +72,7 @@ impl Fs for AtHand {
     fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat> {
         check_name(name)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = at_hand(open_beneath(folder, name, flags, BENEATH | ResolveFlags::CACHED));
+        let opened = nonblocking(open_beneath(folder, name, flags, BENEATH | ResolveFlags::CACHED));
         stat(&opened.map_err(|error| match error.kind() {
             // Only a blocking lookup can tell why the name is missing: it may be too long for this file
             // system.

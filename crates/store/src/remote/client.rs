@@ -1,7 +1,7 @@
 //! A remote store as its RPC client sees it.
 //!
-//! The contents of messages are not here, but in [`super::ask`]. Invariants: a request is repeated only if
-//! it is read-only, or if the store received none of it. Transfers in progress are bounded, however slow
+//! The contents of messages are not here, but in [`super::request`]. Invariants: a request is repeated only
+//! if it is read-only, or if the store received none of it. Transfers in progress are bounded, however slow
 //! their receivers are.
 
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use plimsoll_rpc::{
 };
 use serde::de::DeserializeOwned;
 
-use super::ask::Asked;
-use super::trouble::Trouble;
+use super::error_json::ErrorJson;
+use super::request::StoreRequest;
 use crate::error::{Error, Result};
 use crate::limits::{
     STORE_ANSWER_BYTES_MAX, STORE_ANSWER_TIME, STORE_CONNECT_TIME, STORE_CONNECTIONS_IDLE_MAX,
@@ -68,16 +68,16 @@ pub struct StoreAddress {
 }
 
 /// A remote store.
-pub(crate) struct Remote {
+pub(crate) struct StoreClient {
     client: RpcClient,
     directory: String,
     spool: Option<File>,
 }
 
-impl Remote {
-    pub(crate) fn new(address: StoreAddress) -> Arc<Remote> {
+impl StoreClient {
+    pub(crate) fn new(address: StoreAddress) -> Arc<StoreClient> {
         let StoreAddress { server, directory, spool } = address;
-        Arc::new(Remote { client: RpcClient::new(server, LIMITS), directory, spool })
+        Arc::new(StoreClient { client: RpcClient::new(server, LIMITS), directory, spool })
     }
 
     pub(super) fn directory(&self) -> &str {
@@ -92,7 +92,7 @@ impl Remote {
     pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
         &self,
         io: &Io,
-        asked: &Asked,
+        asked: &StoreRequest,
     ) -> Result<T> {
         settle(self.client.call(io, asked).await)
     }
@@ -138,7 +138,7 @@ impl Remote {
     }
 }
 
-fn settle<T>(response: std::result::Result<std::result::Result<T, Trouble>, CallError>) -> Result<T> {
+fn settle<T>(response: std::result::Result<std::result::Result<T, ErrorJson>, CallError>) -> Result<T> {
     match response {
         Ok(response) => response.map_err(Error::from),
         Err(error) => Err(away(&error)),

@@ -15,7 +15,7 @@ use plimsoll_io::Stop;
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::http::{Api, RpcServer};
 use plimsoll_rpc::SecretCheck;
-use plimsoll_store::{Store, apart};
+use plimsoll_store::{Store, remote};
 use plimsoll_web::with_store;
 
 use super::Role;
@@ -35,7 +35,7 @@ const NAME_BYTES: usize = 4;
 const FINISH_TIME_MIN: Duration = Duration::from_secs(2);
 
 /// The address and secret of the RPC servers.
-pub(super) struct Desks {
+pub(super) struct RpcServers {
     at: Socket,
     secret: String,
     role: Role,
@@ -49,11 +49,11 @@ pub(super) struct Open {
     thread: BoundedThread<anyhow::Result<()>>,
 }
 
-impl Desks {
+impl RpcServers {
     /// Chooses an address and a secret for a server with this configuration.
-    pub(super) fn of(config: &Config, role: &Role) -> io::Result<Desks> {
+    pub(super) fn of(config: &Config, role: &Role) -> io::Result<RpcServers> {
         let at = Socket::in_folder(&config.fixed.data, &drawn::<NAME_BYTES>()?)?;
-        Ok(Desks { at, secret: drawn::<SECRET_BYTES>()?, role: role.clone() })
+        Ok(RpcServers { at, secret: drawn::<SECRET_BYTES>()?, role: role.clone() })
     }
 
     /// Returns the address and secret of the auth RPC server.
@@ -69,7 +69,7 @@ impl Desks {
         let auth = Auth::of_main_process(server.clone(), auth_settings(config));
         let store = match &config.fixed.store {
             StoreAt::Local => {
-                Store::remote(apart::StoreAddress { server, directory: String::new(), spool: None })
+                Store::remote(remote::StoreAddress { server, directory: String::new(), spool: None })
             }
             StoreAt::Apart(url) => open_store_apart(url, &config.fixed)?,
         };

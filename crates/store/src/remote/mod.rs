@@ -10,26 +10,29 @@
 //! wait and every message is bounded.
 
 mod ascii;
-mod ask;
+mod client;
+mod error_json;
 mod file;
 mod frames;
 mod home;
 mod listing;
-mod remote;
+mod request;
 mod rpc_server;
 mod spool;
-mod trouble;
 mod upload;
 
 pub use ascii::{from_ascii, to_ascii};
-pub use ask::{Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, SaidPage, Seen};
+pub use client::{CALL, FILES, QUESTIONS, READY, STAT, StoreAddress, TROUBLE};
+pub use error_json::ErrorJson;
 pub use file::{FileRequest, RemoteFile, SentPart};
 pub use frames::{Frame, Frames};
 pub(crate) use home::RemoteHome;
-pub use remote::{CALL, FILES, QUESTIONS, READY, STAT, StoreAddress, TROUBLE};
+pub use request::{
+    Destination, Ended, Ending, Get, HomeRequest, NewArrival, Owner, PageJson, StatJson, StoreRequest,
+    UploadStart,
+};
 pub use rpc_server::{StoreServer, encode_result};
-pub use trouble::Trouble;
 
-pub(crate) use ask::SaidStat;
-pub(crate) use remote::Remote;
+pub(crate) use client::StoreClient;
+pub(crate) use request::StatFields;
 pub(crate) use upload::Upload;

@@ -8,10 +8,11 @@ use std::time::Duration;
 use plimsoll_io::{Entry, Existing, Io, ListingPage, Stat};
 use serde::de::DeserializeOwned;
 
-use super::ask::{
-    Asked, Destination, How, Named, NewArrival, Owner, Question, Removal, SaidPage, SaidTerms, Seen,
+use super::client::StoreClient;
+use super::request::{
+    Destination, EntryJson, HomeRequest, NewArrival, Owner, PageJson, Removal, StatJson, StoreRequest,
+    TermsJson, UploadStart,
 };
-use super::remote::Remote;
 use super::upload::Upload;
 use crate::condition::Condition;
 use crate::error::Result;
@@ -19,17 +20,17 @@ use crate::finished::Completed;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
-use crate::{Copied, Depth, Moved, Removed, What};
+use crate::{Copied, Depth, MoveResult, RemovalKind, Removed};
 
 /// A home at a remote store. Clones share the home.
 #[derive(Clone)]
 pub(crate) struct RemoteHome {
-    pub(super) remote: Arc<Remote>,
+    pub(super) remote: Arc<StoreClient>,
     pub(super) owner: Owner,
 }
 
 impl RemoteHome {
-    pub(crate) fn new(remote: Arc<Remote>, account: i64, name: &str) -> RemoteHome {
+    pub(crate) fn new(remote: Arc<StoreClient>, account: i64, name: &str) -> RemoteHome {
         let directory = remote.directory().to_owned();
         RemoteHome { remote, owner: Owner { account, name: name.to_owned(), directory } }
     }
@@ -38,9 +39,9 @@ impl RemoteHome {
         &self.owner.name
     }
 
-    async fn ask<T: DeserializeOwned + Send + 'static>(&self, io: &Io, question: Question) -> Result<T> {
+    async fn ask<T: DeserializeOwned + Send + 'static>(&self, io: &Io, question: HomeRequest) -> Result<T> {
         let caller = io.owner().number();
-        self.remote.ask(io, &Asked { owner: self.owner.clone(), caller, question }).await
+        self.remote.ask(io, &StoreRequest { owner: self.owner.clone(), caller, question }).await
     }
 
     /// Returns the metadata of the entry that a reader finds at `path`.
@@ -48,7 +49,7 @@ impl RemoteHome {
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::Away`].
     pub(crate) async fn stat(&self, io: &Io, path: &Path) -> Result<Stat> {
-        self.ask(io, Question::Stat(path.clone())).await.map(|Seen(stat)| stat)
+        self.ask(io, HomeRequest::Stat(path.clone())).await.map(|StatJson(stat)| stat)
     }
 
     /// Lists the folder `path`, in no order, if it has at most `most` entries. With a `page`, returns that
@@ -64,9 +65,9 @@ impl RemoteHome {
         most: usize,
         page: Option<&ListingPage>,
     ) -> Result<Vec<Entry>> {
-        let question = Question::List { path: path.clone(), most, page: page.map(SaidPage::from) };
-        let named: Vec<Named> = self.ask(io, question).await?;
-        Ok(named.into_iter().map(|Named(entry)| entry).collect())
+        let question = HomeRequest::List { path: path.clone(), most, page: page.map(PageJson::from) };
+        let named: Vec<EntryJson> = self.ask(io, question).await?;
+        Ok(named.into_iter().map(|EntryJson(entry)| entry).collect())
     }
 
     /// Returns the digest of a whole file, and the metadata of that very file.
@@ -75,36 +76,42 @@ impl RemoteHome {
     /// [`crate::Error::NotFound`], [`crate::Error::IsFolder`], [`crate::Error::Busy`],
     /// [`crate::Error::Away`].
     pub(crate) async fn digest(&self, io: &Io, path: &Path, algorithm: Algorithm) -> Result<(Stat, Vec<u8>)> {
-        let (Seen(stat), digest) = self.ask(io, Question::Digest(path.clone(), algorithm)).await?;
+        let (StatJson(stat), digest) = self.ask(io, HomeRequest::Digest(path.clone(), algorithm)).await?;
         Ok((stat, digest))
     }
 
     pub(crate) async fn usage(&self, io: &Io) -> Result<Usage> {
-        self.ask(io, Question::Usage).await
+        self.ask(io, HomeRequest::Usage).await
     }
 
     pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
-        self.ask(io, Question::MakeFolder { path, quota }).await
+        self.ask(io, HomeRequest::MakeFolder { path, quota }).await
     }
 
     pub(crate) async fn check_removal(
         &self,
         io: &Io,
         path: Path,
-        what: What,
+        what: RemovalKind,
         when: &Condition,
     ) -> Result<()> {
-        let condition = when.said().clone();
-        self.ask(io, Question::CheckRemoval(Removal { path, what, condition })).await
+        let condition = when.text().clone();
+        self.ask(io, HomeRequest::CheckRemoval(Removal { path, what, condition })).await
     }
 
-    pub(crate) async fn remove(&self, io: &Io, path: Path, what: What, when: &Condition) -> Result<Removed> {
-        let condition = when.said().clone();
-        self.ask(io, Question::Remove(Removal { path, what, condition })).await
+    pub(crate) async fn remove(
+        &self,
+        io: &Io,
+        path: Path,
+        what: RemovalKind,
+        when: &Condition,
+    ) -> Result<Removed> {
+        let condition = when.text().clone();
+        self.ask(io, HomeRequest::Remove(Removal { path, what, condition })).await
     }
 
     pub(crate) async fn set_modified(&self, io: &Io, path: Path, modified: Duration) -> Result<Stat> {
-        self.ask(io, Question::SetModified { path, modified }).await.map(|Seen(stat)| stat)
+        self.ask(io, HomeRequest::SetModified { path, modified }).await.map(|StatJson(stat)| stat)
     }
 
     /// Returns the target of a move or copy into this home.
@@ -113,49 +120,49 @@ impl RemoteHome {
     }
 
     pub(crate) async fn check_rename(&self, io: &Io, from: Path, to: Destination) -> Result<()> {
-        self.ask(io, Question::CheckRename(from, to)).await
+        self.ask(io, HomeRequest::CheckRename(from, to)).await
     }
 
-    pub(crate) async fn rename(&self, io: &Io, from: Path, to: Destination) -> Result<Moved> {
-        self.ask(io, Question::Rename(from, to)).await
+    pub(crate) async fn rename(&self, io: &Io, from: Path, to: Destination) -> Result<MoveResult> {
+        self.ask(io, HomeRequest::Rename(from, to)).await
     }
 
     pub(crate) async fn check_copy(&self, io: &Io, from: Path, to: Destination) -> Result<()> {
-        self.ask(io, Question::CheckCopy(from, to)).await
+        self.ask(io, HomeRequest::CheckCopy(from, to)).await
     }
 
     pub(crate) async fn copy(&self, io: &Io, from: Path, to: Destination, depth: Depth) -> Result<Copied> {
-        self.ask(io, Question::Copy(from, to, depth)).await
+        self.ask(io, HomeRequest::Copy(from, to, depth)).await
     }
 
     pub(crate) async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
         let NewUpload { terms, bytes, condition: words } = new;
-        self.ask(io, Question::Keep { terms: said(&terms), bytes, words }).await
+        self.ask(io, HomeRequest::Keep { terms: terms_json(&terms), bytes, words }).await
     }
 
     pub(crate) async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
-        self.ask(io, Question::Kept(id)).await
+        self.ask(io, HomeRequest::Kept(id)).await
     }
 
     pub(crate) async fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
-        self.ask(io, Question::Completed(id)).await
+        self.ask(io, HomeRequest::Completed(id)).await
     }
 
     pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
-        self.ask(io, Question::PendingAt(path.clone())).await
+        self.ask(io, HomeRequest::PendingAt(path.clone())).await
     }
 
     pub(crate) async fn resumable_uploads(&self, io: &Io) -> Result<Vec<KeptUpload>> {
-        self.ask(io, Question::AllKept).await
+        self.ask(io, HomeRequest::AllKept).await
     }
 
     pub(crate) async fn discard(&self, io: &Io, id: UploadId) -> Result<()> {
-        self.ask(io, Question::Discard(id)).await
+        self.ask(io, HomeRequest::Discard(id)).await
     }
 
     pub(crate) async fn upload(&self, io: &Io, terms: &Terms, expected: Expected) -> Result<Upload> {
         let (to, announced) = (terms.to.clone(), expected.bytes);
-        let how = How::Whole(said(terms), expected);
+        let how = UploadStart::Whole(terms_json(terms), expected);
         let Some(folder) = self.remote.spool() else { return self.begin(io, how, (to, announced, 0)).await };
         let arrival = NewArrival { owner: self.owner.clone(), caller: io.owner().number(), how };
         Upload::begin_spooled(&self.remote, io, arrival, (to, announced, terms.quota.bytes), folder).await
@@ -171,9 +178,14 @@ impl RemoteHome {
         let at = match begin {
             Begin::Start => 0,
             Begin::Offset(offset) | Begin::EndAt(offset) => offset,
-            Begin::End => self.ask(io, Question::EndOf { path: terms.to.clone(), keep }).await?,
+            Begin::End => self.ask(io, HomeRequest::EndOf { path: terms.to.clone(), keep }).await?,
         };
-        self.begin(io, How::From { terms: said(terms), begin, keep, at }, (terms.to.clone(), None, at)).await
+        self.begin(
+            io,
+            UploadStart::From { terms: terms_json(terms), begin, keep, at },
+            (terms.to.clone(), None, at),
+        )
+        .await
     }
 
     /// Uses only those of the `terms` that do not depend on the upload: the store knows its path and
@@ -188,8 +200,8 @@ impl RemoteHome {
     ) -> Result<Upload> {
         let KeptUpload { to, bytes, .. } = self.resumable_upload(io, id).await?;
         let Terms { condition, quota, .. } = terms(to.clone(), "");
-        let only_new = condition.said().only_new;
-        self.begin(io, How::GoOn { id, offset, digests, quota, only_new }, (to, bytes, offset)).await
+        let only_new = condition.text().only_new;
+        self.begin(io, UploadStart::GoOn { id, offset, digests, quota, only_new }, (to, bytes, offset)).await
     }
 
     pub(crate) async fn upload_of_parts(
@@ -199,14 +211,14 @@ impl RemoteHome {
         parts: Vec<UploadId>,
         bytes: u64,
     ) -> Result<Upload> {
-        let how = How::Parts { terms: said(terms), parts };
+        let how = UploadStart::Parts { terms: terms_json(terms), parts };
         self.begin(io, how, (terms.to.clone(), Some(bytes), bytes)).await
     }
 
     async fn begin(
         &self,
         io: &Io,
-        how: How,
+        how: UploadStart,
         (to, announced, at): (Path, Option<u64>, u64),
     ) -> Result<Upload> {
         let arrival = NewArrival { owner: self.owner.clone(), caller: io.owner().number(), how };
@@ -214,6 +226,6 @@ impl RemoteHome {
     }
 }
 
-fn said(terms: &Terms) -> SaidTerms {
-    SaidTerms { to: terms.to.clone(), condition: terms.condition.said().clone(), quota: terms.quota }
+fn terms_json(terms: &Terms) -> TermsJson {
+    TermsJson { to: terms.to.clone(), condition: terms.condition.text().clone(), quota: terms.quota }
 }

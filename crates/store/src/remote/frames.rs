@@ -8,7 +8,7 @@
 
 use plimsoll_io::Lease;
 
-use super::ask::Ending;
+use super::request::Ending;
 use crate::limits::ENDING_BYTES_MAX;
 
 /// Bytes of a frame's head.

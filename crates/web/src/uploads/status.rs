@@ -13,11 +13,11 @@ use serde::Serialize;
 
 use super::expiring;
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json};
+use crate::{RoutedRequest, credentials, json};
 
 /// The JSON of a pending upload.
 #[derive(Serialize)]
-struct Told {
+struct UploadJson {
     id: String,
     path: String,
     length: Option<u64>,
@@ -32,12 +32,12 @@ struct Told {
 
 #[derive(Serialize)]
 struct All {
-    uploads: Vec<Told>,
+    uploads: Vec<UploadJson>,
 }
 
-impl From<KeptUpload> for Told {
-    fn from(kept: KeptUpload) -> Told {
-        Told {
+impl From<KeptUpload> for UploadJson {
+    fn from(kept: KeptUpload) -> UploadJson {
+        UploadJson {
             id: kept.id.to_string(),
             path: format!("/{}", kept.to),
             length: kept.bytes,
@@ -50,13 +50,17 @@ impl From<KeptUpload> for Told {
     }
 }
 
-pub(super) async fn list(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(super) async fn list(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let uploads = ask.web.operations.kept_uploads(&caller).await?;
-    Ok(json::answer(Status::OK, &All { uploads: uploads.into_iter().map(Told::from).collect() }))
+    Ok(json::answer(Status::OK, &All { uploads: uploads.into_iter().map(UploadJson::from).collect() }))
 }
 
-pub(super) async fn head(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Result<Answer, Refusal> {
+pub(super) async fn head(
+    ask: RoutedRequest<'_, '_>,
+    caller: &Caller,
+    id: UploadId,
+) -> Result<Answer, Refusal> {
     let kept = match ask.web.operations.kept_upload(caller, id).await {
         Ok(kept) => kept,
         Err(Error::Store(StoreError::NotFound)) => {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// An account in JSON output. Its number is internal and not included.
 #[derive(Serialize)]
-pub(super) struct Told {
+pub(super) struct AccountJson {
     name: String,
     enabled: bool,
     quota: Quota,
@@ -17,9 +17,9 @@ pub(super) struct Told {
     created: String,
 }
 
-impl From<&Account> for Told {
-    fn from(account: &Account) -> Told {
-        Told {
+impl From<&Account> for AccountJson {
+    fn from(account: &Account) -> AccountJson {
+        AccountJson {
             name: account.name.clone(),
             enabled: account.enabled,
             quota: account.quota,
@@ -31,13 +31,13 @@ impl From<&Account> for Told {
 
 /// Prints the result of a change: the account as JSON, or `text`.
 pub(super) fn print_done(json: bool, account: &Account, text: &str) -> anyhow::Result<()> {
-    if json { print_json(&Told::from(account)) } else { print(format!("{text}\n")) }
+    if json { print_json(&AccountJson::from(account)) } else { print(format!("{text}\n")) }
 }
 
 /// Prints a table of all `accounts`, or a JSON array.
 pub(super) fn print_all(json: bool, accounts: &[Account]) -> anyhow::Result<()> {
     if json {
-        return print_json(&accounts.iter().map(Told::from).collect::<Vec<_>>());
+        return print_json(&accounts.iter().map(AccountJson::from).collect::<Vec<_>>());
     }
     if accounts.is_empty() {
         return print("There are no accounts yet. Add one: plimsoll account add NAME\n");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Idle resources by type and key.
 #[derive(Default)]
-pub struct Shelf(RefCell<Vec<Kept>>);
+pub struct ResourcePool(RefCell<Vec<Kept>>);
 
 struct Kept {
     place: Arc<str>,
@@ -23,7 +23,7 @@ impl Kept {
     }
 }
 
-impl Shelf {
+impl ResourcePool {
     /// Stores a resource under `place`, for example the address that a connection leads to. Drops it if
     /// the pool has `most` of its type and key already.
     pub fn put<T: 'static>(&self, place: &Arc<str>, thing: T, most: usize) {
@@ -45,7 +45,7 @@ impl Shelf {
     }
 }
 
-impl std::fmt::Debug for Shelf {
+impl std::fmt::Debug for ResourcePool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Shelf")
     }
@@ -57,19 +57,20 @@ mod tests {
 
     #[test]
     fn what_was_put_last_is_taken_first_and_of_each_kind_so_many_are_kept() {
-        let (shelf, place) = (Shelf::default(), Arc::from("here"));
-        shelf.put(&place, "another kind", 1);
-        (0..5).for_each(|thing: u32| shelf.put(&place, thing, 3));
-        let taken: Vec<u32> = std::iter::from_fn(|| shelf.take("here")).collect();
+        let (resource_pool, place) = (ResourcePool::default(), Arc::from("here"));
+        resource_pool.put(&place, "another kind", 1);
+        (0..5).for_each(|thing: u32| resource_pool.put(&place, thing, 3));
+        let taken: Vec<u32> = std::iter::from_fn(|| resource_pool.take("here")).collect();
         assert_eq!(taken, [2, 1, 0]);
-        assert_eq!(shelf.take("here"), Some("another kind"));
+        assert_eq!(resource_pool.take("here"), Some("another kind"));
     }
 
     #[test]
     fn what_is_of_one_place_is_neither_got_nor_counted_at_another() {
-        let (shelf, places) = (Shelf::default(), [Arc::from("here"), Arc::from("there")]);
-        places.iter().zip(1..).for_each(|(place, thing): (_, u32)| shelf.put(place, thing, 1));
-        let taken = || [shelf.take::<u32>("there"), shelf.take("there"), shelf.take("here")];
+        let (resource_pool, places) = (ResourcePool::default(), [Arc::from("here"), Arc::from("there")]);
+        places.iter().zip(1..).for_each(|(place, thing): (_, u32)| resource_pool.put(place, thing, 1));
+        let taken =
+            || [resource_pool.take::<u32>("there"), resource_pool.take("there"), resource_pool.take("here")];
         assert_eq!(taken(), [Some(2), None, Some(1)]);
     }
 }

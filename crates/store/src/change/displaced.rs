@@ -7,26 +7,26 @@ use plimsoll_io::{Existing, FileKind, Fs, Stat};
 
 use super::remove::subtree;
 use crate::error::Result;
-use crate::home::{Home, Place, weight};
+use crate::home::{Home, ParentFolder, weight};
 use crate::sweep::tree_name;
 use crate::write::UploadId;
 
 /// An entry that is set aside in `pending`.
-pub(super) struct Aside {
+pub(super) struct DisplacedEntry {
     name: Vec<u8>,
     was: Stat,
 }
 
-impl Aside {
+impl DisplacedEntry {
     /// Sets aside the entry at `target`, if a rename of an entry of the kind `coming` cannot replace it.
     pub(super) fn set(
         fs: &dyn Fs,
         home: &Home,
-        target: &Place<'_>,
+        target: &ParentFolder<'_>,
         replaced: Option<&Stat>,
         coming: FileKind,
         id: UploadId,
-    ) -> Result<Option<Aside>> {
+    ) -> Result<Option<DisplacedEntry>> {
         let Some(was) = replaced.copied() else { return Ok(None) };
         let name = match (was.kind, coming) {
             (FileKind::Folder, _) => tree_name(id),
@@ -34,11 +34,11 @@ impl Aside {
             _ => return Ok(None),
         };
         fs.rename(&target.folder, target.name, home.pending(), &name, Existing::Kept)?;
-        Ok(Some(Aside { name, was }))
+        Ok(Some(DisplacedEntry { name, was }))
     }
 
     /// Puts the entry back.
-    pub(super) fn put_back(self, fs: &dyn Fs, home: &Home, target: &Place<'_>) {
+    pub(super) fn put_back(self, fs: &dyn Fs, home: &Home, target: &ParentFolder<'_>) {
         if let Err(error) = fs.rename(home.pending(), &self.name, &target.folder, target.name, Existing::Kept)
         {
             tracing::error!(home = home.name(), %error, "a replaced file could not be restored");
@@ -53,7 +53,7 @@ impl Aside {
             fs.remove_file(home.pending(), &self.name)?;
             return Ok(false);
         }
-        let tree = Place { folder: home.pending().clone(), name: &self.name };
+        let tree = ParentFolder { folder: home.pending().clone(), name: &self.name };
         home.takes_off(subtree(fs, &tree, &self.was)?);
         Ok(true)
     }

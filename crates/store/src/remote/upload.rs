@@ -17,9 +17,9 @@ use std::time::Duration;
 use plimsoll_io::{Detached, File, Io, Lease, Segment};
 use plimsoll_rpc::transport::{Body, NextSegment, Source};
 
-use super::ask::{Ended, Ending, NewArrival};
+use super::client::{CALL, FILES, StoreClient, broken};
 use super::frames;
-use super::remote::{CALL, FILES, Remote, broken};
+use super::request::{Ended, Ending, NewArrival};
 use super::spool::Spool;
 use super::to_ascii;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ pub(crate) struct Upload {
 /// A spooled upload, and the request to be sent once it is complete.
 struct Spooled {
     spool: Spool,
-    remote: Arc<Remote>,
+    remote: Arc<StoreClient>,
     io: Io,
     arrival: NewArrival,
     bytes_max: Option<u64>,
@@ -97,7 +97,7 @@ impl Pipe {
 
 impl Upload {
     pub(super) async fn begin(
-        remote: &Arc<Remote>,
+        remote: &Arc<StoreClient>,
         io: &Io,
         arrival: NewArrival,
         to: Path,
@@ -117,7 +117,7 @@ impl Upload {
 
     /// As [`Upload::begin`], for an upload that is spooled in the local `folder` until it is complete.
     pub(super) async fn begin_spooled(
-        remote: &Arc<Remote>,
+        remote: &Arc<StoreClient>,
         io: &Io,
         arrival: NewArrival,
         (to, announced, bytes_max): (Path, Option<u64>, Option<u64>),
@@ -283,7 +283,7 @@ impl Spooled {
 }
 
 /// Sends the body as it is received, and waits for the result.
-async fn send(remote: Arc<Remote>, io: Io, arrival: NewArrival, mut out: Out) -> Result<Ended> {
+async fn send(remote: Arc<StoreClient>, io: Io, arrival: NewArrival, mut out: Out) -> Result<Ended> {
     let _turn = remote.transfer(&io).await?;
     let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));
     let request = request.body(Body::Stream { length: None, source: &mut out });
