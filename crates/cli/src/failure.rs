@@ -1,12 +1,14 @@
 //! Errors of requests to the server, as a sentence with the next step.
 //!
 //! Errors of this machine are only carried, not explained. Invariants: text from a server cannot send
-//! control sequences to the terminal. HTTP terms in it are replaced by commands.
+//! control sequences to the terminal. A problem with a code is explained in commands, not in HTTP
+//! terms.
 
 use std::fmt;
 use std::time::Duration;
 
 use plimsoll_client::http::{Error, Response};
+use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 use serde::Deserialize;
 
@@ -32,6 +34,7 @@ pub(crate) enum Failure {
 pub(crate) struct Refusal {
     pub(crate) status: Status,
     detail: String,
+    code: Option<ProblemCode>,
     pub(crate) retry_after: Option<Duration>,
     /// The account of the request's session; `None` if the request had none.
     account: Option<String>,
@@ -41,18 +44,41 @@ pub(crate) struct Refusal {
 #[derive(Deserialize)]
 struct Problem {
     detail: String,
+    code: Option<String>,
 }
 
-/// HTTP terms in the server's messages, and the commands that replace them.
-const IN_COMMANDS: [(&str, &str); 7] = [
-    ("MKCOL its path.", "plimsoll mkdir -p FOLDER"),
-    ("or MKCOL a folder", "or make a folder: plimsoll mkdir FOLDER"),
-    ("GET /uploads.", "plimsoll uploads"),
-    ("GET /uploads)", "plimsoll uploads)"),
-    ("GET /api/shares", "plimsoll shares"),
-    ("POST /api/accounts", "plimsoll signup NAME"),
-    ("POST /api/sessions", "plimsoll login NAME"),
-];
+impl Problem {
+    /// Returns the sentence to print, and the code if this program knows it.
+    fn sentence(&self) -> (String, Option<ProblemCode>) {
+        let code = self.code.as_deref().and_then(ProblemCode::parse);
+        let sentence = code.map(|code| sentence_in_commands(code).to_owned());
+        (sentence.unwrap_or_else(|| output::text(self.detail.as_bytes())), code)
+    }
+}
+
+/// Returns the sentence of a problem, in commands: the server's own is in terms of HTTP.
+fn sentence_in_commands(code: ProblemCode) -> &'static str {
+    match code {
+        ProblemCode::NoParentFolder => {
+            "The parent folder does not exist. Create it first: plimsoll mkdir -p FOLDER"
+        }
+        ProblemCode::FolderName => {
+            "This is a folder's name. Put a file at a path without a slash at its end, or make a folder: \
+             plimsoll mkdir FOLDER"
+        }
+        ProblemCode::TooManyUploads => {
+            "Too many uploads are in progress. Finish some, or discard some of: plimsoll uploads"
+        }
+        ProblemCode::OverQuota => {
+            "This would be more than the account's quota. Delete something first. Interrupted uploads count \
+             too, until they are finished or discarded (see plimsoll uploads)."
+        }
+        ProblemCode::NoSuchShare => {
+            "There is no such share of this account. See those there are: plimsoll shares"
+        }
+        ProblemCode::LoginRequired => "This needs an account. Log in: plimsoll login NAME",
+    }
+}
 
 impl Refusal {
     /// Reads the refusal from a response.
@@ -60,12 +86,12 @@ impl Refusal {
         let status = response.status();
         let seconds = response.field("Retry-After").and_then(|value| value.trim().parse().ok());
         // A refusal remains one even if its text cannot be read.
-        let detail = match response.json::<Problem>(REFUSAL_BYTES_MAX).await {
-            Ok(problem) => in_commands(&output::text(problem.detail.as_bytes())),
-            Err(_) => sentence_for(status),
+        let (detail, code) = match response.json::<Problem>(REFUSAL_BYTES_MAX).await {
+            Ok(problem) => problem.sentence(),
+            Err(_) => (sentence_for(status), None),
         };
         let retry_after = seconds.map(Duration::from_secs);
-        Refusal { status, detail, retry_after, account: account.map(str::to_owned) }
+        Refusal { status, detail, code, retry_after, account: account.map(str::to_owned) }
     }
 }
 
@@ -86,11 +112,6 @@ fn sentence_for(status: Status) -> String {
         _ => return format!("The server refused it with {status}."),
     };
     sentence.to_owned()
-}
-
-fn in_commands(detail: &str) -> String {
-    let replaced = |text: String, (said, typed): &(&str, &str)| text.replace(said, typed);
-    IN_COMMANDS.iter().fold(detail.to_owned(), replaced)
 }
 
 impl Failure {
@@ -127,9 +148,11 @@ impl Failure {
 
     /// Names the folder to create in the message, for an upload to `place`.
     pub(crate) fn for_a_file_at(mut self, place: &RemotePath) -> Failure {
-        if let (Failure::Refused(refusal), Some(folder)) = (&mut self, place.parent()) {
-            let named = format!("mkdir -p {folder}");
-            refusal.detail = refusal.detail.replace("mkdir -p FOLDER", &named);
+        if let (Failure::Refused(refusal), Some(folder)) = (&mut self, place.parent())
+            && refusal.code == Some(ProblemCode::NoParentFolder)
+        {
+            refusal.detail =
+                format!("The parent folder does not exist. Create it first: plimsoll mkdir -p {folder}");
         }
         self
     }
@@ -189,10 +212,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_of_methods_is_said_of_commands() {
-        let said = in_commands("The parent folder does not exist. Create it first: MKCOL its path.");
-        assert_eq!(said, "The parent folder does not exist. Create it first: plimsoll mkdir -p FOLDER");
-        assert_eq!(in_commands("The name is taken."), "The name is taken.");
+    fn a_problem_with_a_known_code_is_explained_in_commands() {
+        let sentence = |code: Option<&str>| {
+            let detail = "Create it first: MKCOL its path.".to_owned();
+            Problem { detail, code: code.map(str::to_owned) }.sentence().0
+        };
+        let expected = "The parent folder does not exist. Create it first: plimsoll mkdir -p FOLDER";
+        assert_eq!(sentence(Some("no-parent-folder")), expected);
+        for code in [None, Some("of-a-later-version")] {
+            assert_eq!(sentence(code), "Create it first: MKCOL its path.");
+        }
     }
 
     #[test]
@@ -200,6 +229,7 @@ mod tests {
         let refusal = |account: Option<&str>| Refusal {
             status: Status::UNAUTHORIZED,
             detail: "Wrong.".to_owned(),
+            code: None,
             retry_after: None,
             account: account.map(str::to_owned),
         };

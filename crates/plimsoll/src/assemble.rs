@@ -250,12 +250,7 @@ impl Server {
         };
         let shared = Arc::new(Shared {
             engine: fixed.engine,
-            threads: match fixed.engine {
-                EngineKind::Process | EngineKind::Thread => 1,
-                EngineKind::Pool | EngineKind::Epoll | EngineKind::Uring => {
-                    fixed.threads.number(fixed.engine)
-                }
-            },
+            threads: if fixed.engine.has_fixed_threads() { fixed.threads.number(fixed.engine) } else { 1 },
             tiers: tiers_of(fixed, accounts.as_ref(), operations.is_some()),
             readiness: Arc::new(Readiness::with_shared_result(
                 ready,

@@ -66,7 +66,7 @@ pub(crate) fn connections_max(config: &Config, limit: u64) -> usize {
 
 /// Like [`connections_max`], with the resource that sets the bound.
 pub(crate) fn connections_bound(config: &Config, limit: u64) -> (usize, Bound) {
-    if config.fixed.engine != EngineKind::Process {
+    if !config.fixed.engine.forks() {
         return (of_files(config, limit), Bound::Files);
     }
     let (processes, bound) = processes_max();

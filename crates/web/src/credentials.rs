@@ -11,6 +11,7 @@ use plimsoll_operations::{Caller, Error, Protocol, Visitor};
 use plimsoll_proto::http::Request;
 use plimsoll_wire::http::credentials::{Credentials, parse_authorization};
 use plimsoll_wire::http::head::Field;
+use plimsoll_wire::http::problem_code::ProblemCode;
 
 use crate::Web;
 use crate::refusal::Refusal;
@@ -58,7 +59,8 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Ca
     let Some(value) = request.field(Field::Authorization) else {
         return Err(Refusal::unauthenticated(
             "This needs an account. Log in: POST /api/sessions, then send Authorization: Bearer TOKEN.",
-        ));
+        )
+        .coded(ProblemCode::LoginRequired));
     };
     let fingerprint = web.operations.auth().fingerprint(request.io, value);
     let shown =

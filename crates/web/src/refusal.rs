@@ -11,6 +11,7 @@ use plimsoll_operations::Error;
 use plimsoll_proto::http::{Answer, BodyError, Request, site};
 use plimsoll_store::{BadPath, Error as StoreError};
 use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 
 use crate::limits::RETRY_AFTER_SECONDS;
@@ -21,11 +22,12 @@ pub(crate) struct Refusal {
     pub(crate) status: Status,
     detail: Cow<'static, str>,
     fields: Vec<(&'static str, String)>,
+    code: Option<ProblemCode>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: Status, detail: impl Into<Cow<'static, str>>) -> Refusal {
-        Refusal { status, detail: detail.into(), fields: Vec::new() }
+        Refusal { status, detail: detail.into(), fields: Vec::new(), code: None }
     }
 
     /// Refuses a malformed request.
@@ -50,6 +52,11 @@ impl Refusal {
         refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll\"")
     }
 
+    /// Adds a code, by which a program chooses a sentence of its own.
+    pub(crate) fn coded(self, code: ProblemCode) -> Refusal {
+        Refusal { code: Some(code), ..self }
+    }
+
     pub(crate) fn with(mut self, field: &'static str, value: impl Into<String>) -> Refusal {
         self.fields.push((field, value.into()));
         self
@@ -58,7 +65,8 @@ impl Refusal {
     /// Renders the refusal: as a page for browsers, as problem details for programs. It is never cached,
     /// because the path may be created later, or the permission granted.
     pub(crate) fn answer(self, request: &Request<'_>) -> Answer {
-        let answer = site::refused(request, self.status, &self.detail).field("Cache-Control", "no-store");
+        let answer = site::refused_with(request, self.status, &self.detail, self.code);
+        let answer = answer.field("Cache-Control", "no-store");
         self.fields.into_iter().fold(answer, |answer, (name, value)| answer.field(name, value))
     }
 
@@ -136,7 +144,8 @@ impl From<StoreError> for Refusal {
             StoreError::TooManyUploads => {
                 let detail =
                     "Too many uploads are in progress. Finish some, or discard some of GET /uploads.";
-                return Refusal::later(Status::TOO_MANY_REQUESTS, detail, None);
+                let refusal = Refusal::later(Status::TOO_MANY_REQUESTS, detail, None);
+                return refusal.coded(ProblemCode::TooManyUploads);
             }
             StoreError::TooManyEntries => {
                 return Refusal::later(Status::SERVICE_UNAVAILABLE, site::TOO_MANY_ENTRIES, None);
@@ -166,7 +175,15 @@ impl From<StoreError> for Refusal {
                     "The disk failed; the server's log says how. Look before trying again.",
                 )
             }
-            other => plain(&other),
+            other => {
+                let (status, detail) = plain(&other);
+                let refusal = Refusal::new(status, detail);
+                return match other {
+                    StoreError::NoFolder => refusal.coded(ProblemCode::NoParentFolder),
+                    StoreError::Quota => refusal.coded(ProblemCode::OverQuota),
+                    _ => refusal,
+                };
+            }
         };
         Refusal::new(status, detail)
     }

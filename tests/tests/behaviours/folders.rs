@@ -47,7 +47,9 @@ async fn a_folder_is_made_where_there_is_nothing(scene: Scene) {
         assert!(refused.field("Allow").expect("what it takes").contains("DELETE"));
     }
     for orphan in ["/files/none/docs", "/files/file/docs"] {
-        assert!(alice.ask("MKCOL", orphan, "", "").await.problem(409).contains("Create it first"));
+        let refused = alice.ask("MKCOL", orphan, "", "").await;
+        assert!(refused.problem(409).contains("Create it first"));
+        assert_eq!(refused.json()["code"], "no-parent-folder");
     }
     alice.ask("MKCOL", "/files/more", "Content-Type: text/xml\r\n", "<x/>").await.problem(415);
     assert_eq!(paths(&scene.home("alice")), ["docs", "file"]);

@@ -78,6 +78,16 @@ impl EngineKind {
         }
     }
 
+    /// Whether each connection has a process of its own.
+    pub fn forks(self) -> bool {
+        self == EngineKind::Process
+    }
+
+    /// Whether the operator chooses the number of threads. If not, each connection has a thread or process.
+    pub fn has_fixed_threads(self) -> bool {
+        matches!(self, EngineKind::Pool | EngineKind::Epoll | EngineKind::Uring)
+    }
+
     /// Checks that this kernel has the features that the engine needs.
     ///
     /// # Errors

@@ -3,9 +3,7 @@
 //! It measures nothing and knows no contender. Invariants: an interval depends on the samples alone, and
 //! the same samples give the same interval.
 
-mod chance;
-
-pub use chance::Chance;
+pub use plimsoll_io::sim::Chance;
 
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +63,7 @@ pub fn geometric_mean(ratios: &[f64]) -> Option<f64> {
 
 fn resampled(values: &[f64], chance: &mut Chance) -> Option<f64> {
     let drawn: Vec<f64> =
-        values.iter().filter_map(|_| values.get(chance.below(values.len())).copied()).collect();
+        values.iter().filter_map(|_| values.get(chance.index(values.len())).copied()).collect();
     median(&drawn)
 }
 

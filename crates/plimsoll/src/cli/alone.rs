@@ -47,17 +47,18 @@ impl Alone {
     /// Runs the server by these settings, or only checks them.
     pub(super) fn live(&self, loaded: &Loaded) -> anyhow::Result<()> {
         let config = &loaded.config;
-        if config.fixed.engine == EngineKind::Process && !self.checking.check {
+        if config.fixed.engine.forks() && !self.checking.check {
             return self.live_forked(loaded);
         }
         let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
         let log = log.context("cannot start the log")?;
         plimsoll_engine::check_kernel()?;
         config.fixed.engine.check()?;
-        match config.fixed.engine {
-            EngineKind::Pool => return Err(WrongUsage(NO_POOL.to_owned()).into()),
-            EngineKind::Process if self.forked.is_none() => return Err(no_process()),
-            EngineKind::Process | EngineKind::Thread | EngineKind::Epoll | EngineKind::Uring => {}
+        if config.fixed.engine == EngineKind::Pool {
+            return Err(WrongUsage(NO_POOL.to_owned()).into());
+        }
+        if config.fixed.engine.forks() && self.forked.is_none() {
+            return Err(no_process());
         }
         let secret = read_secret(&config.fixed)?;
         if self.checking.check {

@@ -74,7 +74,7 @@ pub(super) fn plan(config: &Config) -> Plan {
     };
     lines.push(("run", format!("engine {}, {threads}, grace {}", fixed.engine, fixed.grace)));
     // Under the engine `process`, the main process caches the accounts' files. Sites are not cached.
-    if fixed.hot_bytes.0 > 0 && (fixed.engine != EngineKind::Process || fixed.accounts) {
+    if fixed.hot_bytes.0 > 0 && (!fixed.engine.forks() || fixed.accounts) {
         let (bytes, files, time) = (fixed.hot_bytes, fixed.hot_files, fixed.hot_time);
         lines.push((
             "keep",

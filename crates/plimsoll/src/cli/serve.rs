@@ -7,7 +7,6 @@ use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use clap::Args;
-use plimsoll_engine::EngineKind;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
@@ -49,7 +48,7 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = self.configured.load()?;
-        if loaded.config.fixed.engine == EngineKind::Process && !self.checking.check {
+        if loaded.config.fixed.engine.forks() && !self.checking.check {
             return forked::serve(loaded, Role::Front, greet);
         }
         let config = &loaded.config;

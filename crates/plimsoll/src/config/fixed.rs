@@ -219,6 +219,6 @@ impl Fixed {
 
     /// Returns whether this process caches files. A connection process would cache them only for itself.
     pub(crate) fn keeps_hot_files(&self) -> bool {
-        self.hot_bytes.0 > 0 && self.engine != EngineKind::Process
+        self.hot_bytes.0 > 0 && !self.engine.forks()
     }
 }

@@ -3,8 +3,6 @@
 //! It raises the limit of its own process only. Invariant: connections are counted as the server counts
 //! them.
 
-use plimsoll_engine::EngineKind;
-
 use super::Finding;
 use crate::config::Config;
 use crate::open_files;
@@ -19,7 +17,7 @@ const ASKED_LEAST: u64 = 65_536;
 const TRIED: std::ops::RangeInclusive<u32> = 6..=30;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    if config.fixed.engine == EngineKind::Process {
+    if config.fixed.engine.forks() {
         // Each connection process has the limit for itself, which is never so low. The main process's limit
         // is checked together with the number of processes (`processes`).
         return Vec::new();

@@ -5,7 +5,7 @@
 //! Invariants: connections are counted as the server counts them. The remedy raises the limit that is
 //! reached first.
 
-use plimsoll_engine::{EngineKind, ProcessBound};
+use plimsoll_engine::ProcessBound;
 
 use super::Finding;
 use crate::config::Config;
@@ -21,7 +21,7 @@ const ASKED: u64 = 8192;
 const ASKED_FILES: u64 = 65_536;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let is_asked = config.fixed.engine == EngineKind::Process;
+    let is_asked = config.fixed.engine.forks();
     let judged = is_asked.then(|| {
         let (connections, bound) = open_files::connections_bound(config, open_files::raise());
         judge(connections, &bound)

@@ -8,6 +8,7 @@ use plimsoll_operations::Error;
 use plimsoll_proto::http::Answer;
 use plimsoll_store::{Error as StoreError, Path};
 use plimsoll_wire::calendar::{format_rfc3339, parse_rfc3339, since_1970};
+use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::{decode_path, encode_path};
 use serde::{Deserialize, Serialize};
@@ -123,7 +124,7 @@ pub(super) async fn take_back(ask: RoutedRequest<'_, '_>, id: &str) -> Result<An
         Error::Auth(AuthError::NotFound) => {
             let detail =
                 format!("There is no share {id:?} of this account. See those there are: GET /api/shares");
-            Refusal::new(Status::NOT_FOUND, detail)
+            Refusal::new(Status::NOT_FOUND, detail).coded(ProblemCode::NoSuchShare)
         }
         other => other.into(),
     })?;

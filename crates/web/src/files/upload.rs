@@ -7,6 +7,7 @@ use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Committed, Expected};
 use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 use plimsoll_wire::http::head::{Field, Framing};
+use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 
 use super::{FileTarget, digests, of_content, of_representation};
@@ -20,7 +21,8 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
         return Err(Refusal::new(
             Status::CONFLICT,
             "This is a folder's name. Put a file at a path without a slash at its end, or MKCOL a folder.",
-        ));
+        )
+        .coded(ProblemCode::FolderName));
     }
     let (condition, modified) = (conditions::of(ask.request, false), body::modified(ask.request)?);
     let begun = ask.web.operations.upload(&caller, &spot.place, condition, expected).await;

@@ -21,6 +21,7 @@ pub mod head;
 pub mod mtime;
 pub mod multipart;
 pub mod negotiate;
+pub mod problem_code;
 pub mod range;
 pub mod refusal;
 pub mod response;

@@ -12,13 +12,14 @@ use plimsoll_io::{Io, JobOwner};
 use plimsoll_store::{Error, Location};
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::negotiate::{prefers_html, prefers_json};
+use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
 pub use self::folder::{Selection, list, listed, page_of_listing, redirect};
 use super::answer::{Answer, Body};
 use super::limits::RETRY_AFTER_SECONDS;
-use super::problem::problem;
+use super::problem::coded_problem;
 use super::request::Request;
 
 /// The refusal of a listing of a folder that is too large for it.
@@ -134,11 +135,21 @@ pub fn start_page(has_accounts: bool) -> Answer {
 
 /// Returns an error as a page for browsers and as a problem for programs.
 pub fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
+    refused_with(request, status, detail, None)
+}
+
+/// As [`refused`], with a code for programs.
+pub fn refused_with(
+    request: &Request<'_>,
+    status: Status,
+    detail: &str,
+    code: Option<ProblemCode>,
+) -> Answer {
     if wants_page(request) {
         our_page(Answer::new(status), page::error(status, detail))
     } else {
         // A 404 may be cached by default: a browser must not get the response for a program.
-        problem(status, detail).field("Vary", "Accept")
+        coded_problem(status, detail, code).field("Vary", "Accept")
     }
 }
 
