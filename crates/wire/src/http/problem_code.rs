@@ -1,7 +1,7 @@
 //! Codes of problem details: the extension member `code` (RFC 9457, section 3.2).
 //!
-//! A client chooses its own sentence by the code, instead of reading the server's. Only problems whose sentence
-//! contains HTTP terms have one. Invariant: a code keeps its meaning in later versions.
+//! A client chooses its own sentence by the code, instead of reading the server's. Only problems whose
+//! sentence contains HTTP terms have one. Invariant: a code keeps its meaning in later versions.
 
 /// The code of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
