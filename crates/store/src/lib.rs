@@ -19,6 +19,11 @@ mod durability;
 mod edition;
 mod error;
 mod finished;
+/// Checks of private code, for the fuzzer.
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing {
+    pub use crate::write::check_upload_record;
+}
 mod home;
 mod known_digests;
 pub mod limits;

@@ -30,6 +30,8 @@ pub use buffer::ReceivePipe;
 pub use commit::{CancelHandle, CommitGuard, Committed, Terms};
 pub use digest::{Algorithm, Expected, FileDigest};
 pub use id::UploadId;
+#[cfg(feature = "fuzzing")]
+pub use record::check_upload_record;
 pub(crate) use recording::Recordings;
 pub use resumable::{KeptUpload, NewUpload};
 pub(crate) use upload::{SharedUpload, Upload};

@@ -256,6 +256,24 @@ fn check_of(id: UploadId, offset: u64) -> String {
     hash.to_hex()[..8].to_owned()
 }
 
+/// Checks the invariants of records with an input of the fuzzer, and panics if one is broken.
+#[cfg(feature = "fuzzing")]
+#[allow(clippy::panic, reason = "a finding of the fuzzer is a panic")]
+pub fn check_upload_record(id: &[u8], text: &[u8]) {
+    let Some(id) = UploadId::parse(id) else { return };
+    let Some(record) = parse(text, id) else { return };
+    let written = [record.about.to_line(), offset_line(id, record.offset)].concat();
+    let again = parse(&written, id);
+    assert!(again.is_some_and(|again| again.about == record.about && again.offset == record.offset));
+    // After the first line, only two lines with offsets are read.
+    let begin = usize::try_from(record.begin).unwrap_or(usize::MAX);
+    let end = begin.saturating_add(2 * OFFSET_LINE_BYTES).min(text.len());
+    for cut in begin..end {
+        let offset = parse(&text[..cut], id).map_or(0, |cut| cut.offset);
+        assert!(offset <= record.offset, "{offset} after a cut at {cut}, {} before", record.offset);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
