@@ -157,6 +157,17 @@ impl Failure {
         self
     }
 
+    /// Names the share in the message, for a request about the share `id`.
+    pub(crate) fn for_share(mut self, id: &str) -> Failure {
+        if let Failure::Refused(refusal) = &mut self
+            && refusal.code == Some(ProblemCode::NoSuchShare)
+        {
+            refusal.detail =
+                format!("There is no share {id:?} of this account. See those there are: plimsoll shares");
+        }
+        self
+    }
+
     /// Returns an error of this machine: the failed action, and the operating system's error.
     pub(crate) fn local(action: impl fmt::Display, error: &std::io::Error) -> Failure {
         Failure::Local(format!("{action}: {error}"))

@@ -101,5 +101,7 @@ fn is_above(share: &ShareRecord, place: &RemotePath) -> bool {
 }
 
 async fn end(server: &mut ApiClient, id: &str) -> anyhow::Result<()> {
-    Ok(server.send_and_discard(Request::new("DELETE", &format!("/api/shares/{id}"))).await?)
+    let target = format!("/api/shares/{id}");
+    let ended = server.send_and_discard(Request::new("DELETE", &target)).await;
+    Ok(ended.map_err(|failure| failure.for_share(id))?)
 }

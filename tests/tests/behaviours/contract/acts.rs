@@ -150,10 +150,12 @@ async fn close(mut stream: Stream, len: usize) {
     }
 }
 
-/// Keeps three leases at once, writes into the first, and sends all back.
+/// Keeps three leases at once, writes into the first, and sends all back. Requests the bytes of each with a
+/// `+`.
 async fn keep_leases(mut stream: Stream) {
     let mut leases = Vec::new();
     while leases.len() < 3 {
+        stream.tx.push(Segment::Static(b"+"));
         leases.push(exactly_one(&mut stream.rx).await);
     }
     leases[0].make_ascii_uppercase();
