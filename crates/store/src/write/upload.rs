@@ -40,6 +40,8 @@ pub(crate) struct Upload {
     /// Whether its commit waits for the disk.
     is_synced: bool,
     shared: Arc<SharedUpload>,
+    /// The modification time that the file gets, since 1970.
+    modified: Option<Duration>,
     /// None until a handle was requested.
     cancel: Option<CancelHandle>,
     /// The home and identifier to be remembered after the commit, for a resumable upload of announced
@@ -177,6 +179,7 @@ impl Upload {
             schedule: RecordingSchedule::none(),
             is_synced: home.is_synced(),
             shared,
+            modified: None,
             cancel: None,
             completes: None,
             ends_by: Work::Writes,
@@ -191,16 +194,12 @@ impl Upload {
     /// Computes the SHA-256 of the whole file as it is written, for a client that will have it checked at
     /// the end. Call it before any bytes.
     pub(crate) fn start_running_digest(&self) {
-        if self.shared.lock().staging().is_ok_and(StagingFile::start_running_digest) {
-            self.shared.buffer.receive_into_memory();
-        }
+        self.shared.buffer.hash_bytes();
     }
 
-    /// Sets the modification time, since 1970, that the file gets at its commit. Call it before any bytes.
-    pub(crate) fn set_modified(&self, modified: Duration) {
-        if let Ok(staging) = self.shared.lock().staging() {
-            staging.set_modified(modified);
-        }
+    /// Sets the modification time, since 1970, that the file gets at its commit.
+    pub(crate) fn set_modified(&mut self, modified: Duration) {
+        self.modified = Some(modified);
     }
 
     /// Copies the first bytes of a file, up to the offset that the upload begins at. Call it before any
@@ -379,8 +378,8 @@ impl Upload {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
-        let request =
-            CommitRequest { terms: self.terms.clone(), digests, cancel: self.cancel.clone(), guard };
+        let (terms, modified, cancel) = (self.terms.clone(), self.modified, self.cancel.clone());
+        let request = CommitRequest { terms, digests, modified, cancel, guard };
         let (completes, bytes, now) = (self.completes.clone(), self.bytes, self.io.wall());
         let committed = self.work(Work::Writes, move |fs, state, buffer| {
             let committed = state.commit(fs, buffer, bytes, &request)?;

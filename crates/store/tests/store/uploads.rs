@@ -8,6 +8,7 @@ use plimsoll_store::limits::{AHEAD_BYTES, BUFFERED_BYTES_MAX, BUFFERED_FAST_BYTE
 use plimsoll_store::{Algorithm, CommitGuard, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
+use super::power::{Change, assert_one_of, cut_everywhere, doing, large, nothing};
 use super::{any, path, put, send, send_slowly, with_home};
 
 /// More than is buffered in memory.
@@ -282,5 +283,32 @@ fn a_commit_that_its_guard_refuses_changes_nothing_and_can_be_made_again() {
         drop(upload);
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
         scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_prepared_upload_keeps_the_modification_time_of_its_commit_after_a_power_cut() {
+    cut_everywhere(&Change {
+        before: nothing,
+        change: |scene| {
+            doing(async move {
+                let mut upload = scene.home.upload(&scene.io, any("a"), Expected::default()).await?;
+                send(&mut upload, &large(2), 50_000).await?;
+                upload.prepare().await?;
+                upload.set_modified(Duration::from_secs(1));
+                upload.commit().await.map(drop)
+            })
+        },
+        after: |scene, confirmed| {
+            assert_one_of(&scene, "a", None, Some(large(2)), confirmed);
+            doing(async move {
+                let time = Duration::from_secs(1);
+                match scene.home.stat(&scene.io, &path("a")).await {
+                    Ok(stat) => assert_eq!(stat.modified, time, "the file appears with its time"),
+                    Err(error) => assert!(!confirmed, "{error}"),
+                }
+                Ok(())
+            })
+        },
     });
 }
