@@ -17,6 +17,7 @@ use plimsoll_io::{
 
 use crate::clock::Clock;
 use crate::connections::Connections;
+use crate::files::SystemFs;
 use crate::limits::FLUSHED_TOGETHER_MAX;
 use crate::notifier::Notifier;
 use crate::offload::Offload;
@@ -193,6 +194,10 @@ impl Engine for Driver {
 
     fn nonblocking(&self) -> &dyn Fs {
         self.offload.nonblocking()
+    }
+
+    fn in_memory(&self) -> &dyn Fs {
+        &SystemFs
     }
 
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {

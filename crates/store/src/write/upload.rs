@@ -21,7 +21,9 @@ use super::state::{Paused, Receiving, UploadState};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
 use crate::home::{Home, State};
-use crate::limits::{BUFFERED_TIME, COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, PIPED_FROM_BYTES};
+use crate::limits::{
+    BUFFERED_BYTES_MAX, BUFFERED_TIME, COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, PIPED_FROM_BYTES,
+};
 
 /// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
 pub(crate) struct Upload {
@@ -39,6 +41,8 @@ pub(crate) struct Upload {
     schedule: RecordingSchedule,
     /// Whether its commit waits for the disk.
     is_synced: bool,
+    /// Whether its home is in memory, where nothing waits for a disk.
+    is_in_memory: bool,
     shared: Arc<SharedUpload>,
     /// The modification time that the file gets, since 1970.
     modified: Option<Duration>,
@@ -85,12 +89,12 @@ impl SharedUpload {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has ended, as far as is known without waiting.
-    fn has_ended(&self) -> bool {
+    /// As [`SharedUpload::lock`], unless a thread works on the file.
+    fn try_lock(&self) -> Option<MutexGuard<'_, UploadState>> {
         match self.state.try_lock() {
-            Ok(state) => state.has_ended(),
-            Err(TryLockError::Poisoned(state)) => state.get_ref().has_ended(),
-            Err(TryLockError::WouldBlock) => false,
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 }
@@ -105,7 +109,7 @@ impl Home {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
         let (bytes, asked, now) = (announced.unwrap_or(0), terms.clone(), io.wall());
-        let claimed = io.nonblocking(|fs| {
+        let claimed = self.try_without_blocking(io, |fs| {
             let mut state = self.try_lock()?;
             Claim::try_new(fs, self, &mut state, id, &terms, bytes)
         });
@@ -178,6 +182,7 @@ impl Upload {
             pause: io.deadline(),
             schedule: RecordingSchedule::none(),
             is_synced: home.is_synced(),
+            is_in_memory: home.is_in_memory(),
             shared,
             modified: None,
             cancel: None,
@@ -412,14 +417,25 @@ impl Upload {
         }
     }
 
+    /// Whether its work is done in place: it takes less time than two changes of threads.
+    fn is_short(&self) -> bool {
+        self.is_in_memory && self.bytes - self.start_offset <= BUFFERED_BYTES_MAX as u64
+    }
+
     pub(super) async fn work<T: Send + 'static>(
         &self,
         kind: Work,
         work: impl FnOnce(&dyn Fs, &mut UploadState, &Buffer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let shared = Arc::clone(&self.shared);
-        let done = self.io.offload(kind, move |fs| work(fs, &mut shared.lock(), &shared.buffer));
-        done.await?.map_err(|error| match error {
+        let done = if self.is_short() && kind == Work::Writes {
+            // A recording may hold the state. It ends soon: it waits for no disk either.
+            self.io.in_memory(|fs| work(fs, &mut self.shared.lock(), &self.shared.buffer))
+        } else {
+            let shared = Arc::clone(&self.shared);
+            let done = self.io.offload(kind, move |fs| work(fs, &mut shared.lock(), &shared.buffer));
+            done.await?
+        };
+        done.map_err(|error| match error {
             Error::InUse => self.shared.buffer.failure().unwrap_or(error),
             error => error,
         })
@@ -428,7 +444,7 @@ impl Upload {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        if self.shared.has_ended() {
+        if self.shared.try_lock().is_some_and(|state| state.has_ended()) {
             return;
         }
         let shared = Arc::clone(&self.shared);

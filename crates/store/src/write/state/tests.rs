@@ -107,7 +107,7 @@ impl Scene {
         };
         let whose = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
         let common = Arc::new(Common::new(Settings::default()));
-        let home = Home::open(whose, folder("/files"), folder("/pending"), &common);
+        let home = Home::open(&*disk, whose, (folder("/files"), folder("/pending")), &common);
         let (id, now) = (UploadId::parse(&[b'1'; 32]).unwrap(), SystemTime::UNIX_EPOCH);
         let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());
         let receiving = if kind == UploadKind::Resumable {
