@@ -17,6 +17,8 @@ use plimsoll_io::{
 
 use crate::clock::Clock;
 use crate::connections::Connections;
+use crate::files::SystemFs;
+use crate::limits::FLUSHED_TOGETHER_MAX;
 use crate::notifier::Notifier;
 use crate::offload::Offload;
 use crate::scheduling::wake_on_time;
@@ -146,7 +148,9 @@ impl Driver {
             self.connections.count_panic();
             tracing::error!(%message, "a connection panicked and was dropped: a defect of the server");
         }
-        self.sockets.flush();
+        if self.sockets.unflushed() >= FLUSHED_TOGETHER_MAX {
+            self.sockets.flush();
+        }
     }
 
     fn park(&self, grace: Duration) {
@@ -190,6 +194,10 @@ impl Engine for Driver {
 
     fn nonblocking(&self) -> &dyn Fs {
         self.offload.nonblocking()
+    }
+
+    fn in_memory(&self) -> &dyn Fs {
+        &SystemFs
     }
 
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {

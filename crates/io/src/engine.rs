@@ -67,6 +67,8 @@ pub trait Engine {
     /// Returns non-blocking file access: [`io::ErrorKind::WouldBlock`] if the data is not in memory.
     /// Where a connection has its own thread, this `Fs` blocks instead and never returns that error.
     fn nonblocking(&self) -> &dyn Fs;
+    /// Returns blocking file access, for files of a file system [in memory](Fs::is_in_memory).
+    fn in_memory(&self) -> &dyn Fs;
     /// Runs `job` where it may block. It runs all slices of the job, and jobs of other owners between
     /// two slices.
     ///

@@ -282,6 +282,13 @@ pub trait Fs: Send + Sync {
         let _ = (folder, name);
     }
 
+    /// Whether the file system of `file` is in memory, so that no operation on it waits for a disk. The
+    /// answer itself may wait, for a file system of another machine.
+    fn is_in_memory(&self, file: &File) -> bool {
+        let _ = file;
+        false
+    }
+
     /// Yields the core to other runnable threads, whose work may change the caller's next step.
     fn let_others_go(&self) {}
 

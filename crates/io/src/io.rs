@@ -125,6 +125,12 @@ impl Io {
         work(self.engine.nonblocking())
     }
 
+    /// Runs short work in place, on files of a file system [in memory](Fs::is_in_memory). It waits for no
+    /// disk there, and costs no change of threads.
+    pub fn in_memory<T>(&self, work: impl FnOnce(&dyn Fs) -> T) -> T {
+        work(self.engine.in_memory())
+    }
+
     /// Yields to the other tasks and, where this thread may block, to other threads of its core. Input
     /// that they have processed by then is visible to the caller.
     pub async fn let_others_go(&self) {

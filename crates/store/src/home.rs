@@ -33,6 +33,8 @@ struct Inner {
     owner: HomeOwner,
     files: File,
     pending: File,
+    /// Whether both folders are on a file system in memory, where nothing waits for a disk.
+    is_in_memory: bool,
     common: Arc<Common>,
     state: Mutex<State>,
     edition: Current,
@@ -121,12 +123,30 @@ pub(crate) struct ParentFolder<'a> {
 }
 
 impl Home {
-    pub(crate) fn open(owner: HomeOwner, files: File, pending: File, common: &Arc<Common>) -> Home {
+    /// Creates the home of two open folders.
+    pub(crate) fn open(
+        fs: &dyn Fs,
+        owner: HomeOwner,
+        (files, pending): (File, File),
+        common: &Arc<Common>,
+    ) -> Home {
+        let is_in_memory = fs.is_in_memory(&files) && fs.is_in_memory(&pending);
         let state = Mutex::new(State { uploads: HashMap::new() });
         let common = Arc::clone(common);
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
         let edition = Current::draw();
-        Home(Arc::new(Inner { owner, files, pending, common, state, edition, usage, abandoned, copies }))
+        Home(Arc::new(Inner {
+            owner,
+            files,
+            pending,
+            is_in_memory,
+            common,
+            state,
+            edition,
+            usage,
+            abandoned,
+            copies,
+        }))
     }
 
     /// The home's account.
@@ -151,6 +171,20 @@ impl Home {
 
     pub(crate) fn pending(&self) -> &File {
         &self.0.pending
+    }
+
+    /// Whether short work on it is done in place: no operation, and no holder of its lock, waits for a disk.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.0.is_in_memory
+    }
+
+    /// Runs `work` without waiting for a disk. Returns `None` if `work` does, because it would have to wait.
+    pub(crate) fn try_without_blocking<T>(
+        &self,
+        io: &Io,
+        work: impl FnOnce(&dyn Fs) -> Option<T>,
+    ) -> Option<T> {
+        if self.is_in_memory() { io.in_memory(work) } else { io.nonblocking(work) }
     }
 
     pub(crate) fn settings(&self) -> Settings {
@@ -321,6 +355,10 @@ impl Home {
     pub(crate) fn place<'a>(&self, fs: &dyn Fs, path: &'a Path) -> Result<ParentFolder<'a>> {
         // The home itself is no name in any folder.
         let (folder, name) = path.split_last().ok_or(Error::Home)?;
+        if folder.is_empty() {
+            // Open already, and never moved.
+            return Ok(ParentFolder { folder: self.0.files.clone(), name });
+        }
         let folder = fs.open_beneath(&self.0.files, &folder).map_err(no_folder)?;
         if fs.stat(&folder)?.kind != FileKind::Folder {
             return Err(Error::NoFolder);
@@ -379,7 +417,7 @@ mod tests {
         let root = disk.open_root(std::path::Path::new("/")).unwrap();
         let common = Arc::new(Common::new(Settings::default()));
         let owner = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
-        let home = Home::open(owner, root.clone(), root, &common);
+        let home = Home::open(&*disk, owner, (root.clone(), root), &common);
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));

@@ -158,8 +158,7 @@ impl Store {
             }
             opened => opened,
         };
-        let (files, pending) = folders?;
-        let home = Home::open(owner.clone(), files, pending, &self.0.common);
+        let home = Home::open(fs, owner.clone(), folders?, &self.0.common);
         let trees = home.sweep(fs, now)?;
         *slot = Some(home.clone());
         Ok((home, trees))

@@ -146,6 +146,10 @@ impl Fs for SystemFs {
         freeing::later(folder, name);
     }
 
+    fn is_in_memory(&self, file: &File) -> bool {
+        reading::is_of_memory(file)
+    }
+
     fn let_others_go(&self) {
         sched_yield();
     }

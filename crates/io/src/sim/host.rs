@@ -255,6 +255,10 @@ impl Engine for SimEngine {
         &self.0.nonblocking
     }
 
+    fn in_memory(&self) -> &dyn Fs {
+        &self.0.blocking
+    }
+
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {
         if let Some(long) = self.0.long_work(work) {
             return self.0.add_long(work, long, job);

@@ -44,6 +44,9 @@ impl Engine for Clockwork {
     fn nonblocking(&self) -> &dyn Fs {
         unreachable!("no files here")
     }
+    fn in_memory(&self) -> &dyn Fs {
+        unreachable!("no files here")
+    }
     fn offload(&self, _: Work, _: Job) -> Result<(), NotDone> {
         Err(NotDone::Busy)
     }

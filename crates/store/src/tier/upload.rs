@@ -87,7 +87,7 @@ impl Upload {
         }
     }
 
-    /// Sets the modification time, since 1970, that the file gets at its commit. Call it before any bytes.
+    /// Sets the modification time, since 1970, that the file gets at its commit.
     pub fn set_modified(&mut self, modified: Duration) {
         match &mut self.0 {
             Way::Here(upload) => upload.set_modified(modified),

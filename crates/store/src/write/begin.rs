@@ -99,7 +99,8 @@ impl Home {
         self.usage(io).await?;
         let (now, instant) = (io.wall(), io.now());
         let asked = BeginRequest { id: UploadId::draw(io), terms, from, keep, now, instant };
-        let (home, nonblocking) = (self.clone(), io.nonblocking(|fs| self.try_begin(fs, &asked)));
+        let (home, nonblocking) =
+            (self.clone(), self.try_without_blocking(io, |fs| self.try_begin(fs, &asked)));
         let begun = match nonblocking {
             Some(begun) => begun,
             None => io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??,

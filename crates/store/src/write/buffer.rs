@@ -4,10 +4,11 @@
 //! fast are handed over a megabyte at a time, and slow ones once they fill a receive. Bytes that need no
 //! inspection may be in a pipe, from which the kernel moves them into the file. It does not write.
 //!
-//! Invariants: a thread that inspects the upload's file, or takes it over, finds the buffered bytes. A
-//! thread that takes them holds the upload's state until they are written, so that bytes stay in order. The
-//! memory that all uploads take for them, until they are written, is at most [`BUFFERED_TOGETHER_BYTES_MAX`]
-//! beyond one receive each.
+//! Invariants: a thread that inspects the upload's file writes the buffered bytes first, so their offset is
+//! reported only once they are in the file. A takeover drops bytes that were buffered since then. A thread
+//! that takes them holds the upload's state until they are written, so that bytes stay in order. The memory
+//! that all uploads take for them, until they are written, is at most [`BUFFERED_TOGETHER_BYTES_MAX`] beyond
+//! one receive each.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,6 +50,8 @@ struct Contents {
     pipe: Option<Arc<Pipe>>,
     /// Whether bytes are received into memory: they need inspection, or they cannot go into a pipe.
     is_for_memory: bool,
+    /// Whether the digest of the whole file is computed as it is written.
+    is_hashed: bool,
     /// Whether a thread is writing buffered bytes while the sender goes on.
     is_ahead: bool,
     /// The error that ended the upload, until it is returned to the sender.
@@ -93,6 +96,8 @@ pub(super) struct Batch {
     pub(super) pieces: Vec<BufferedBytes>,
     /// The quota that their upload counts against.
     pub(super) quota: Quota,
+    /// Whether the digest of the whole file is computed as it is written.
+    pub(super) is_hashed: bool,
     _charge: BudgetCharge,
 }
 
@@ -101,7 +106,7 @@ impl Buffer {
     pub(super) fn new(budget: Arc<BufferBudget>, is_for_memory: bool) -> Buffer {
         let (pieces, small, bytes, since, last, pipe) = (Vec::new(), Vec::new(), 0, None, None, None);
         let (charge, quota) = (BudgetCharge { budget, own: Arc::default(), bytes }, Quota::default());
-        let (is_ahead, failed) = (false, None);
+        let (is_hashed, is_ahead, failed) = (false, false, None);
         Buffer(Mutex::new(Contents {
             pieces,
             small,
@@ -112,6 +117,7 @@ impl Buffer {
             quota,
             pipe,
             is_for_memory,
+            is_hashed,
             is_ahead,
             failed,
         }))
@@ -165,9 +171,10 @@ impl Buffer {
         contents.is_due(now, quota)
     }
 
-    /// Makes all further bytes be received into memory, because they need inspection.
-    pub(super) fn receive_into_memory(&self) {
-        self.lock().is_for_memory = true;
+    /// Computes the digest of the whole file as it is written. The bytes are received into memory for that.
+    pub(super) fn hash_bytes(&self) {
+        let mut contents = self.lock();
+        (contents.is_for_memory, contents.is_hashed) = (true, true);
     }
 
     /// Takes all buffered bytes.
@@ -178,7 +185,8 @@ impl Buffer {
         let BudgetCharge { budget, own, .. } = &contents.charge;
         let charge = BudgetCharge { budget: Arc::clone(budget), own: Arc::clone(own), bytes: 0 };
         let charge = std::mem::replace(&mut contents.charge, charge);
-        Batch { pieces: std::mem::take(&mut contents.pieces), quota: contents.quota, _charge: charge }
+        let pieces = std::mem::take(&mut contents.pieces);
+        Batch { pieces, quota: contents.quota, is_hashed: contents.is_hashed, _charge: charge }
     }
 
     /// When the last bytes were received; none before the first.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,8 @@ pub(crate) struct CommitRequest {
     pub(crate) terms: Terms,
     /// The expected digests of the whole file.
     pub(crate) digests: Vec<(Algorithm, Vec<u8>)>,
+    /// The modification time that the file gets, since 1970; none leaves that of its last write.
+    pub(crate) modified: Option<Duration>,
     /// Checked last, as is the guard.
     pub(crate) cancel: Option<CancelHandle>,
     pub(crate) guard: Option<CommitGuard>,

@@ -31,8 +31,6 @@ pub(super) struct StagingFile {
     digests: Digests,
     /// The offset at which those begin.
     digests_from: u64,
-    /// The modification time that the file gets; none leaves that of its last write.
-    modified: Option<Duration>,
     /// The digest of all bytes so far, if the sender has announced a check of the whole file.
     running: Option<RunningDigest>,
     retention: Retention,
@@ -109,7 +107,6 @@ impl StagingFile {
             offset: 0,
             digests: Digests::new(digests),
             digests_from: 0,
-            modified: None,
             running: None,
             retention,
             worst_error: WorstError::None,
@@ -156,7 +153,6 @@ impl StagingFile {
             offset: synced,
             digests,
             digests_from: synced,
-            modified: None,
             running,
             retention: Retention::Recorded(state),
             worst_error: WorstError::None,
@@ -169,19 +165,9 @@ impl StagingFile {
         Buffer::new(self.claim.home.buffer_budget(), !self.digests.are_none())
     }
 
-    /// Starts to hash all bytes as they are written, so that a digest of the whole is checked without
-    /// reading the file. Returns whether it does: not for a resumed upload with earlier bytes that were not
-    /// hashed. The file is read then.
-    pub(super) fn start_running_digest(&mut self) -> bool {
-        if self.offset == 0 {
-            self.running = Some(RunningDigest { sha256: Sha256::new(), at: 0 });
-        }
-        self.running.is_some()
-    }
-
-    /// Makes the file have this time of modification, since 1970, when it is committed.
-    pub(super) fn set_modified(&mut self, modified: Duration) {
-        self.modified = Some(modified);
+    /// Sets the file's modification time, since 1970. A later write replaces it.
+    pub(super) fn set_modified(&mut self, fs: &dyn Fs, modified: Duration) -> Result<()> {
+        Ok(fs.set_modified(&self.file(fs)?, modified)?)
     }
 
     /// Stores the digest of all bytes so far for the next part.
@@ -211,6 +197,9 @@ impl StagingFile {
         self.check_disk()?;
         self.claim.grow(batch.quota, self.offset + batch.bytes())?;
         let file = self.file(fs)?;
+        if batch.is_hashed && self.offset == 0 {
+            self.running = Some(RunningDigest { sha256: Sha256::new(), at: 0 });
+        }
         for piece in &batch.pieces {
             match piece {
                 BufferedBytes::Lease(lease) => {
@@ -238,12 +227,9 @@ impl StagingFile {
         }
     }
 
-    /// Gives the file its time of modification, and syncs it.
+    /// Syncs the file.
     pub(super) fn sync(&mut self, fs: &dyn Fs) -> Result<()> {
         let file = self.file(fs)?;
-        if let Some(modified) = self.modified {
-            fs.set_modified(&file, modified)?;
-        }
         self.claim.home.sync(fs, &[&file])
     }
 

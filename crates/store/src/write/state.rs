@@ -8,9 +8,14 @@
 //! | event | Receiving | Prepared | Paused | Committed | Aborted |
 //! | --- | --- | --- | --- | --- | --- |
 //! | write | Receiving | Receiving | - | - | - |
+//! | append | Receiving | Receiving | - | - | - |
 //! | prepare | Prepared | Prepared | - | - | - |
+//! | prepare, sync fails | Paused | Prepared | - | - | - |
 //! | record | Receiving | Prepared | - | - | - |
 //! | commit | Committed | Committed | - | - | - |
+//! | commit, with a modification time | Committed | Committed | - | - | - |
+//! | commit, sync fails | Paused | Paused | - | - | - |
+//! | commit, sync fails, resumable by path, not recorded | Aborted | Aborted | - | - | - |
 //! | commit, guard refuses | Prepared | Prepared | - | - | - |
 //! | commit, digest of the whole file differs | Aborted | Aborted | - | - | - |
 //! | pause | Paused | Paused | - | - | - |
@@ -218,7 +223,7 @@ impl UploadState {
         Ok(())
     }
 
-    /// Appends to the file by `work`, past the buffer.
+    /// Changes the file by `work`, past the buffer.
     pub(super) fn append<T>(
         &mut self,
         fs: &dyn Fs,
@@ -261,6 +266,10 @@ impl UploadState {
         request: &CommitRequest,
     ) -> Result<Option<Committed>> {
         self.write(fs, buffer)?;
+        if let Some(modified) = request.modified {
+            // The preparation synced the file with another time: it is synced again.
+            self.append(fs, |staging| staging.set_modified(fs, modified))?;
+        }
         if request.cancel.is_some() {
             // A thread that would cancel this upload may be waiting for this core, or a local client that is
             // being killed.

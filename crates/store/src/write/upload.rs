@@ -21,7 +21,9 @@ use super::state::{Paused, Receiving, UploadState};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
 use crate::home::{Home, State};
-use crate::limits::{BUFFERED_TIME, COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, PIPED_FROM_BYTES};
+use crate::limits::{
+    BUFFERED_BYTES_MAX, BUFFERED_TIME, COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, PIPED_FROM_BYTES,
+};
 
 /// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
 pub(crate) struct Upload {
@@ -39,7 +41,11 @@ pub(crate) struct Upload {
     schedule: RecordingSchedule,
     /// Whether its commit waits for the disk.
     is_synced: bool,
+    /// Whether its home is in memory, where nothing waits for a disk.
+    is_in_memory: bool,
     shared: Arc<SharedUpload>,
+    /// The modification time that the file gets, since 1970.
+    modified: Option<Duration>,
     /// None until a handle was requested.
     cancel: Option<CancelHandle>,
     /// The home and identifier to be remembered after the commit, for a resumable upload of announced
@@ -83,12 +89,12 @@ impl SharedUpload {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has ended, as far as is known without waiting.
-    fn has_ended(&self) -> bool {
+    /// As [`SharedUpload::lock`], unless a thread works on the file.
+    fn try_lock(&self) -> Option<MutexGuard<'_, UploadState>> {
         match self.state.try_lock() {
-            Ok(state) => state.has_ended(),
-            Err(TryLockError::Poisoned(state)) => state.get_ref().has_ended(),
-            Err(TryLockError::WouldBlock) => false,
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 }
@@ -103,7 +109,7 @@ impl Home {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
         let (bytes, asked, now) = (announced.unwrap_or(0), terms.clone(), io.wall());
-        let claimed = io.nonblocking(|fs| {
+        let claimed = self.try_without_blocking(io, |fs| {
             let mut state = self.try_lock()?;
             Claim::try_new(fs, self, &mut state, id, &terms, bytes)
         });
@@ -176,7 +182,9 @@ impl Upload {
             pause: io.deadline(),
             schedule: RecordingSchedule::none(),
             is_synced: home.is_synced(),
+            is_in_memory: home.is_in_memory(),
             shared,
+            modified: None,
             cancel: None,
             completes: None,
             ends_by: Work::Writes,
@@ -191,16 +199,12 @@ impl Upload {
     /// Computes the SHA-256 of the whole file as it is written, for a client that will have it checked at
     /// the end. Call it before any bytes.
     pub(crate) fn start_running_digest(&self) {
-        if self.shared.lock().staging().is_ok_and(StagingFile::start_running_digest) {
-            self.shared.buffer.receive_into_memory();
-        }
+        self.shared.buffer.hash_bytes();
     }
 
-    /// Sets the modification time, since 1970, that the file gets at its commit. Call it before any bytes.
-    pub(crate) fn set_modified(&self, modified: Duration) {
-        if let Ok(staging) = self.shared.lock().staging() {
-            staging.set_modified(modified);
-        }
+    /// Sets the modification time, since 1970, that the file gets at its commit.
+    pub(crate) fn set_modified(&mut self, modified: Duration) {
+        self.modified = Some(modified);
     }
 
     /// Copies the first bytes of a file, up to the offset that the upload begins at. Call it before any
@@ -379,8 +383,8 @@ impl Upload {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
-        let request =
-            CommitRequest { terms: self.terms.clone(), digests, cancel: self.cancel.clone(), guard };
+        let (terms, modified, cancel) = (self.terms.clone(), self.modified, self.cancel.clone());
+        let request = CommitRequest { terms, digests, modified, cancel, guard };
         let (completes, bytes, now) = (self.completes.clone(), self.bytes, self.io.wall());
         let committed = self.work(Work::Writes, move |fs, state, buffer| {
             let committed = state.commit(fs, buffer, bytes, &request)?;
@@ -413,14 +417,25 @@ impl Upload {
         }
     }
 
+    /// Whether its work is done in place: it takes less time than two changes of threads.
+    fn is_short(&self) -> bool {
+        self.is_in_memory && self.bytes - self.start_offset <= BUFFERED_BYTES_MAX as u64
+    }
+
     pub(super) async fn work<T: Send + 'static>(
         &self,
         kind: Work,
         work: impl FnOnce(&dyn Fs, &mut UploadState, &Buffer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let shared = Arc::clone(&self.shared);
-        let done = self.io.offload(kind, move |fs| work(fs, &mut shared.lock(), &shared.buffer));
-        done.await?.map_err(|error| match error {
+        let done = if self.is_short() && kind == Work::Writes {
+            // A recording may hold the state. It ends soon: it waits for no disk either.
+            self.io.in_memory(|fs| work(fs, &mut self.shared.lock(), &self.shared.buffer))
+        } else {
+            let shared = Arc::clone(&self.shared);
+            let done = self.io.offload(kind, move |fs| work(fs, &mut shared.lock(), &shared.buffer));
+            done.await?
+        };
+        done.map_err(|error| match error {
             Error::InUse => self.shared.buffer.failure().unwrap_or(error),
             error => error,
         })
@@ -429,7 +444,7 @@ impl Upload {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        if self.shared.has_ended() {
+        if self.shared.try_lock().is_some_and(|state| state.has_ended()) {
             return;
         }
         let shared = Arc::clone(&self.shared);

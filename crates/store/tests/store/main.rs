@@ -119,6 +119,10 @@ fn with_home<F: Future<Output = ()> + 'static>(test: impl Fn(Scene) -> F + Copy 
         let sim = Sim::new(seed, Faults::splits());
         let host = sim.host("server");
         host.disk().mkdir(DATA).unwrap();
+        if seed % 2 == 1 {
+            // The writes of small uploads are then done in place.
+            host.disk().keep_in_memory();
+        }
         let (io, store) = (host.io(), open(&host));
         let on = host.clone();
         sim.run(&host, async move {

@@ -3,12 +3,13 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use plimsoll_io::sim::Call;
+use plimsoll_io::sim::{Call, Faults, Sim};
 use plimsoll_store::limits::{AHEAD_BYTES, BUFFERED_BYTES_MAX, BUFFERED_FAST_BYTES_MAX, BUFFERED_TIME};
 use plimsoll_store::{Algorithm, CommitGuard, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
-use super::{any, path, put, send, send_slowly, with_home};
+use super::power::{Change, assert_one_of, cut_everywhere, doing, large, nothing};
+use super::{DATA, any, open, path, put, send, send_slowly, with_home};
 
 /// More than is buffered in memory.
 const LARGE: usize = 150_000;
@@ -283,4 +284,59 @@ fn a_commit_that_its_guard_refuses_changes_nothing_and_can_be_made_again() {
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
         scene.assert_counted().await;
     });
+}
+
+#[test]
+fn a_prepared_upload_keeps_the_modification_time_of_its_commit_after_a_power_cut() {
+    cut_everywhere(&Change {
+        before: nothing,
+        change: |scene| {
+            doing(async move {
+                let mut upload = scene.home.upload(&scene.io, any("a"), Expected::default()).await?;
+                send(&mut upload, &large(2), 50_000).await?;
+                upload.prepare().await?;
+                upload.set_modified(Duration::from_secs(1));
+                upload.commit().await.map(drop)
+            })
+        },
+        after: |scene, confirmed| {
+            assert_one_of(&scene, "a", None, Some(large(2)), confirmed);
+            doing(async move {
+                let time = Duration::from_secs(1);
+                match scene.home.stat(&scene.io, &path("a")).await {
+                    Ok(stat) => assert_eq!(stat.modified, time, "the file appears with its time"),
+                    Err(error) => assert!(!confirmed, "{error}"),
+                }
+                Ok(())
+            })
+        },
+    });
+}
+
+/// Returns how long an upload of `len` bytes takes where workers are slow.
+fn time_with_slow_workers(seed: u64, is_in_memory: bool, len: usize) -> Duration {
+    let sim = Sim::new(seed, Faults { offload_delay_max: Duration::from_secs(1), ..Faults::none() });
+    let host = sim.host("server");
+    host.disk().mkdir(DATA).unwrap();
+    if is_in_memory {
+        host.disk().keep_in_memory();
+    }
+    let (io, store) = (host.io(), open(&host));
+    sim.run(&host, async move {
+        let home = store.home(&io, 1, "alice").await.unwrap();
+        put(&io, &home, any("first"), b"counts the home").await.unwrap();
+        let begun = io.now();
+        put(&io, &home, any("a"), &bytes(len)).await.unwrap();
+        io.now() - begun
+    })
+}
+
+#[test]
+fn a_small_upload_to_a_home_in_memory_waits_for_no_worker() {
+    let longest = |is_in_memory, len| {
+        (0..20).map(|seed| time_with_slow_workers(seed, is_in_memory, len)).max().unwrap()
+    };
+    assert_eq!(longest(true, BUFFERED_BYTES_MAX), Duration::ZERO);
+    assert!(longest(true, BUFFERED_BYTES_MAX + 1) > Duration::ZERO, "a worker writes a large one");
+    assert!(longest(false, BUFFERED_BYTES_MAX) > Duration::ZERO, "a disk may have to be waited for");
 }

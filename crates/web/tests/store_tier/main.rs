@@ -250,6 +250,20 @@ fn a_store_whose_disk_takes_long_while_a_client_pauses_is_waited_for() {
     });
 }
 
+#[test]
+fn a_prepared_upload_gets_the_modification_time_of_its_commit() {
+    run_with(5, Faults::splits, async |[front, _], _, _| {
+        let Front { home, io } = &front;
+        let terms = Terms { to: path("a"), condition: Condition::none(), quota: Quota::default() };
+        let mut upload = home.upload(io, terms, Expected::default()).await.unwrap();
+        upload.write(Lease::owned(noise(1, 100_000))).await.unwrap();
+        upload.prepare().await.unwrap();
+        upload.set_modified(SECOND);
+        assert_eq!(upload.commit().await.unwrap().stat.modified, SECOND);
+        assert_eq!(home.stat(io, &path("a")).await.unwrap().modified, SECOND);
+    });
+}
+
 /// Starts downloads that last until they are dropped, because nothing receives their bytes.
 async fn transfers(front: &Front, of: &str, count: usize) -> Vec<Box<RemoteFile>> {
     let mut going = Vec::new();

@@ -237,6 +237,10 @@ impl Fs for SimDisk {
         self.call(Call::Write, |state, now| state.write(state.written(file)?, bytes, offset, now))
     }
 
+    fn is_in_memory(&self, _: &File) -> bool {
+        self.lock().is_in_memory
+    }
+
     fn set_len(&self, file: &File, len: u64) -> io::Result<()> {
         self.call(Call::SetLen, |state, now| state.change_bytes(state.written(file)?, len, now, |_| ()))
     }

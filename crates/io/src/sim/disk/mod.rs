@@ -46,6 +46,8 @@ struct State {
     cold: HashMap<u64, u64>,
     /// Reads that would have waited for the disk where they block other tasks.
     stalls: u64,
+    /// Whether [`Fs::is_in_memory`](crate::Fs::is_in_memory).
+    is_in_memory: bool,
 }
 
 impl SimDisk {
@@ -60,8 +62,14 @@ impl SimDisk {
             injected_faults: InjectedFaults::none(),
             cold: HashMap::new(),
             stalls: 0,
+            is_in_memory: false,
         };
         Arc::new(SimDisk { state: Mutex::new(state) })
+    }
+
+    /// Makes the file system one [in memory](crate::Fs::is_in_memory).
+    pub fn keep_in_memory(&self) {
+        self.lock().is_in_memory = true;
     }
 
     /// Returns the disk that a machine would find if its power were cut now, with the same inode
@@ -78,6 +86,7 @@ impl SimDisk {
             injected_faults: InjectedFaults::none(),
             cold: HashMap::new(),
             stalls: 0,
+            is_in_memory: state.is_in_memory,
         };
         Arc::new(SimDisk { state: Mutex::new(found) })
     }

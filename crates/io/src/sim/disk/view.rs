@@ -168,6 +168,10 @@ impl Fs for View {
         self.may_block()?.remove_folder(folder, name)
     }
 
+    fn is_in_memory(&self, file: &File) -> bool {
+        Fs::is_in_memory(&*self.disk, file)
+    }
+
     fn copy(&self, from: &File, to: &File, bytes_max: u64) -> io::Result<u64> {
         self.may_block()?.copy(from, to, bytes_max)
     }

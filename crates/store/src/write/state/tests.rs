@@ -2,7 +2,7 @@
 
 use std::path::Path as Folder;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use plimsoll_io::sim::{Call, Faults, Sim, SimDisk};
 use plimsoll_io::{Instant, Lease};
@@ -38,9 +38,18 @@ struct Scene {
 type Event = fn(&Scene) -> Option<&'static str>;
 
 /// The events by their names in the table. Each returns the next state, if it is not that of the upload.
-const EVENTS: [(&str, UploadKind, Event); 15] = [
+const EVENTS: [(&str, UploadKind, Event); 20] = [
     ("write", UploadKind::Resumable, |scene| scene.after(&scene.write())),
+    ("append", UploadKind::Resumable, |scene| {
+        let result = scene.upload.lock().append(&*scene.disk, |staging| staging.append(&*scene.disk, b"d"));
+        scene.after(&result)
+    }),
     ("prepare", UploadKind::Resumable, |scene| {
+        let result = scene.upload.lock().prepare(&*scene.disk, &scene.upload.buffer);
+        scene.after(&result)
+    }),
+    ("prepare, sync fails", UploadKind::Resumable, |scene| {
+        scene.disk.fail_next(Call::Sync, std::io::ErrorKind::Other);
         let result = scene.upload.lock().prepare(&*scene.disk, &scene.upload.buffer);
         scene.after(&result)
     }),
@@ -49,6 +58,15 @@ const EVENTS: [(&str, UploadKind, Event); 15] = [
         scene.after(&result)
     }),
     ("commit", UploadKind::Resumable, |scene| scene.commit("a", |_| ())),
+    ("commit, with a modification time", UploadKind::Resumable, |scene| {
+        scene.commit("a", |request| request.modified = Some(Duration::from_secs(1)))
+    }),
+    ("commit, sync fails", UploadKind::Resumable, Scene::commit_with_failing_sync),
+    (
+        "commit, sync fails, resumable by path, not recorded",
+        UploadKind::ResumableByPath,
+        Scene::commit_with_failing_sync,
+    ),
     ("commit, guard refuses", UploadKind::Resumable, |scene| {
         scene.commit("a", |request| request.guard = Some(CommitGuard::new(|| false)))
     }),
@@ -89,7 +107,7 @@ impl Scene {
         };
         let whose = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
         let common = Arc::new(Common::new(Settings::default()));
-        let home = Home::open(whose, folder("/files"), folder("/pending"), &common);
+        let home = Home::open(&*disk, whose, (folder("/files"), folder("/pending")), &common);
         let (id, now) = (UploadId::parse(&[b'1'; 32]).unwrap(), SystemTime::UNIX_EPOCH);
         let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());
         let receiving = if kind == UploadKind::Resumable {
@@ -136,10 +154,16 @@ impl Scene {
 
     fn commit(&self, to: &str, change: impl FnOnce(&mut CommitRequest)) -> Option<&'static str> {
         let terms = Terms::any(Path::parse(to.as_bytes()).unwrap(), Quota::default());
-        let mut request = CommitRequest { terms, digests: Vec::new(), cancel: None, guard: None };
+        let mut request =
+            CommitRequest { terms, digests: Vec::new(), modified: None, cancel: None, guard: None };
         change(&mut request);
         let committed = self.upload.lock().commit(&*self.disk, &self.upload.buffer, 3, &request);
         self.after(&committed)
+    }
+
+    fn commit_with_failing_sync(&self) -> Option<&'static str> {
+        self.disk.fail_next(Call::Sync, std::io::ErrorKind::Other);
+        self.commit("a", |_| ())
     }
 
     fn abort(&self) -> Option<&'static str> {
