@@ -21,8 +21,8 @@ async fn a_lease_keeps_its_bytes_while_others_are_received_and_changed(scene: Sc
     }
     stream.tx.finish();
     let received = String::from_utf8(whole).unwrap().replace('+', "");
-    // The server has changed the first lease in place, while it kept the others. A simulated network may split
-    // the bytes further, so that a lease has only the beginning of its part.
+    // The server has changed the first lease in place, while it kept the others. A simulated network may
+    // split the bytes further, so that a lease has only the beginning of its part.
     let sent = "first second third ";
     assert!(received.starts_with('F') && sent.starts_with(&received.to_ascii_lowercase()), "{received:?}");
     let rest = received.trim_start_matches(|each: char| !each.is_ascii_lowercase());
