@@ -18,7 +18,6 @@ use plimsoll_io::{
 use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::files::SystemFs;
-use crate::limits::FLUSHED_TOGETHER_MAX;
 use crate::notifier::Notifier;
 use crate::offload::Offload;
 use crate::scheduling::wake_on_time;
@@ -148,9 +147,7 @@ impl Driver {
             self.connections.count_panic();
             tracing::error!(%message, "a connection panicked and was dropped: a defect of the server");
         }
-        if self.sockets.unflushed() >= FLUSHED_TOGETHER_MAX {
-            self.sockets.flush();
-        }
+        self.sockets.flush();
     }
 
     fn park(&self, grace: Duration) {

@@ -58,11 +58,6 @@ impl<T> FlushQueue<T> {
         self.unflushed.borrow_mut().extend(queued_meanwhile);
     }
 
-    /// Returns the number of sockets that wait for [`FlushQueue::flush`].
-    pub(crate) fn unflushed(&self) -> usize {
-        self.unflushed.borrow().len()
-    }
-
     /// Whether a socket is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.unfinished.borrow().is_empty() && self.unflushed.borrow().is_empty()

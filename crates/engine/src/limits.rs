@@ -153,9 +153,6 @@ pub fn pipes_of(open_files: u64) -> u64 {
 pub const COPY_CHUNK_BYTES: usize = 128 * 1024;
 /// Operations that one turn of a ring submits together; with more, a submission follows at once.
 pub const RING_SUBMISSIONS: u32 = 1024;
-/// Sockets whose responses are sent together: waking a sleeping client's core costs an interrupt, and the
-/// later responses find it awake. With more, the first would wait long for the requests after it.
-pub const FLUSHED_TOGETHER_MAX: usize = 8;
 /// Completions that the ring has room for; the kernel queues more in its own memory, and none is lost.
 pub const RING_COMPLETIONS: u32 = 4096;
 /// Blocks of a ring into which request heads are received: a power of two. Each is replaced as it is used,

@@ -55,14 +55,6 @@ impl Sockets {
         }
     }
 
-    /// Returns the number of sockets that wait for [`Sockets::flush`].
-    pub(crate) fn unflushed(&self) -> usize {
-        match self {
-            Sockets::Ready(reactor) => reactor.to_flush.unflushed(),
-            Sockets::Ring(ring) => ring.to_flush.unflushed(),
-        }
-    }
-
     /// Whether a socket has more to send than its share of this turn.
     pub(crate) fn has_more(&self) -> bool {
         match self {
