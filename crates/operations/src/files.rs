@@ -13,12 +13,12 @@ use plimsoll_store::{
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::held::Permit;
 use crate::home_path::HomePath;
 use crate::operation::Operation;
 use crate::permit::{AccessRight, Permitted};
 use crate::record::Transfer;
 use crate::sharing::is_there;
+use crate::transfer_permit::Permit;
 
 /// A file or folder that the caller may read.
 pub struct ReadAccess {

@@ -12,7 +12,6 @@ mod accounts;
 mod caller;
 mod error;
 mod files;
-mod held;
 mod home_path;
 pub mod limits;
 mod meter;
@@ -20,6 +19,7 @@ mod operation;
 mod permit;
 mod record;
 mod sharing;
+mod transfer_permit;
 mod uploads;
 mod xferlog;
 
@@ -32,12 +32,12 @@ pub use accounts::WhoAmI;
 pub use caller::{Caller, Protocol, Visitor};
 pub use error::Error;
 pub use files::{ReadAccess, VisibleEntries};
-pub use held::Permit;
 pub use home_path::HomePath;
 pub use meter::Meter;
 pub use operation::Operation;
 pub use record::{GUEST, LineSink, Recorder, Transfer};
-pub use uploads::{Arriving, PartOutcome, ResumableTerms};
+pub use transfer_permit::Permit;
+pub use uploads::{IncomingUpload, PartOutcome, ReceiveError, ResumableTerms};
 
 /// The entry point to all operations. Clones share their state.
 #[derive(Clone)]

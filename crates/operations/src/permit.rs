@@ -1,7 +1,7 @@
 //! The permission check: the caller's rights at a place, and the account that is charged for the bytes.
 //!
 //! There is no other permission check. Invariants: each operation repeats it, and so does a transfer
-//! in progress ([`crate::held`]). A place that the caller may not know about is "not found". In a share,
+//! in progress ([`crate::transfer_permit`]). A place that the caller may not know about is "not found". In a share,
 //! no symbolic link leads out of the shared folder.
 
 use plimsoll_auth::{Grant, GrantBasis, Permission, Permissions};
@@ -10,8 +10,8 @@ use plimsoll_store::{CommitGuard, End, Home, Path, Quota};
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::held::Permit;
 use crate::home_path::HomePath;
+use crate::transfer_permit::Permit;
 
 /// The kind of access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

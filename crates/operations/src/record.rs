@@ -15,10 +15,10 @@ use serde::Serialize;
 use crate::Operations;
 use crate::caller::{Caller, Protocol, Visitor};
 use crate::error::{BROKEN_OFF, Error};
-use crate::held::Permit;
 use crate::limits::{LOG_NAME_BYTES_MAX, LOG_PATH_BYTES_MAX};
 use crate::meter::Meter;
 use crate::operation::Operation;
+use crate::transfer_permit::Permit;
 use crate::xferlog::{self, Entry};
 
 /// The name of a guest in records.

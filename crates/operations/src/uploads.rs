@@ -5,14 +5,13 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use plimsoll_io::{Lease, Pipe};
+use plimsoll_io::Lease;
 use plimsoll_store::{
     Algorithm, Begin, CancelHandle, Committed, Completed, Condition, Error as StoreError, Expected,
-    KeptUpload, NewUpload, Path, ReceivePipe, Terms, Upload, UploadId,
+    KeptUpload, NewUpload, Path, ReceivePipe, ReceivedBytes, Terms, Upload, UploadId,
 };
 
 use crate::Operations;
@@ -26,7 +25,7 @@ use crate::record::Transfer;
 use crate::sharing::is_free;
 
 /// An upload in progress, with its record.
-pub struct Arriving {
+pub struct IncomingUpload {
     upload: Upload,
     transfer: Transfer,
     /// Whether it is a part of a file, which is not committed by itself.
@@ -50,6 +49,15 @@ pub enum PartOutcome {
     Complete(Committed),
 }
 
+/// The reason why an upload was not received to its end.
+#[derive(Debug)]
+pub enum ReceiveError<E> {
+    /// Its bytes could not be written, or the right to upload has ended.
+    Upload(Error),
+    /// They could not be received.
+    Connection(E),
+}
+
 impl Operations {
     /// Starts an upload.
     ///
@@ -61,10 +69,10 @@ impl Operations {
         place: &HomePath,
         condition: Condition,
         expected: Expected,
-    ) -> Result<Arriving, Error> {
+    ) -> Result<IncomingUpload, Error> {
         let mut transfer = self.begin_at(caller, Operation::Upload, place);
         let begun = self.begin_upload(caller, place, condition, expected, &mut transfer).await;
-        Arriving::new(transfer, begun)
+        IncomingUpload::new(transfer, begun)
     }
 
     async fn begin_upload(
@@ -92,10 +100,10 @@ impl Operations {
         caller: &Caller,
         place: &HomePath,
         from: Begin,
-    ) -> Result<Arriving, Error> {
+    ) -> Result<IncomingUpload, Error> {
         let mut transfer = self.begin_at(caller, Operation::Upload, place);
         let begun = self.begin_upload_from(caller, place, from, &mut transfer).await;
-        Arriving::new(transfer, begun)
+        IncomingUpload::new(transfer, begun)
     }
 
     async fn begin_upload_from(
@@ -213,7 +221,7 @@ impl Operations {
         offset: u64,
         digests: Vec<(Algorithm, Vec<u8>)>,
         again: fn(&str) -> Condition,
-    ) -> Result<Arriving, Error> {
+    ) -> Result<IncomingUpload, Error> {
         let kept = self.kept_upload(caller, id).await?;
         let is_part = kept.is_part();
         let place = HomePath::own(kept.to);
@@ -226,7 +234,7 @@ impl Operations {
             Ok(at.home.resume_upload(caller.io(), id, offset, digests, terms).await?)
         };
         let begun = begun.await;
-        Ok(Arriving { is_part, ..Arriving::new(transfer, begun)? })
+        Ok(IncomingUpload { is_part, ..IncomingUpload::new(transfer, begun)? })
     }
 
     /// Joins complete parts of the caller's into one file, in this order, and discards them. The file must
@@ -259,7 +267,7 @@ impl Operations {
             Ok(begun) => begun,
             Err(error) => return transfer.end(Err(error)),
         };
-        let mut arriving = Arriving { upload, transfer, is_part: false };
+        let mut arriving = IncomingUpload { upload, transfer, is_part: false };
         modified.into_iter().for_each(|modified| arriving.set_modified(modified));
         let committed = arriving.commit_permitted(whole).await;
         let committed = arriving.transfer.end(committed)?;
@@ -290,10 +298,10 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     .await
 }
 
-impl Arriving {
-    fn new(transfer: Transfer, begun: Result<Upload, Error>) -> Result<Arriving, Error> {
+impl IncomingUpload {
+    fn new(transfer: Transfer, begun: Result<Upload, Error>) -> Result<IncomingUpload, Error> {
         match begun {
-            Ok(upload) => Ok(Arriving { upload, transfer, is_part: false }),
+            Ok(upload) => Ok(IncomingUpload { upload, transfer, is_part: false }),
             Err(error) => transfer.end(Err(error)),
         }
     }
@@ -333,35 +341,35 @@ impl Arriving {
         self.upload.start_running_digest();
     }
 
+    /// Receives the rest of the upload from a connection: `next` returns the next bytes, or `None` at the
+    /// end. It is to receive them into the pipe, if it gets one.
+    ///
+    /// # Errors
+    /// As [`IncomingUpload::write`], and the errors of `next`.
+    pub async fn receive<E>(
+        &mut self,
+        mut next: impl AsyncFnMut(Option<ReceivePipe>) -> Result<Option<ReceivedBytes>, E>,
+    ) -> Result<(), ReceiveError<E>> {
+        loop {
+            let received = pin!(next(self.upload.receive_pipe()));
+            match self.meanwhile(received).await.map_err(ReceiveError::Upload)? {
+                Ok(Some(received)) => self.write_received(received).await.map_err(ReceiveError::Upload)?,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(ReceiveError::Connection(error)),
+            }
+        }
+    }
+
     /// Writes the next bytes.
     ///
     /// # Errors
-    /// As [`Upload::write`]; end it then with [`Arriving::fail`].
+    /// As [`Upload::write`]; end it then with [`IncomingUpload::fail`].
     pub async fn write(&mut self, piece: Lease) -> Result<(), Error> {
-        self.write_all([piece]).await
+        self.write_received(ReceivedBytes::Memory(vec![piece])).await
     }
 
-    /// As [`Arriving::write`], for several pieces at once.
-    ///
-    /// # Errors
-    /// As [`Arriving::write`].
-    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Lease>) -> Result<(), Error> {
-        let written = self.upload.write_all(pieces).await;
-        self.transfer.moved(self.upload.bytes() - self.upload.start_offset());
-        Ok(written?)
-    }
-
-    /// As [`Upload::receive_pipe`].
-    pub fn receive_pipe(&self) -> Option<ReceivePipe> {
-        self.upload.receive_pipe()
-    }
-
-    /// As [`Upload::write_piped`].
-    ///
-    /// # Errors
-    /// As [`Upload::write`]; end it then with [`Arriving::fail`].
-    pub async fn write_piped(&mut self, pipe: Arc<Pipe>, bytes: u64) -> Result<(), Error> {
-        let written = self.upload.write_piped(pipe, bytes).await;
+    async fn write_received(&mut self, received: ReceivedBytes) -> Result<(), Error> {
+        let written = self.upload.write_received(received).await;
         self.transfer.moved(self.upload.bytes() - self.upload.start_offset());
         Ok(written?)
     }
@@ -369,9 +377,9 @@ impl Arriving {
     /// As [`Upload::meanwhile`]. Ends when the right to upload does, even if `next` takes longer.
     ///
     /// # Errors
-    /// As [`Upload::write`]; the reason why the right has ended. End it then with [`Arriving::fail`].
+    /// As [`Upload::write`]; the reason why the right has ended. End it then with [`IncomingUpload::fail`].
     pub async fn meanwhile<F: Future>(&mut self, mut next: Pin<&mut F>) -> Result<F::Output, Error> {
-        let Arriving { upload, transfer, .. } = self;
+        let IncomingUpload { upload, transfer, .. } = self;
         let Some(permit) = transfer.permit() else { return Ok(upload.meanwhile(next).await?) };
         // Here, because `during` checks only while it waits, and data may always be ready.
         permit.check_if_due().await?;
@@ -395,7 +403,7 @@ impl Arriving {
     /// As [`Upload::prepare`].
     ///
     /// # Errors
-    /// As [`Upload::prepare`]; end it then with [`Arriving::fail`].
+    /// As [`Upload::prepare`]; end it then with [`IncomingUpload::fail`].
     pub async fn prepare(&mut self) -> Result<(), Error> {
         Ok(self.upload.prepare().await?)
     }
@@ -411,7 +419,7 @@ impl Arriving {
     /// Aborts an upload, and waits until the store has settled it: a resumable upload keeps its recorded
     /// bytes, any other is removed.
     pub async fn abort(self) {
-        let Arriving { upload, transfer, .. } = self;
+        let IncomingUpload { upload, transfer, .. } = self;
         upload.abort().await;
         drop(transfer);
     }
@@ -435,7 +443,7 @@ impl Arriving {
             let committed = self.commit_permitted(whole).await.map(PartOutcome::Complete);
             return self.transfer.end(committed);
         }
-        let Arriving { upload, transfer, .. } = self;
+        let IncomingUpload { upload, transfer, .. } = self;
         transfer.end(upload.pause().await.map(PartOutcome::Paused))
     }
 
@@ -443,7 +451,7 @@ impl Arriving {
     /// checked while the commit waits for the disk. That check applies changes by other processes, and the
     /// guard sees them.
     async fn commit_permitted(&mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
-        let Arriving { upload, transfer, .. } = self;
+        let IncomingUpload { upload, transfer, .. } = self;
         let Some(permit) = transfer.permit() else {
             return Ok(upload.try_commit(whole, None).await?.ok_or(StoreError::Busy)?);
         };

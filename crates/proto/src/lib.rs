@@ -14,6 +14,7 @@ mod generated;
 pub mod http;
 pub mod limits;
 mod proxied;
+mod upload_pipe;
 
 pub use current::Current;
 pub use generated::GeneratedBodies;

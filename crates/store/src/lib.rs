@@ -49,5 +49,5 @@ pub use tier::{End, Home, Location, Opened, Store, Upload};
 pub use usage::{Quota, Usage};
 pub use write::{
     Algorithm, Begin, CancelHandle, CommitGuard, Committed, Expected, FileDigest, KeptUpload, NewUpload,
-    ReceivePipe, Terms, UploadId,
+    ReceivePipe, ReceivedBytes, Terms, UploadId,
 };

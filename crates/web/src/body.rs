@@ -2,10 +2,9 @@
 //!
 //! It buffers nothing. Invariant: an aborted body is left to the upload, which determines the bytes to keep.
 
-use std::pin::pin;
 use std::time::Duration;
 
-use plimsoll_operations::{Arriving, Error};
+use plimsoll_operations::{IncomingUpload, ReceiveError};
 use plimsoll_proto::http::{Answer, BodyError, Request};
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::mtime::parse_mtime;
@@ -31,36 +30,24 @@ pub(crate) fn dated(answer: Answer, modified: Option<Duration>) -> Answer {
     }
 }
 
-/// The reason for which a body was not received.
-pub(crate) enum Stopped {
-    /// The upload failed.
-    Failed(Error),
-    /// The body failed.
-    Body(BodyError),
-}
-
-impl From<Stopped> for Refusal {
-    fn from(stopped: Stopped) -> Refusal {
-        match stopped {
-            Stopped::Failed(error) => error.into(),
-            Stopped::Body(error) => error.into(),
+impl From<ReceiveError<BodyError>> for Refusal {
+    fn from(error: ReceiveError<BodyError>) -> Refusal {
+        match error {
+            ReceiveError::Upload(error) => error.into(),
+            ReceiveError::Connection(error) => error.into(),
         }
     }
 }
 
-/// Writes all of the body to the upload. The upload gathers small receives.
-pub(crate) async fn receive(request: &mut Request<'_>, mut arriving: Arriving) -> Result<Arriving, Stopped> {
-    loop {
-        let next = pin!(request.body.recv());
-        let written = match arriving.meanwhile(next).await {
-            Ok(Ok(Some(lease))) => arriving.write(lease).await,
-            Ok(Ok(None)) => return Ok(arriving),
-            // Dropping the upload records that it was interrupted.
-            Ok(Err(error)) => return Err(Stopped::Body(error)),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = written {
-            return Err(Stopped::Failed(arriving.fail(error)));
-        }
+/// Writes all of the body to the upload.
+pub(crate) async fn receive(
+    request: &mut Request<'_>,
+    mut upload: IncomingUpload,
+) -> Result<IncomingUpload, ReceiveError<BodyError>> {
+    match upload.receive(async |pipe| request.body.recv_upload(pipe).await).await {
+        Ok(()) => Ok(upload),
+        Err(ReceiveError::Upload(error)) => Err(ReceiveError::Upload(upload.fail(error))),
+        // Dropping the upload records that it was interrupted.
+        Err(error) => Err(error),
     }
 }

@@ -56,6 +56,24 @@ async fn bodies_may_be_empty_large_or_chunked(scene: Scene) {
     assert_eq!(home["chunked"].as_deref(), Some(&b"one two"[..]));
 }
 
+async fn a_request_behind_a_large_body_is_answered(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let large = noise(1, if scene.engine == Engine::Simulator { 70_000 } else { 1 << 20 });
+    for name in ["one", "two"] {
+        let field = alice.field();
+        let put = format!(
+            "PUT /files/{name} HTTP/1.1\r\nHost: test\r\n{field}Content-Length: {}\r\n\r\n",
+            large.len()
+        );
+        let get = format!("GET /files/{name} HTTP/1.1\r\nHost: test\r\n{field}\r\n");
+        alice.client.push([put.as_bytes(), &large, get.as_bytes()].concat());
+    }
+    for _ in ["one", "two"] {
+        assert_eq!(alice.client.answer().await.status, 201);
+        assert!(alice.client.answer().await.body == large);
+    }
+}
+
 /// Digests of `hello`.
 const RIGHT: [&str; 6] = [
     "Content-MD5: XUFAKrxLKna5cZ2REBfFkg==",
@@ -300,6 +318,7 @@ async fn each_upload_has_one_line(scene: Scene) {
 behaviours!(scenario and spooled;
     a_file_is_created_and_then_replaced,
     bodies_may_be_empty_large_or_chunked,
+    a_request_behind_a_large_body_is_answered,
     digests_are_checked_when_they_are_sent,
     conditions_are_about_what_is_there,
     what_the_head_tells_is_refused_before_the_body_comes,

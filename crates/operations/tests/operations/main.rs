@@ -21,7 +21,7 @@ use plimsoll_auth::{
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Fs as _, Io, Lease, Peer};
 use plimsoll_operations::{
-    Arriving, Caller, Error, HomePath, LineSink, Meter, Operations, Protocol, Recorder, Visitor,
+    Caller, Error, HomePath, IncomingUpload, LineSink, Meter, Operations, Protocol, Recorder, Visitor,
 };
 use plimsoll_store::{Condition, Expected, Path, Store};
 
@@ -98,9 +98,9 @@ impl Scene {
 
     async fn put(&self, caller: &Caller, place: &HomePath, bytes: &[u8]) -> Result<(), Error> {
         let any = Condition::none();
-        let mut arriving = self.operations.upload(caller, place, any, Expected::default()).await?;
-        send(&mut arriving, bytes).await?;
-        arriving.commit().await.map(drop)
+        let mut upload = self.operations.upload(caller, place, any, Expected::default()).await?;
+        send(&mut upload, bytes).await?;
+        upload.commit().await.map(drop)
     }
 
     async fn share(&self, caller: &Caller, path: &str, with: &str, permission: Permission) {
@@ -122,8 +122,8 @@ impl Scene {
     }
 }
 
-async fn send(arriving: &mut Arriving, bytes: &[u8]) -> Result<(), Error> {
-    arriving.write(Lease::owned(bytes.to_vec())).await
+async fn send(upload: &mut IncomingUpload, bytes: &[u8]) -> Result<(), Error> {
+    upload.write(Lease::owned(bytes.to_vec())).await
 }
 
 fn own(path: &str) -> HomePath {

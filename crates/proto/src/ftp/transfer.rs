@@ -4,19 +4,16 @@
 //! ABOR, and the end of the control connection, abort a transfer at once. STAT is answered during a transfer.
 
 use std::cell::Cell;
-use std::future::{poll_fn, ready};
+use std::future::ready;
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use plimsoll_content::Source;
-use plimsoll_io::limits::PIPE_BYTES;
-use plimsoll_io::{Deadline, Either, Filled, Io, Lease, Peer, Pipe, Rx, Slot, Stream, Want, join, select};
-use plimsoll_operations::{Arriving, Permit, Transfer};
-use plimsoll_store::ReceivePipe;
+use plimsoll_io::{Deadline, Either, Io, Lease, Peer, Rx, Slot, Stream, Want, join, select};
+use plimsoll_operations::{IncomingUpload, Permit, ReceiveError, Transfer};
+use plimsoll_store::{ReceivePipe, ReceivedBytes};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
 
@@ -26,6 +23,7 @@ use super::limits::{ABORT_GRACE_TIME, ABORT_GRACE_TIME_UNSYNCED, Limits, UPLOAD_
 use super::reply::Reply;
 use super::state::DataMode;
 use crate::body_sender::{BodySender, SendError, while_permitted};
+use crate::upload_pipe::{PipedReceive, receive_piped};
 
 /// The reason why a transfer was aborted.
 #[derive(Debug)]
@@ -87,14 +85,13 @@ impl Conversation<'_> {
     /// end of the data connection alone does not confirm the upload.
     pub(super) async fn abort_grace(
         &mut self,
-        arriving: &mut Arriving,
+        upload: &mut IncomingUpload,
         transferred: &Cell<u64>,
     ) -> Option<TransferError> {
         let is_local = matches!(&self.peer, Peer::Ip(ip, _) if ip.is_loopback());
-        let time =
-            if is_local && !arriving.is_synced() { ABORT_GRACE_TIME_UNSYNCED } else { ABORT_GRACE_TIME };
+        let time = if is_local && !upload.is_synced() { ABORT_GRACE_TIME_UNSYNCED } else { ABORT_GRACE_TIME };
         let io = &self.shared.io;
-        let (prepared, ()) = join(arriving.prepare(), io.sleep(time)).await;
+        let (prepared, ()) = join(upload.prepare(), io.sleep(time)).await;
         if let Err(error) = prepared {
             return Some(TransferError::File(error));
         }
@@ -194,87 +191,70 @@ impl TransferContext<'_> {
     pub(super) async fn receive(
         &self,
         data: &mut Stream,
-        arriving: &mut Arriving,
+        upload: &mut IncomingUpload,
         mut text: Option<FromNetwork>,
     ) -> Result<(), TransferError> {
-        loop {
+        let (rx, start_offset) = (&mut data.rx, upload.start_offset());
+        let received = upload.receive(async |pipe| {
             self.deadline.after(self.limits.receive_time);
-            let filling = if text.is_none() { arriving.receive_pipe() } else { None };
-            let next = pin!(self.deadline.within(next_of(&mut data.rx, filling)));
-            let received = arriving.meanwhile(next).await.map_err(TransferError::File)?;
-            let received = received.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-            match received.map_err(TransferError::Broken)? {
-                Next::End => break,
-                Next::Piped(pipe, bytes) => {
-                    self.count_received(arriving, bytes)?;
-                    arriving.write_piped(pipe, bytes).await.map_err(TransferError::File)?;
-                }
-                Next::Pieces(mut pieces) => {
-                    if let Some(text) = &mut text {
-                        let mut converted = Vec::new();
-                        pieces.iter().for_each(|piece| text.convert(piece, &mut converted));
-                        pieces = vec![Lease::owned(converted)];
-                    }
-                    self.write_received(arriving, pieces).await?;
-                }
-            }
-        }
+            let next = self.deadline.within(receive_next(rx, pipe, text.as_mut())).await;
+            let next = next.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            let next = next.map_err(TransferError::Broken)?;
+            self.count_received(start_offset, next.as_ref().map_or(0, ReceivedBytes::len))?;
+            Ok(next)
+        });
+        received.await.map_err(|error| match error {
+            ReceiveError::Upload(error) => TransferError::File(error),
+            ReceiveError::Connection(error) => error,
+        })?;
         data.tx.finish();
-        let mut rest = Vec::new();
-        if let Some(text) = text {
-            text.finish(&mut rest);
-        }
-        self.write_received(arriving, vec![Lease::owned(rest)]).await
-    }
-
-    /// Counts received bytes.
-    fn count_received(&self, arriving: &Arriving, more: u64) -> Result<(), TransferError> {
-        if arriving.bytes() + more > self.limits.file_bytes_max {
-            return Err(TransferError::TooLarge);
-        }
-        self.transferred.set(self.transferred.get() + more);
         Ok(())
     }
 
-    /// Writes received bytes to the file.
-    async fn write_received(&self, arriving: &mut Arriving, pieces: Vec<Lease>) -> Result<(), TransferError> {
-        let more: usize = pieces.iter().map(|piece| piece.len()).sum();
-        if more == 0 {
-            return Ok(());
+    /// Counts received bytes of a file that had `start_offset` bytes before.
+    fn count_received(&self, start_offset: u64, more: u64) -> Result<(), TransferError> {
+        let transferred = self.transferred.get() + more;
+        self.transferred.set(transferred);
+        if start_offset + transferred > self.limits.file_bytes_max {
+            return Err(TransferError::TooLarge);
         }
-        self.count_received(arriving, more as u64)?;
-        arriving.write_all(pieces).await.map_err(TransferError::File)
+        Ok(())
     }
 }
 
-/// The next input of an upload.
-enum Next {
-    Pieces(Vec<Lease>),
-    /// The pipe, and the number of bytes moved into it; zero if it is full.
-    Piped(Arc<Pipe>, u64),
-    End,
-}
-
-async fn next_of(rx: &mut Rx, filling: Option<ReceivePipe>) -> io::Result<Next> {
-    if let Some(filling) = filling
-        && let Some(next) = poll_fn(|cx| poll_piped(cx, rx, &filling)).await?
-    {
-        return Ok(next);
+/// Receives the next bytes of an upload, into the pipe or into memory; `None` at the client's end. A `text`
+/// is received into memory, and converted.
+async fn receive_next(
+    rx: &mut Rx,
+    pipe: Option<ReceivePipe>,
+    text: Option<&mut FromNetwork>,
+) -> io::Result<Option<ReceivedBytes>> {
+    if let Some(pipe) = pipe.filter(|_| text.is_none()) {
+        match receive_piped(rx, &pipe, u64::MAX).await? {
+            PipedReceive::Bytes(received) => return Ok(Some(received)),
+            PipedReceive::End => return Ok(None),
+            PipedReceive::Refused => {}
+        }
     }
     let pieces = rx.recv_available(Want::Body, UPLOAD_RECEIVE_BYTES).await?;
-    Ok(if pieces.is_empty() { Next::End } else { Next::Pieces(pieces) })
+    let pieces = match text {
+        Some(text) => from_text(text, &pieces),
+        None => pieces,
+    };
+    Ok((!pieces.is_empty()).then_some(ReceivedBytes::Memory(pieces)))
 }
 
-/// Receives through a pipe; `None` if the bytes must be received into memory.
-fn poll_piped(cx: &mut Context<'_>, rx: &Rx, filling: &ReceivePipe) -> Poll<io::Result<Option<Next>>> {
-    let polled = filling.poll(|| rx.pipe(), |pipe| rx.poll_recv_into(cx, pipe, PIPE_BYTES as u64));
-    let Some((pipe, filled)) = polled else { return Poll::Ready(Ok(None)) };
-    filled.map_ok(|filled| match filled {
-        Filled::Bytes(bytes) => Some(Next::Piped(pipe, bytes)),
-        Filled::Full => Some(Next::Piped(pipe, 0)),
-        Filled::Refused => None,
-        Filled::End => Some(Next::End),
-    })
+/// Converts received text. No pieces are the end of the text, and so is no piece in the result.
+fn from_text(text: &mut FromNetwork, pieces: &[Lease]) -> Vec<Lease> {
+    let mut converted = Vec::new();
+    pieces.iter().for_each(|piece| text.convert(piece, &mut converted));
+    if pieces.is_empty() {
+        std::mem::take(text).finish(&mut converted);
+        if converted.is_empty() {
+            return Vec::new();
+        }
+    }
+    vec![Lease::owned(converted)]
 }
 
 fn to_text(text: &mut ToNetwork, bytes: &[u8]) -> Vec<u8> {

@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use plimsoll_io::{Deadline, Either, Elapsed, Instant, Lease, Phase, Rx, Segment, Tx, Want, select};
+use plimsoll_store::{ReceivePipe, ReceivedBytes};
 use plimsoll_wire::http::answer::{CONTINUE, PROCESSING};
 use plimsoll_wire::http::chunked::{ChunkedDecoder, Step};
 use plimsoll_wire::http::head::Framing;
@@ -18,6 +19,7 @@ use plimsoll_wire::http::status::Status;
 use zeroize::Zeroizing;
 
 use super::limits::{DISCARD_BYTES_MAX, HALF_CLOSED_TIME, Limits, UNAUTHENTICATED_BYTES_PER_SECOND_MIN};
+use crate::upload_pipe::{PipedReceive, receive_piped};
 
 /// The part of a request's body that has not been read.
 pub struct RequestBody<'a> {
@@ -60,6 +62,10 @@ pub enum BodyError {
 }
 
 impl BodyError {
+    fn ended() -> BodyError {
+        BodyError::Broken(io::ErrorKind::UnexpectedEof.into())
+    }
+
     /// Returns the status and the sentence of a response to the client.
     pub fn refusal(&self) -> (Status, &'static str) {
         match self {
@@ -133,6 +139,33 @@ impl RequestBody<'_> {
                 Err(refusal) => return Err(self.broken(BodyError::Refused(refusal))),
             }
         }
+    }
+
+    /// As [`RequestBody::recv`], for an upload: receives the next bytes into `pipe` where that is possible.
+    ///
+    /// # Errors
+    /// As [`RequestBody::recv`].
+    pub async fn recv_upload(
+        &mut self,
+        pipe: Option<ReceivePipe>,
+    ) -> Result<Option<ReceivedBytes>, BodyError> {
+        if let Some(pipe) = pipe
+            && let Some(left) = self.state.left_in_connection()
+        {
+            self.begin_wait();
+            match self.deadline.within(receive_piped(self.rx, &pipe, left)).await {
+                Ok(Ok(PipedReceive::Bytes(received))) => {
+                    self.state.received_unparsed(received.len());
+                    self.check_length()?;
+                    return Ok(Some(received));
+                }
+                Ok(Ok(PipedReceive::End)) => return Err(self.broken(BodyError::ended())),
+                Ok(Ok(PipedReceive::Refused)) => {}
+                Ok(Err(error)) => return Err(self.broken(BodyError::Broken(error))),
+                Err(Elapsed) => return Err(self.broken(BodyError::Late)),
+            }
+        }
+        Ok(self.recv().await?.map(|lease| ReceivedBytes::Memory(vec![lease])))
     }
 
     /// Receives the whole body. Its memory is proportional to the bytes received, and is wiped, because they
@@ -216,17 +249,22 @@ impl RequestBody<'_> {
         if self.state.unread.as_ref().is_some_and(|lease| !lease.is_empty()) {
             return Ok(());
         }
-        if std::mem::take(&mut self.state.expects_continue) {
-            self.tx.push(Segment::Static(CONTINUE));
-        }
-        self.deadline.set(self.due());
+        self.begin_wait();
         match self.deadline.within(self.rx.recv(Want::Body)).await {
             Ok(Ok(Some(lease))) => self.state.unread = Some(lease),
-            Ok(Ok(None)) => return Err(self.broken(BodyError::Broken(io::ErrorKind::UnexpectedEof.into()))),
+            Ok(Ok(None)) => return Err(self.broken(BodyError::ended())),
             Ok(Err(error)) => return Err(self.broken(BodyError::Broken(error))),
             Err(_) => return Err(self.broken(BodyError::Late)),
         }
         Ok(())
+    }
+
+    /// Permits the client to send the body, and sets the deadline for the next bytes.
+    fn begin_wait(&mut self) {
+        if std::mem::take(&mut self.state.expects_continue) {
+            self.tx.push(Segment::Static(CONTINUE));
+        }
+        self.deadline.set(self.due());
     }
 
     /// Returns the deadline for the next bytes. A client that has not authenticated has a time limit for the
@@ -245,10 +283,14 @@ impl RequestBody<'_> {
 
     fn counted(&mut self, lease: Lease) -> Result<Lease, BodyError> {
         self.state.received += lease.len() as u64;
+        self.check_length().map(|()| lease)
+    }
+
+    fn check_length(&mut self) -> Result<(), BodyError> {
         if self.state.received > self.limits.body_bytes_max {
             return Err(self.broken(BodyError::TooLong));
         }
-        Ok(lease)
+        Ok(())
     }
 
     fn broken(&mut self, error: BodyError) -> BodyError {
@@ -308,6 +350,26 @@ async fn disconnected(rx: &mut Rx, state: &mut BodyState) -> Disconnect {
 }
 
 impl BodyState {
+    /// Returns how many bytes of the body are still in the connection, if all received ones have been parsed
+    /// and the connection carries them as they are. None at the end of the body.
+    fn left_in_connection(&self) -> Option<u64> {
+        match self.progress {
+            Progress::Length(left) if self.unread.as_ref().is_none_or(|lease| lease.is_empty()) => Some(left),
+            _ => None,
+        }
+    }
+
+    /// Notes that this many [bytes left in the connection](BodyState::left_in_connection) were received.
+    fn received_unparsed(&mut self, bytes: u64) {
+        self.received += bytes;
+        if let Progress::Length(left) = &mut self.progress {
+            *left -= bytes;
+            if *left == 0 {
+                self.progress = Progress::Ended;
+            }
+        }
+    }
+
     /// Takes body bytes from the unread bytes; `None` if there are none.
     fn take_body_bytes(&mut self) -> Result<Option<Lease>, Refusal> {
         let Some(mut lease) = self.unread.take() else { return Ok(None) };

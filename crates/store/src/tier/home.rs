@@ -136,7 +136,7 @@ impl Home {
     /// [`crate::Error::Precondition`], [`crate::Error::Quota`], [`crate::Error::TooManyUploads`].
     pub async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
         match &self.0 {
-            Backend::Local(home) => home.upload(io, terms, expected).await.map(Upload::here),
+            Backend::Local(home) => home.upload(io, terms, expected).await.map(Upload::local),
             Backend::Remote(home) => home.upload(io, &terms, expected).await.map(Upload::remote),
         }
     }
@@ -159,7 +159,7 @@ impl Home {
     /// while many long copies to the home are in progress.
     pub async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         match &self.0 {
-            Backend::Local(home) => home.upload_from(io, terms, from, keep).await.map(Upload::here),
+            Backend::Local(home) => home.upload_from(io, terms, from, keep).await.map(Upload::local),
             Backend::Remote(home) => home.upload_from(io, &terms, from, keep).await.map(Upload::remote),
         }
     }
@@ -196,7 +196,7 @@ impl Home {
     ) -> Result<Upload> {
         match &self.0 {
             Backend::Local(home) => {
-                home.resume_upload(io, id, offset, digests, terms).await.map(Upload::here)
+                home.resume_upload(io, id, offset, digests, terms).await.map(Upload::local)
             }
             Backend::Remote(home) => {
                 home.resume_upload(io, id, offset, digests, terms).await.map(Upload::remote)
@@ -219,7 +219,7 @@ impl Home {
         bytes: u64,
     ) -> Result<Upload> {
         match &self.0 {
-            Backend::Local(home) => home.upload_of_parts(io, terms, parts).await.map(Upload::here),
+            Backend::Local(home) => home.upload_of_parts(io, terms, parts).await.map(Upload::local),
             Backend::Remote(home) => home.upload_of_parts(io, &terms, parts, bytes).await.map(Upload::remote),
         }
     }

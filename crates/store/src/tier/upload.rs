@@ -3,61 +3,60 @@
 //! Invariant: the result of a commit comes only from the store that has the file.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_io::{Lease, Pipe};
+use plimsoll_io::Lease;
 
 use crate::error::Result;
 use crate::remote;
-use crate::write::{self, Algorithm, CancelHandle, CommitGuard, Committed, ReceivePipe};
+use crate::write::{self, Algorithm, CancelHandle, CommitGuard, Committed, ReceivePipe, ReceivedBytes};
 
 /// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
-pub struct Upload(Way);
+pub struct Upload(Backend);
 
-enum Way {
-    Here(write::Upload),
-    Apart(remote::Upload),
+enum Backend {
+    Local(write::Upload),
+    Remote(remote::Upload),
 }
 
 impl Upload {
-    pub(super) fn here(upload: write::Upload) -> Upload {
-        Upload(Way::Here(upload))
+    pub(super) fn local(upload: write::Upload) -> Upload {
+        Upload(Backend::Local(upload))
     }
 
     pub(super) fn remote(upload: remote::Upload) -> Upload {
-        Upload(Way::Apart(upload))
+        Upload(Backend::Remote(upload))
     }
 
     /// The offset at which it began: the bytes it had before this connection sent any.
     pub fn start_offset(&self) -> u64 {
         match &self.0 {
-            Way::Here(upload) => upload.start_offset(),
-            Way::Apart(upload) => upload.start_offset(),
+            Backend::Local(upload) => upload.start_offset(),
+            Backend::Remote(upload) => upload.start_offset(),
         }
     }
 
     /// Bytes received so far, including those that it began with.
     pub fn bytes(&self) -> u64 {
         match &self.0 {
-            Way::Here(upload) => upload.bytes(),
-            Way::Apart(upload) => upload.bytes(),
+            Backend::Local(upload) => upload.bytes(),
+            Backend::Remote(upload) => upload.bytes(),
         }
     }
 
     /// The path that it is to have.
     pub fn to(&self) -> &crate::Path {
         match &self.0 {
-            Way::Here(upload) => upload.to(),
-            Way::Apart(upload) => upload.to(),
+            Backend::Local(upload) => upload.to(),
+            Backend::Remote(upload) => upload.to(),
         }
     }
 
     /// Whether its commit waits for the disk, as far as is known in this process.
     pub fn is_synced(&self) -> bool {
         match &self.0 {
-            Way::Here(upload) => upload.is_synced(),
-            Way::Apart(_) => true,
+            Backend::Local(upload) => upload.is_synced(),
+            Backend::Remote(_) => true,
         }
     }
 
@@ -66,23 +65,23 @@ impl Upload {
     /// remote store, it is too late once the request to commit is sent.
     pub fn cancel_handle(&mut self) -> CancelHandle {
         match &mut self.0 {
-            Way::Here(upload) => upload.cancel_handle(),
-            Way::Apart(upload) => upload.cancel_handle(),
+            Backend::Local(upload) => upload.cancel_handle(),
+            Backend::Remote(upload) => upload.cancel_handle(),
         }
     }
 
     /// The announced length in bytes, if any.
     pub fn announced(&self) -> Option<u64> {
         match &self.0 {
-            Way::Here(upload) => upload.announced(),
-            Way::Apart(upload) => upload.announced(),
+            Backend::Local(upload) => upload.announced(),
+            Backend::Remote(upload) => upload.announced(),
         }
     }
 
     /// Computes the SHA-256 of the whole file as it is written, for a client that will have it checked at
     /// the end. Call it before any bytes. A remote store reads the file instead.
     pub fn start_running_digest(&self) {
-        if let Way::Here(upload) = &self.0 {
+        if let Backend::Local(upload) = &self.0 {
             upload.start_running_digest();
         }
     }
@@ -90,9 +89,17 @@ impl Upload {
     /// Sets the modification time, since 1970, that the file gets at its commit.
     pub fn set_modified(&mut self, modified: Duration) {
         match &mut self.0 {
-            Way::Here(upload) => upload.set_modified(modified),
-            Way::Apart(upload) => upload.set_modified(modified),
+            Backend::Local(upload) => upload.set_modified(modified),
+            Backend::Remote(upload) => upload.set_modified(modified),
         }
+    }
+
+    /// As [`Upload::write_received`], for bytes in memory.
+    ///
+    /// # Errors
+    /// As [`Upload::write_received`].
+    pub async fn write(&mut self, piece: Lease) -> Result<()> {
+        self.write_received(ReceivedBytes::Memory(vec![piece])).await
     }
 
     /// Takes the next bytes. If the future is dropped, they are written all the same.
@@ -100,37 +107,26 @@ impl Upload {
     /// # Errors
     /// [`crate::Error::Length`], [`crate::Error::Quota`], [`crate::Error::Full`], [`crate::Error::Failed`],
     /// [`crate::Error::Away`]; the upload cannot continue then.
-    pub async fn write(&mut self, piece: Lease) -> Result<()> {
-        self.write_all([piece]).await
-    }
-
-    /// As [`Upload::write`], for several pieces at once: they are written together.
-    ///
-    /// # Errors
-    /// As [`Upload::write`].
-    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Lease>) -> Result<()> {
-        match &mut self.0 {
-            Way::Here(upload) => upload.write_all(pieces).await,
-            Way::Apart(upload) => upload.write_all(pieces.into_iter().map(Lease::detach)).await,
+    pub async fn write_received(&mut self, received: ReceivedBytes) -> Result<()> {
+        match (&mut self.0, received) {
+            (Backend::Local(upload), ReceivedBytes::Memory(pieces)) => upload.write_all(pieces).await,
+            (Backend::Local(upload), ReceivedBytes::Piped(pipe, bytes)) => {
+                upload.write_piped(pipe, bytes).await
+            }
+            (Backend::Remote(upload), ReceivedBytes::Memory(pieces)) => {
+                upload.write_all(pieces.into_iter().map(Lease::detach)).await
+            }
+            // It has no pipe to receive into.
+            (Backend::Remote(_), ReceivedBytes::Piped(..)) => Err(crate::Error::Away),
         }
     }
 
-    /// Returns the pipe that the next bytes are to be received into, if they are many; none for memory.
+    /// Returns the pipe that the next bytes are to be received into, if they are many; none if they are to
+    /// be received into memory.
     pub fn receive_pipe(&self) -> Option<ReceivePipe> {
         match &self.0 {
-            Way::Here(upload) => upload.receive_pipe(),
-            Way::Apart(_) => None,
-        }
-    }
-
-    /// As [`Upload::write`], for the next bytes that went into the pipe; none means that the pipe is full.
-    ///
-    /// # Errors
-    /// As [`Upload::write`].
-    pub async fn write_piped(&mut self, pipe: Arc<Pipe>, bytes: u64) -> Result<()> {
-        match &mut self.0 {
-            Way::Here(upload) => upload.write_piped(pipe, bytes).await,
-            Way::Apart(_) => Err(crate::Error::Away),
+            Backend::Local(upload) => upload.receive_pipe(),
+            Backend::Remote(_) => None,
         }
     }
 
@@ -140,8 +136,8 @@ impl Upload {
     /// As [`Upload::write`].
     pub async fn meanwhile<F: Future>(&mut self, next: Pin<&mut F>) -> Result<F::Output> {
         match &mut self.0 {
-            Way::Here(upload) => upload.meanwhile(next).await,
-            Way::Apart(_) => Ok(next.await),
+            Backend::Local(upload) => upload.meanwhile(next).await,
+            Backend::Remote(_) => Ok(next.await),
         }
     }
 
@@ -149,8 +145,8 @@ impl Upload {
     /// [written](Upload::write_buffer) then, or when a recording is due. The caller waits again afterwards.
     pub async fn soon<F: Future>(&self, next: Pin<&mut F>) -> Option<F::Output> {
         match &self.0 {
-            Way::Here(upload) => upload.soon(next).await,
-            Way::Apart(_) => Some(next.await),
+            Backend::Local(upload) => upload.soon(next).await,
+            Backend::Remote(_) => Some(next.await),
         }
     }
 
@@ -160,8 +156,8 @@ impl Upload {
     /// As [`Upload::write`].
     pub async fn write_buffer(&self) -> Result<()> {
         match &self.0 {
-            Way::Here(upload) => upload.write_buffer().await,
-            Way::Apart(_) => Ok(()),
+            Backend::Local(upload) => upload.write_buffer().await,
+            Backend::Remote(_) => Ok(()),
         }
     }
 
@@ -173,8 +169,8 @@ impl Upload {
     /// As [`Upload::write`].
     pub async fn prepare(&mut self) -> Result<()> {
         match &mut self.0 {
-            Way::Here(upload) => upload.prepare().await,
-            Way::Apart(upload) => upload.prepare().await,
+            Backend::Local(upload) => upload.prepare().await,
+            Backend::Remote(upload) => upload.prepare().await,
         }
     }
 
@@ -210,8 +206,8 @@ impl Upload {
         guard: Option<CommitGuard>,
     ) -> Result<Option<Committed>> {
         match &mut self.0 {
-            Way::Here(upload) => upload.try_commit(digests, guard).await,
-            Way::Apart(upload) => upload.try_commit(digests, guard).await,
+            Backend::Local(upload) => upload.try_commit(digests, guard).await,
+            Backend::Remote(upload) => upload.try_commit(digests, guard).await,
         }
     }
 
@@ -221,16 +217,16 @@ impl Upload {
     /// [`crate::Error::Digest`] if a digest of the part does not match: the part does not count then.
     pub async fn pause(self) -> Result<u64> {
         match self.0 {
-            Way::Here(upload) => upload.pause().await,
-            Way::Apart(upload) => upload.pause().await,
+            Backend::Local(upload) => upload.pause().await,
+            Backend::Remote(upload) => upload.pause().await,
         }
     }
 
     /// Aborts the upload and waits until it is settled, so that a later lookup reports all received bytes.
     pub async fn abort(self) {
         match self.0 {
-            Way::Here(upload) => upload.abort().await,
-            Way::Apart(upload) => upload.abort().await,
+            Backend::Local(upload) => upload.abort().await,
+            Backend::Remote(upload) => upload.abort().await,
         }
     }
 }

@@ -75,6 +75,29 @@ impl ReceivePipe {
     }
 }
 
+/// Bytes that were received for an upload.
+pub enum ReceivedBytes {
+    /// In memory, in this order.
+    Memory(Vec<Lease>),
+    /// This many more bytes in the upload's [pipe](ReceivePipe). Zero if the pipe is full.
+    Piped(Arc<Pipe>, u64),
+}
+
+impl ReceivedBytes {
+    /// The number of the bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            ReceivedBytes::Memory(pieces) => pieces.iter().map(|piece| piece.len() as u64).sum(),
+            ReceivedBytes::Piped(_, bytes) => *bytes,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// A piece of the buffered bytes.
 pub(super) enum BufferedBytes {
     /// In memory.

@@ -26,7 +26,7 @@ mod upload;
 
 pub use begin::Begin;
 pub(crate) use buffer::BufferBudget;
-pub use buffer::ReceivePipe;
+pub use buffer::{ReceivePipe, ReceivedBytes};
 pub use commit::{CancelHandle, CommitGuard, Committed, Terms};
 pub use digest::{Algorithm, Expected, FileDigest};
 pub use id::UploadId;

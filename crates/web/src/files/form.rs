@@ -6,7 +6,7 @@
 use std::pin::pin;
 
 use plimsoll_io::Lease;
-use plimsoll_operations::{Arriving, Caller, HomePath};
+use plimsoll_operations::{Caller, HomePath, IncomingUpload};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Condition, Expected, Path};
 use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
@@ -38,7 +38,7 @@ struct Receiving<'a> {
     caller: &'a Caller,
     folder: &'a HomePath,
     /// The upload of the current part; `None` between files, and for parts that are not files.
-    upload: Option<Arriving>,
+    upload: Option<IncomingUpload>,
     parts: usize,
     stored: Vec<Stored>,
 }
@@ -139,7 +139,7 @@ impl Receiving<'_> {
         Ok(())
     }
 
-    async fn begin(&self, request: &Request<'_>, name: &[u8]) -> Result<Arriving, Refusal> {
+    async fn begin(&self, request: &Request<'_>, name: &[u8]) -> Result<IncomingUpload, Refusal> {
         // Some clients send the path of the file on their side.
         let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;

@@ -26,15 +26,15 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     }
     let (condition, modified) = (conditions::of(ask.request, false), body::modified(ask.request)?);
     let begun = ask.web.operations.upload(&caller, &spot.place, condition, expected).await;
-    let mut arriving = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
+    let mut upload = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
     if let Some(modified) = modified {
-        arriving.set_modified(modified);
+        upload.set_modified(modified);
     }
     if digests::are_wanted(ask.request) {
-        arriving.start_running_digest();
+        upload.start_running_digest();
     }
-    let arriving = body::receive(ask.request, arriving).await?;
-    let committed = arriving.commit().await;
+    let upload = body::receive(ask.request, upload).await?;
+    let committed = upload.commit().await;
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
     Ok(body::dated(tagged(spot.stored(committed.created), &committed), modified))
 }

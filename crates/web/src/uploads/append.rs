@@ -4,7 +4,7 @@
 //! could not be verified. A client that repeats the end of a complete upload gets a success response,
 //! never an error.
 
-use plimsoll_operations::{Caller, Error, PartOutcome};
+use plimsoll_operations::{Caller, Error, PartOutcome, ReceiveError};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Algorithm, Error as StoreError, UploadId};
 use plimsoll_wire::http::head::{Field, Framing};
@@ -12,7 +12,7 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::{BadTus, Checksum, parse_checksum, parse_offset};
 
 use super::expiring;
-use crate::body::{Stopped, dated, modified, receive};
+use crate::body::{dated, modified, receive};
 use crate::files::{digests, of_content, of_representation, tagged};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, conditions};
@@ -57,33 +57,33 @@ pub(super) async fn append(ask: RoutedRequest<'_, '_>, caller: &Caller, to: Part
         Status::UNPROCESSABLE_CONTENT
     };
     let operations = &ask.web.operations;
-    let mut arriving = match operations.resume_upload(caller, id, offset, part, conditions::again).await {
-        Ok(arriving) => arriving,
+    let mut upload = match operations.resume_upload(caller, id, offset, part, conditions::again).await {
+        Ok(upload) => upload,
         Err(Error::Store(StoreError::NotFound)) => {
             return ended(&ask, caller, id, offset, &whole).await;
         }
         Err(error) => return Err(error.into()),
     };
-    if arriving.is_part() && !whole.is_empty() {
+    if upload.is_part() && !whole.is_empty() {
         return Err(Refusal::bad("A part has no digest of the whole. Send it with Upload-Concat: final."));
     }
     if let Some(modified) = modified {
-        arriving.set_modified(modified);
+        upload.set_modified(modified);
     }
     // A client that wants the digest of the whole is about to have it checked with the last part.
     if digests::are_wanted(ask.request) || whole.iter().any(|(by, _)| *by == Algorithm::Sha256) {
-        arriving.start_running_digest();
+        upload.start_running_digest();
     }
-    let arriving = match receive(ask.request, arriving).await {
-        Ok(arriving) => arriving,
-        Err(Stopped::Failed(Error::Store(StoreError::Length))) => {
+    let upload = match receive(ask.request, upload).await {
+        Ok(upload) => upload,
+        Err(ReceiveError::Upload(Error::Store(StoreError::Length))) => {
             let detail = "There are more bytes than the upload's length. HEAD it to see where it stands.";
             return Err(Refusal::new(Status::CONTENT_TOO_LARGE, detail));
         }
-        Err(stopped) => return Err(stopped.into()),
+        Err(error) => return Err(error.into()),
     };
-    let answer = answer.field_display("Upload-Offset", arriving.bytes());
-    match arriving.end_part(whole).await {
+    let answer = answer.field_display("Upload-Offset", upload.bytes());
+    match upload.end_part(whole).await {
         Ok(PartOutcome::Complete(committed)) => Ok(dated(tagged(answer, &committed), modified)),
         Ok(PartOutcome::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),
         Err(Error::Store(StoreError::Digest)) => Err(Refusal::new(

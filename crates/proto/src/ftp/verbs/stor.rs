@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::pin::pin;
 
-use plimsoll_operations::{Arriving, Error, HomePath};
+use plimsoll_operations::{Error, HomePath, IncomingUpload};
 use plimsoll_store::{Begin, Error as StoreError};
 use plimsoll_wire::ftp::ascii::FromNetwork;
 
@@ -58,41 +58,41 @@ pub(super) async fn upload(
     let beginning =
         async { operations.upload_from(&caller, place, begin).await.map_err(TransferError::File) };
     let started = serve_control_during(&mut c.control, bytes_max, &Cell::new(0), beginning).await;
-    let mut arriving = started.map_err(|stopped| match stopped {
+    let mut upload = started.map_err(|stopped| match stopped {
         TransferError::File(error) => error.into(),
         stopped => stopped.reply(),
     })?;
     c.state.sized = None;
     let text = (!c.state.is_image).then(FromNetwork::default);
     if text.is_some() {
-        arriving.in_ascii();
+        upload.in_ascii();
     }
     c.control.send_reply(&ready);
     let transferred = Cell::new(0);
     let received = c
         .transfer(data_mode, &transferred, None, async |data, context| {
-            context.receive(data, &mut arriving, text).await
+            context.receive(data, &mut upload, text).await
         })
         .await;
     let taken_back = match received {
-        Ok(()) => c.abort_grace(&mut arriving, &transferred).await,
+        Ok(()) => c.abort_grace(&mut upload, &transferred).await,
         Err(stopped) => Some(stopped),
     };
     match taken_back {
-        None => commit_upload(c, arriving, &transferred).await,
-        Some(TransferError::File(error)) => Err(arriving.fail(error).into()),
-        Some(stopped) => Err(abort_upload(arriving, &stopped).await),
+        None => commit_upload(c, upload, &transferred).await,
+        Some(TransferError::File(error)) => Err(upload.fail(error).into()),
+        Some(stopped) => Err(abort_upload(upload, &stopped).await),
     }
 }
 
 /// Commits the upload, unless the client aborts it before the rename.
 async fn commit_upload(
     c: &mut Conversation<'_>,
-    mut arriving: Arriving,
+    mut upload: IncomingUpload,
     transferred: &Cell<u64>,
 ) -> CommandResult {
-    let (bytes, cancel) = (arriving.bytes(), arriving.cancel_handle());
-    let (mut commit, bytes_max) = (pin!(arriving.commit()), c.shared.limits().line_bytes_max);
+    let (bytes, cancel) = (upload.bytes(), upload.cancel_handle());
+    let (mut commit, bytes_max) = (pin!(upload.commit()), c.shared.limits().line_bytes_max);
     let input =
         serve_control_during(&mut c.control, bytes_max, transferred, async { Ok(commit.as_mut().await) })
             .await;
@@ -112,7 +112,7 @@ async fn commit_upload(
 
 /// Aborts the upload. The received bytes stay in staging for its owner to resume. They are on disk before the
 /// reply is sent, so that a later SIZE reports all of them.
-async fn abort_upload(arriving: Arriving, stopped: &TransferError) -> Reply {
-    arriving.abort().await;
+async fn abort_upload(upload: IncomingUpload, stopped: &TransferError) -> Reply {
+    upload.abort().await;
     stopped.reply()
 }
