@@ -1,8 +1,8 @@
 //! The permission check: the caller's rights at a place, and the account that is charged for the bytes.
 //!
-//! There is no other permission check. Invariants: each operation repeats it, and so does a transfer
-//! in progress ([`crate::transfer_permit`]). A place that the caller may not know about is "not found". In a share,
-//! no symbolic link leads out of the shared folder.
+//! There is no other permission check. Invariants: each operation repeats it, and so does a transfer in
+//! progress ([`crate::transfer_permit`]). A place that the caller may not know about is "not found". In a
+//! share, no symbolic link leads out of the shared folder.
 
 use plimsoll_auth::{Grant, GrantBasis, Permission, Permissions};
 use plimsoll_store::{CommitGuard, End, Home, Path, Quota};
