@@ -101,6 +101,7 @@ fn record(fs: &dyn Fs, upload: &SharedUpload) {
     let Some(recording) = begin(fs, upload) else { return };
     let synced = recording.sync(fs);
     let mut state = upload.lock();
+    // If the upload has ended meanwhile, its own sync came after this one, and failed if this one did.
     let Ok(staging) = state.staging() else { return };
     let written = synced.and_then(|()| staging.write_recorded_offset(fs, &recording));
     // The state is unlocked during the sync.

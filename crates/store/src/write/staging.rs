@@ -4,6 +4,7 @@
 //! offset is recorded only after the bytes before it are synced.
 
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{File, Fs, Pipe};
@@ -35,6 +36,26 @@ pub(super) struct StagingFile {
     running: Option<RunningDigest>,
     retention: Retention,
     worst_error: WorstError,
+    syncs: FileSyncs,
+}
+
+/// The syncs of the staging file: by its upload, and by a recording at the same time. The kernel reports the
+/// loss of written bytes to one sync only, so each waits for the one in progress, and fails if that did.
+#[derive(Clone, Default)]
+struct FileSyncs {
+    has_failed: Arc<Mutex<bool>>,
+}
+
+impl FileSyncs {
+    fn sync(&self, fs: &dyn Fs, home: &Home, file: &File) -> Result<()> {
+        let mut has_failed = self.has_failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if *has_failed {
+            return Err(Error::Failed(io::Error::other("a sync of the upload has failed before")));
+        }
+        let synced = home.sync(fs, &[file]);
+        *has_failed = synced.is_err();
+        synced
+    }
 }
 
 /// Whether an interrupted upload stays.
@@ -83,6 +104,7 @@ pub(super) enum Offset {
 pub(super) struct Recording {
     pub(super) home: Home,
     file: File,
+    syncs: FileSyncs,
     /// Whether the names of the file and of the record are synced already.
     is_named: bool,
     /// The offset to record: all bytes before it are written.
@@ -94,7 +116,7 @@ impl Recording {
     pub(super) fn sync(&self, fs: &dyn Fs) -> Result<()> {
         let names = [self.home.pending()];
         self.home.sync(fs, if self.is_named { &[] } else { &names })?;
-        self.home.sync(fs, &[&self.file])
+        self.syncs.sync(fs, &self.home, &self.file)
     }
 }
 
@@ -110,6 +132,7 @@ impl StagingFile {
             running: None,
             retention,
             worst_error: WorstError::None,
+            syncs: FileSyncs::default(),
         }
     }
 
@@ -156,6 +179,7 @@ impl StagingFile {
             running,
             retention: Retention::Recorded(state),
             worst_error: WorstError::None,
+            syncs: FileSyncs::default(),
         };
         Ok((staging, description))
     }
@@ -230,7 +254,7 @@ impl StagingFile {
     /// Syncs the file.
     pub(super) fn sync(&mut self, fs: &dyn Fs) -> Result<()> {
         let file = self.file(fs)?;
-        self.claim.home.sync(fs, &[&file])
+        self.syncs.sync(fs, &self.claim.home, &file)
     }
 
     /// Checks that all received `bytes` are in the file, and that no sync of it has failed.
@@ -378,7 +402,8 @@ impl StagingFile {
             return Ok(None);
         };
         let is_named = self.record_state(fs)?.map(|state| state.is_named);
-        Ok(is_named.map(|is_named| Recording { home, file, is_named, offset }))
+        let syncs = self.syncs.clone();
+        Ok(is_named.map(|is_named| Recording { home, file, syncs, is_named, offset }))
     }
 
     /// Writes the offset of a recording, after its bytes are synced. Returns the file of the record, to be
@@ -444,13 +469,14 @@ impl StagingFile {
         let (home, offset, Some(file)) = (self.claim.home.clone(), self.offset, self.file.clone()) else {
             return Ok(());
         };
+        let syncs = self.syncs.clone();
         let Some(state) = self.record_state(fs)? else { return Ok(()) };
         if !state.is_named {
             home.sync(fs, &[home.pending()])?;
             state.is_named = true;
         }
         if state.synced != offset {
-            home.sync(fs, &[&file])?;
+            syncs.sync(fs, &home, &file)?;
             state.record.write_offset(fs, &home, offset)?;
             state.record.sync(fs, &home)?;
             state.synced = offset;
