@@ -55,6 +55,8 @@ const FORWARDED: [Method; 2] = [
 const LIMITS: ClientLimits = ClientLimits {
     quick_max: QUICK_CONNECTIONS,
     slow_max: SLOW_CONNECTIONS,
+    // Many users may share a network, and each of these calls is short.
+    slow_share_max: SLOW_CONNECTIONS,
     waiting_max: REQUESTS_WAITING_MAX,
     idle_max: QUICK_CONNECTIONS + SLOW_CONNECTIONS,
     connect_time: CONNECT_TIME,

@@ -42,6 +42,8 @@ pub struct ClientLimits {
     pub quick_max: usize,
     /// Calls of [`ConnectionClass::Slow`] at a time.
     pub slow_max: usize,
+    /// Of these, the calls of one network, or the transfers of one account.
+    pub slow_share_max: usize,
     /// Calls of one class that wait.
     pub waiting_max: usize,
     /// Idle connections that are recent enough for another call.
@@ -124,8 +126,8 @@ impl RpcClient {
             authorization: Zeroizing::new(format!("Bearer {}", *secret)),
             address,
             limits,
-            quick: Permits::new(limits.quick_max, limits.waiting_max),
-            slow: Permits::new(limits.slow_max, limits.waiting_max),
+            quick: Permits::new(limits.quick_max, limits.quick_max, limits.waiting_max),
+            slow: Permits::new(limits.slow_max, limits.slow_share_max, limits.waiting_max),
             idle: Arc::default(),
             keeps_alive: AtomicBool::new(true),
         }
@@ -204,14 +206,14 @@ impl RpcClient {
     }
 
     /// Takes a permit for a call that the caller sends by itself, as a file transfer. Waits for
-    /// `wait_time` at most.
+    /// `wait_time` at most. Its holder is the owner of `io`.
     ///
     /// # Errors
     /// [`CallError::Busy`].
     pub async fn transfer_permit(&self, io: &Io, wait_time: Duration) -> Result<Permit, CallError> {
         let deadline = io.deadline();
         deadline.after(wait_time);
-        let permit = deadline.within(self.slow.acquire(Network::new())).await;
+        let permit = deadline.within(self.slow.acquire(io.owner().number().to_le_bytes().to_vec())).await;
         permit.ok().flatten().ok_or(CallError::Busy)
     }
 

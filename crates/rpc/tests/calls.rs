@@ -84,6 +84,7 @@ fn start(sim: &Sim, idle_max: usize) -> (Arc<RpcClient>, Rc<Cell<u32>>) {
     let limits = ClientLimits {
         quick_max: 8,
         slow_max: 8,
+        slow_share_max: 8,
         waiting_max: 8,
         idle_max,
         connect_time: SECOND,

@@ -14,9 +14,9 @@ use std::time::SystemTime;
 use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
 
 use crate::digest_slots::DigestSlots;
-use crate::edition::{Current, Edition};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
+use crate::generation::{Generation, GenerationCounter};
 use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::COPIES_PER_HOME_MAX;
 use crate::owner::HomeOwner;
@@ -37,7 +37,7 @@ struct Inner {
     is_in_memory: bool,
     common: Arc<Common>,
     state: Mutex<State>,
-    edition: Current,
+    generation: GenerationCounter,
     /// The home's usage; none until it is counted. It has a lock of its own, which is held only for a
     /// moment, so an event loop may take it too. The state, in contrast, stays locked while the disk is
     /// waited for. After the count it is only adjusted, never set: removed trees are subtracted while other
@@ -82,7 +82,7 @@ impl DerefMut for Change<'_> {
 impl Drop for Change<'_> {
     fn drop(&mut self) {
         // The lock is released after this.
-        self.home.0.edition.raise();
+        self.home.0.generation.raise();
     }
 }
 
@@ -134,7 +134,7 @@ impl Home {
         let state = Mutex::new(State { uploads: HashMap::new() });
         let common = Arc::clone(common);
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
-        let edition = Current::draw();
+        let generation = GenerationCounter::draw();
         Home(Arc::new(Inner {
             owner,
             files,
@@ -142,7 +142,7 @@ impl Home {
             is_in_memory,
             common,
             state,
-            edition,
+            generation,
             usage,
             abandoned,
             copies,
@@ -165,8 +165,8 @@ impl Home {
     }
 
     /// The generation of its files.
-    pub(crate) fn edition(&self) -> Edition {
-        self.0.edition.get()
+    pub(crate) fn generation(&self) -> Generation {
+        self.0.generation.get()
     }
 
     pub(crate) fn pending(&self) -> &File {

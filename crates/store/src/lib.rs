@@ -16,9 +16,9 @@ mod change;
 mod condition;
 mod digest_slots;
 mod durability;
-mod edition;
 mod error;
 mod finished;
+mod generation;
 /// Checks of private code, for the fuzzer.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
@@ -39,9 +39,9 @@ mod write;
 pub use change::{Copied, Depth, MoveResult, RemovalKind, Removed};
 pub use condition::{Condition, ConditionText};
 pub use durability::Durability;
-pub use edition::Edition;
 pub use error::{Error, NotResumable};
 pub use finished::Completed;
+pub use generation::Generation;
 pub use owner::{FoundHome, NO_ACCOUNT, give_home, homes};
 pub use path::{BadPath, Path};
 pub use store::Settings;

@@ -90,6 +90,8 @@ pub const STORE_CONNECTIONS_IDLE_MAX: usize = STORE_TRANSFERS_MAX;
 /// File transfers between a front and a remote store at a time. Each takes two descriptors and a
 /// connection, for as long as its client takes. More wait.
 pub const STORE_TRANSFERS_MAX: usize = 512;
+/// Of these, transfers of one account: a client may take them as slowly as it likes.
+pub const STORE_TRANSFERS_PER_OWNER_MAX: usize = STORE_TRANSFERS_MAX / 4;
 /// Transfers that wait; more are refused.
 pub const STORE_TRANSFERS_WAITING_MAX: usize = 1_024;
 /// Time for which a transfer waits before it is refused.
@@ -126,3 +128,6 @@ pub const FINISHED_TIME: Duration = Duration::from_secs(1800);
 pub const TAKEN_OVER_TIME: Duration = Duration::from_secs(5);
 /// The default time for which an interrupted upload stays resumable, from the last update of its record.
 pub const UPLOAD_KEPT_TIME: Duration = Duration::from_secs(24 * 3600);
+
+/// Bytes of the file: a number, a blank, the name of a directory.
+pub const OWNER_FILE_BYTES_MAX: usize = 32 + DIRECTORY_BYTES_MAX;

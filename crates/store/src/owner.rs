@@ -11,7 +11,7 @@ use std::path::Path;
 use plimsoll_io::{Existing, File, FileKind, Fs};
 
 use crate::error::{Error, Result};
-use crate::limits::DIRECTORY_BYTES_MAX;
+use crate::limits::OWNER_FILE_BYTES_MAX;
 use crate::store::ACCOUNTS;
 use crate::write::staging::write_all;
 
@@ -21,8 +21,6 @@ const NAME: &[u8] = b"account";
 const NEW: &[u8] = b"account.new";
 /// The folder of the home's files. A home without it holds nothing that another account could obtain.
 pub(crate) const FILES: &[u8] = b"files";
-/// Bytes of the file: a number, a blank, the name of a directory.
-const BYTES_MAX: usize = 32 + DIRECTORY_BYTES_MAX;
 
 /// The number that stands for no account: the owner of a home whose account was not found.
 pub const NO_ACCOUNT: i64 = 0;
@@ -165,7 +163,7 @@ fn read(fs: &dyn Fs, folder: &File) -> io::Result<Option<Vec<u8>>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let (mut bytes, mut filled) = (vec![0; BYTES_MAX], 0);
+    let (mut bytes, mut filled) = (vec![0; OWNER_FILE_BYTES_MAX], 0);
     while filled < bytes.len() {
         match fs.read_at(&file, &mut bytes[filled..], filled as u64)? {
             0 => break,

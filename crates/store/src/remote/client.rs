@@ -19,7 +19,8 @@ use super::request::StoreRequest;
 use crate::error::{Error, Result};
 use crate::limits::{
     STORE_ANSWER_BYTES_MAX, STORE_ANSWER_TIME, STORE_CONNECT_TIME, STORE_CONNECTIONS_IDLE_MAX,
-    STORE_SILENT_TIME, STORE_TRANSFER_WAIT_TIME, STORE_TRANSFERS_MAX, STORE_TRANSFERS_WAITING_MAX,
+    STORE_SILENT_TIME, STORE_TRANSFER_WAIT_TIME, STORE_TRANSFERS_MAX, STORE_TRANSFERS_PER_OWNER_MAX,
+    STORE_TRANSFERS_WAITING_MAX,
 };
 
 /// The URL path of requests.
@@ -39,6 +40,7 @@ const LIMITS: ClientLimits = ClientLimits {
     // Other requests than transfers are not bounded.
     quick_max: 0,
     slow_max: STORE_TRANSFERS_MAX,
+    slow_share_max: STORE_TRANSFERS_PER_OWNER_MAX,
     waiting_max: STORE_TRANSFERS_WAITING_MAX,
     idle_max: STORE_CONNECTIONS_IDLE_MAX,
     connect_time: STORE_CONNECT_TIME,

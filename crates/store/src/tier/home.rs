@@ -142,9 +142,9 @@ impl Home {
     }
 
     /// Begins an upload of unknown length at `from`. `keep` is for the home's own account: resumable
-    /// uploads to the path are considered, and the upload is itself resumable if it is interrupted. It is
-    /// not if no bytes were received, or if it is refused. Nor if it began with a file's bytes, since those
-    /// still exist. Without `keep`, resumable uploads are left alone.
+    /// uploads to the path are considered, and the upload is itself resumable if it is interrupted, unless no
+    /// bytes were received, it was refused, or it began with the bytes of a file, which still exists. Without
+    /// `keep`, resumable uploads are left alone.
     ///
     /// A connection that wrote to a resumable upload can write no more, if it has received nothing for
     /// [`crate::limits::TAKEN_OVER_TIME`]. Bytes beyond an offset are cut off.
@@ -178,8 +178,8 @@ impl Home {
 
     /// Resumes an upload, if that is at `offset`. With `digests` of the part that is now sent, the part
     /// counts only as a whole. `terms` gets the upload's path, and the condition that it began with. A
-    /// remote store knows both: of the result it uses only the quota, and whether the path must have no
-    /// entry.
+    /// remote store knows the path and the condition itself: it uses only the quota of `terms`, and whether
+    /// the path must have no entry.
     ///
     /// Another connection that wrote to the upload can write no more. Most often it is a broken connection
     /// of the same client.

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use plimsoll_io::{BOUNDARY, EntryCollector, File, FileKind, FolderListing, Fs, Io, ListingPage, Stat, Work};
 
-use crate::edition::Edition;
 use crate::error::{Error, Result};
+use crate::generation::Generation;
 use crate::home;
 use crate::path::Path;
 use crate::remote::{FileRequest, RemoteFile, RemoteHome};
@@ -31,7 +31,7 @@ enum Backend {
         root: Root,
         /// The name beneath the root, as [`Path::to_open`]. A slash at its end requests a folder.
         name: Vec<u8>,
-        generation: Option<Edition>,
+        generation: Option<Generation>,
     },
     /// A path in a home at a remote store.
     Remote(RemoteHome, Path),
@@ -66,7 +66,7 @@ pub enum Opened<T> {
 impl Location {
     /// The location of `name` beneath a folder that no account owns. A slash at the end of the name requests
     /// a folder. Lookups may be cached under the generation; without one, none is.
-    pub fn in_folder(folder: File, name: Vec<u8>, generation: Option<Edition>) -> Location {
+    pub fn in_folder(folder: File, name: Vec<u8>, generation: Option<Generation>) -> Location {
         let is_top = name.is_empty();
         Location { backend: Backend::Local { root: Root::Folder(folder), name, generation }, is_top }
     }
@@ -74,7 +74,7 @@ impl Location {
     pub(super) fn in_home(home: home::Home, path: &Path) -> Location {
         let name = path.to_open();
         // The generation first: a file that is opened after it is at least as new.
-        let generation = Some(home.edition());
+        let generation = Some(home.generation());
         let backend = Backend::Local { root: Root::Home(home), name, generation };
         Location { backend, is_top: path.is_top() }
     }
@@ -108,7 +108,7 @@ impl Location {
 
     /// The generation of the files that lookups may be cached under, before any of them is opened. `None` if
     /// they may not be cached.
-    pub fn generation(&self) -> Option<Edition> {
+    pub fn generation(&self) -> Option<Generation> {
         match &self.backend {
             Backend::Local { generation, .. } => *generation,
             Backend::Remote(..) => None,

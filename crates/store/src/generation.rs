@@ -13,34 +13,34 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// beneath the folder after the generation was read keeps its name while the generation is unchanged.
 /// Changes by other programs are not covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Edition {
+pub struct Generation {
     /// Identifies the open folder: a new number each time that one is opened.
     pub folder: u64,
     /// Identifies the latest change of the files in it.
     pub change: u64,
 }
 
-impl Edition {
+impl Generation {
     /// Returns the generation of a folder that is opened now.
-    pub fn draw() -> Edition {
-        Edition { folder: draw(), change: draw() }
+    pub fn draw() -> Generation {
+        Generation { folder: draw(), change: draw() }
     }
 }
 
 /// The present generation of a home.
-pub(crate) struct Current {
+pub(crate) struct GenerationCounter {
     folder: u64,
     change: AtomicU64,
 }
 
-impl Current {
-    pub(crate) fn draw() -> Current {
-        let Edition { folder, change } = Edition::draw();
-        Current { folder, change: AtomicU64::new(change) }
+impl GenerationCounter {
+    pub(crate) fn draw() -> GenerationCounter {
+        let Generation { folder, change } = Generation::draw();
+        GenerationCounter { folder, change: AtomicU64::new(change) }
     }
 
-    pub(crate) fn get(&self) -> Edition {
-        Edition { folder: self.folder, change: self.change.load(Ordering::Acquire) }
+    pub(crate) fn get(&self) -> Generation {
+        Generation { folder: self.folder, change: self.change.load(Ordering::Acquire) }
     }
 
     /// Invalidates lookups made before. Call it after the change, with the home locked.
@@ -58,8 +58,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_edition_is_ever_that_of_another_folder_or_of_an_earlier_state() {
-        let (home, other) = (Current::draw(), Current::draw());
+    fn no_generation_is_ever_that_of_another_folder_or_of_an_earlier_state() {
+        let (home, other) = (GenerationCounter::draw(), GenerationCounter::draw());
         let mut seen = vec![home.get(), other.get()];
         assert_ne!(home.get().folder, other.get().folder);
         for _ in 0..3 {
