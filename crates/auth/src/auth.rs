@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::flights::Flights;
 use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, TRUST_TIME};
 use crate::names::account_name;
-use crate::remembered::{Fingerprint, Recall, Remembered, Standing, Verified};
+use crate::remembered::{Fingerprint, Freshness, Recall, Remembered, Verified};
 use crate::request::{AuthRequest, AuthResponse};
 use crate::rpc_client::RemoteService;
 use crate::service::AccountService;
@@ -62,7 +62,7 @@ enum Tier {
 struct CacheLookup {
     key: Key,
     recall: Recall,
-    asked: Moment,
+    moment: Moment,
 }
 
 /// The change counter and the time, read before a request to the account service.
@@ -192,11 +192,11 @@ impl Auth {
         password: Secret,
         from: Source,
     ) -> Result<(LogIn, i64), Error> {
-        let shown = self.shown(io, &name, &password, from).await?;
-        let is_known = !matches!(shown.recall, Recall::Nothing);
+        let lookup = self.lookup(io, &name, &password, from).await?;
+        let is_known = !matches!(lookup.recall, Recall::Absent);
         let begun = self.ask(io, AuthRequest::LogIn { name, password, from, is_known }).await;
         let (begun, version): (LogIn, i64) = self.noting_misses(io, from, begun)?;
-        self.remember(&shown, shown.asked.password(begun.account.clone(), version));
+        self.remember(&lookup, lookup.moment.password(begun.account.clone(), version));
         Ok((begun, version))
     }
 
@@ -210,13 +210,13 @@ impl Auth {
     }
 
     async fn by_session(&self, io: &Io, session: SessionId) -> Result<Identity, Error> {
-        let shown = self.recall(io, Remembered::session_key(session)).await?;
-        if let Recall::Holds(identity) = shown.recall {
+        let lookup = self.recall(io, Remembered::session_key(session)).await?;
+        if let Recall::Fresh(identity) = lookup.recall {
             return Ok(identity);
         }
         let (account, expires) = self.ask(io, AuthRequest::Session(session)).await?;
-        let identity = shown.asked.session(account, session, time::since_1970(expires));
-        Ok(self.remember(&shown, identity))
+        let identity = lookup.moment.session(account, session, time::since_1970(expires));
+        Ok(self.remember(&lookup, identity))
     }
 
     /// Returns the account of an identity that was verified earlier, in its present state, if its
@@ -237,13 +237,13 @@ impl Auth {
     /// Returns whether a verified identity is known to be unchanged, so that [`Auth::renew`] needs no
     /// request.
     pub fn holds(&self, io: &Io, who: &Identity) -> bool {
-        let (is_seen, is_trusted) = (self.is_seen(io), self.is_trusted(io));
+        let (poll_ahead, is_trusted) = (self.poll_ahead(io), self.is_trusted(io));
         let (changes, life) = (self.changes(), self.settings().remembered_time);
-        is_seen && is_trusted && who.standing(changes, time::now(io), life) == Standing::Holds
+        poll_ahead && is_trusted && who.freshness(changes, time::now(io), life) == Freshness::Fresh
     }
 
     async fn renew_by_asking(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
-        let asked = self.moment(io).await?;
+        let moment = self.moment(io).await?;
         // The refresh alone may have been overdue.
         if self.holds(io, who) {
             return Ok(who.clone());
@@ -252,7 +252,7 @@ impl Auth {
             Credential::Session(session) => self.by_session(io, session).await,
             Credential::Password(version) => {
                 let question = AuthRequest::Renew { account: who.account.id, version };
-                Ok(asked.password(self.ask(io, question).await?, version))
+                Ok(moment.password(self.ask(io, question).await?, version))
             }
         }
     }
@@ -285,32 +285,32 @@ impl Auth {
         password: Secret,
         from: Source,
     ) -> Result<Identity, Error> {
-        let mut shown = self.shown(io, &name, &password, from).await?;
+        let mut lookup = self.lookup(io, &name, &password, from).await?;
         let mut flight = None;
-        if !matches!(shown.recall, Recall::Holds(_)) {
-            flight = self.shared.flights.begin_or_wait(shown.key).await;
+        if !matches!(lookup.recall, Recall::Fresh(_)) {
+            flight = self.shared.flights.begin_or_wait(lookup.key).await;
             if flight.is_none() {
                 // Another request has just checked this password: if it was right, it is cached.
-                shown = self.shown(io, &name, &password, from).await?;
+                lookup = self.lookup(io, &name, &password, from).await?;
             }
         }
-        let is_known = match &shown.recall {
-            Recall::Holds(identity) => return Ok(identity.clone()),
+        let is_known = match &lookup.recall {
+            Recall::Fresh(identity) => return Ok(identity.clone()),
             // A remote server does not hash it again, so that clients with the right password do not
             // queue behind guesses. If the account still has this version of the password, the password
             // is right.
-            Recall::Held(identity) if self.is_remote() => match self.renew(io, identity).await {
-                Ok(renewed) => return Ok(self.remember(&shown, renewed)),
+            Recall::Stale(identity) if self.is_remote() => match self.renew(io, identity).await {
+                Ok(renewed) => return Ok(self.remember(&lookup, renewed)),
                 // The account has another version, which may be the same password again.
                 Err(Error::NoSession) => false,
                 Err(error) => return Err(error),
             },
-            Recall::Held(_) => true,
-            Recall::Nothing => false,
+            Recall::Stale(_) => true,
+            Recall::Absent => false,
         };
         let found = self.ask(io, AuthRequest::Password { name, password, from, is_known }).await;
         let (account, version): (Account, i64) = self.noting_misses(io, from, found)?;
-        let identity = self.remember(&shown, shown.asked.password(account, version));
+        let identity = self.remember(&lookup, lookup.moment.password(account, version));
         // Only after the result is cached.
         drop(flight);
         Ok(identity)
@@ -463,19 +463,19 @@ impl Auth {
 
     /// Looks up a name with a password in the cache. Finds nothing for an address with too many wrong
     /// guesses.
-    async fn shown(
+    async fn lookup(
         &self,
         io: &Io,
         name: &str,
         password: &Secret,
         from: Source,
     ) -> Result<CacheLookup, Error> {
-        let mut shown =
+        let mut lookup =
             self.recall(io, self.shared.remembered.password_key(io, name, password, from)).await?;
         if self.guarded(from).is_some_and(|limits| self.shared.misses.is_spent(io, limits, from)) {
-            shown.recall = Recall::Nothing;
+            lookup.recall = Recall::Absent;
         }
-        Ok(shown)
+        Ok(lookup)
     }
 
     fn noting_misses<T>(&self, io: &Io, from: Source, answer: Result<T, Error>) -> Result<T, Error> {
@@ -502,14 +502,14 @@ impl Auth {
     /// Polls for changes that other processes made to the directory, if that is due.
     pub(crate) async fn poll_directory(&self, io: &Io) -> Result<(), Error> {
         match &self.shared.tier {
-            Tier::Local(service) if !self.is_seen(io) => Box::pin(service.poll(io)).await,
+            Tier::Local(service) if !self.poll_ahead(io) => Box::pin(service.poll(io)).await,
             _ => Ok(()),
         }
     }
 
-    /// Returns whether other processes' changes have been polled for recently enough. Starts an early
-    /// poll in the background.
-    fn is_seen(&self, io: &Io) -> bool {
+    /// Starts a poll for other processes' changes in the background if one is due soon. Returns whether the
+    /// last poll is recent enough.
+    fn poll_ahead(&self, io: &Io) -> bool {
         // A remote auth server polls by itself.
         let Tier::Local(service) = &self.shared.tier else { return true };
         match self.poll(service, time::now(io)) {
@@ -522,19 +522,19 @@ impl Auth {
 
     /// Looks up `key` in the cache, without entries that have changed since.
     async fn recall(&self, io: &Io, key: Key) -> Result<CacheLookup, Error> {
-        let (asked, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
+        let (moment, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
         let life = self.settings().remembered_time;
-        let recall = match self.shared.remembered.recall(&key, self.changes(), asked.now, life) {
-            Recall::Holds(identity) if !is_trusted => Recall::Held(identity),
+        let recall = match self.shared.remembered.recall(&key, self.changes(), moment.now, life) {
+            Recall::Fresh(identity) if !is_trusted => Recall::Stale(identity),
             recall => recall,
         };
-        Ok(CacheLookup { key, recall, asked })
+        Ok(CacheLookup { key, recall, moment })
     }
 
     /// Caches the account service's answer. If the account changed meanwhile, the entry is out of date at
     /// once.
-    fn remember(&self, shown: &CacheLookup, identity: Identity) -> Identity {
-        self.shared.remembered.remember(shown.key, identity.clone());
+    fn remember(&self, lookup: &CacheLookup, identity: Identity) -> Identity {
+        self.shared.remembered.remember(lookup.key, identity.clone());
         identity
     }
 

@@ -82,7 +82,7 @@ pub const QUICK_CONNECTIONS: usize = 8;
 /// The same for requests with one. They are separate, so that a flood of wrong passwords does not delay
 /// clients that are logged in.
 pub const SLOW_CONNECTIONS: usize = 24;
-/// Bytes of a request, and of a response: an account's shares are the longest.
+/// Bytes of a response: an account's shares are the longest.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long a database call may take in all, connecting included; then it has failed.
 pub const DATABASE_TIME: Duration = Duration::from_secs(5);
@@ -109,3 +109,6 @@ pub const REDIS_LINE_BYTES_MAX: usize = 64 * 1024;
 pub const REDIS_DEPTH_MAX: usize = 4;
 /// Connections to a database that a process has open at once.
 pub const DATABASE_CONNECTIONS_MAX: u64 = 8;
+
+/// The largest packet of the MySQL protocol, in bytes.
+pub const MYSQL_PACKET_BYTES_MAX: u32 = 16 * 1024 * 1024 - 1;

@@ -36,20 +36,20 @@ pub struct Fingerprint(blake3::Hash);
 /// The result of a cache lookup.
 pub(crate) enum Recall {
     /// Valid.
-    Holds(Identity),
+    Fresh(Identity),
     /// Was valid, and no change that would end it was noted since; the directory must be read.
-    Held(Identity),
+    Stale(Identity),
     /// Not found, or changed.
-    Nothing,
+    Absent,
 }
 
 /// The validity of a cached identity.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    Holds,
+pub(crate) enum Freshness {
+    Fresh,
     /// Was valid, and no change that would end it was noted since.
-    Held,
-    Nothing,
+    Stale,
+    Absent,
 }
 
 /// The cache, shared by all threads.
@@ -92,7 +92,7 @@ impl Remembered {
     /// Looks up `key`. `life` is how long an entry is trusted.
     pub(crate) fn recall(&self, key: &Key, changes: &Changes, now: Millis, life: Duration) -> Recall {
         let recalled = self.table.get(key, |identity| identity.recall(changes, now, life));
-        recalled.unwrap_or(Recall::Nothing)
+        recalled.unwrap_or(Recall::Absent)
     }
 
     /// Caches a verified identity. If it changed meanwhile, the entry is out of date at once.
@@ -104,23 +104,23 @@ impl Remembered {
 impl Identity {
     /// Checks it against the changes and the time. `life` is how long it is trusted.
     pub(crate) fn recall(&self, changes: &Changes, now: Millis, life: Duration) -> Recall {
-        match self.standing(changes, now, life) {
-            Standing::Holds => Recall::Holds(self.clone()),
-            Standing::Held => Recall::Held(self.clone()),
-            Standing::Nothing => Recall::Nothing,
+        match self.freshness(changes, now, life) {
+            Freshness::Fresh => Recall::Fresh(self.clone()),
+            Freshness::Stale => Recall::Stale(self.clone()),
+            Freshness::Absent => Recall::Absent,
         }
     }
 
     /// Like [`Identity::recall`], without a copy.
-    pub(crate) fn standing(&self, changes: &Changes, now: Millis, life: Duration) -> Standing {
+    pub(crate) fn freshness(&self, changes: &Changes, now: Millis, life: Duration) -> Freshness {
         let Verified { since, until, .. } = self.verified;
         if !self.is_current(changes) {
-            return Standing::Nothing;
+            return Freshness::Absent;
         }
         // If the clock was set back, the entry seems to come from the future: then it is read from the
         // directory again.
         let is_young = since <= now + millis(CLOCK_SKEW_MAX) && now < since.saturating_add(millis(life));
-        if is_young && now < until { Standing::Holds } else { Standing::Held }
+        if is_young && now < until { Freshness::Fresh } else { Freshness::Stale }
     }
 
     /// Returns whether no change that would end it was noted since it was verified.
@@ -158,7 +158,7 @@ mod tests {
         let changes = Changes::new();
         let shown = identity(Verified { stamp: changes.stamp(), since: 100_000, until: 300_000 });
         let holds =
-            |now, life| matches!(shown.recall(&changes, now, Duration::from_millis(life)), Recall::Holds(_));
+            |now, life| matches!(shown.recall(&changes, now, Duration::from_millis(life)), Recall::Fresh(_));
         assert!(holds(100_000, 50_000) && holds(149_999, 50_000) && !holds(150_000, 50_000));
         assert!(holds(299_999, 500_000) && !holds(300_000, 500_000));
         // The clock was set back by more than two threads' clocks may differ.
@@ -171,7 +171,7 @@ mod tests {
             let changes = Changes::new();
             let shown = identity(Verified { stamp: changes.stamp(), since: 0, until: 9 });
             changes.note(topic);
-            assert!(matches!(shown.recall(&changes, 1, Duration::from_millis(9)), Recall::Nothing));
+            assert!(matches!(shown.recall(&changes, 1, Duration::from_millis(9)), Recall::Absent));
         }
     }
 }

@@ -49,3 +49,6 @@ pub(crate) const NAMED_TOGETHER_MAX: usize = 4096;
 pub(crate) const SENDING_CONNECTIONS: usize = 32;
 /// Small files that are received in parallel: as many digests as the server computes for one account.
 pub(crate) const RECEIVING_CONNECTIONS: usize = 4;
+
+/// The most bytes of the target's name in the part file's name. The rest of 255 is for the additions.
+pub(crate) const PART_NAME_BYTES_MAX: usize = 200;

@@ -5,7 +5,7 @@
 //! could cache nothing. Its locks are held for the length of a table lookup, never during a disk access.
 //!
 //! Invariants: memory and descriptors are bounded by the settings. A hit was valid within the settings' time,
-//! and every confirmed change of a home is respected ([`Edition`]). Unused files are closed, so that a
+//! and every confirmed change of a home is respected ([`Generation`]). Unused files are closed, so that a
 //! removed file releases its space.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_io::{File, Fs, Instant, Io, Stat};
-use plimsoll_store::Edition;
+use plimsoll_store::Generation;
 use quick_cache::sync::Cache;
 use quick_cache::{Equivalent, Weighter};
 
@@ -105,13 +105,13 @@ pub(crate) struct LookupStart {
 
 impl<'a> CacheKey<'a> {
     pub(crate) fn new(
-        edition: Edition,
+        generation: Generation,
         name: &'a [u8],
         visibility: Visibility,
         encodings: Encodings,
     ) -> CacheKey<'a> {
         let variant = encodings.code() * 2 + u8::from(visibility.is_public());
-        CacheKey { folder: edition.folder, variant, name }
+        CacheKey { folder: generation.folder, variant, name }
     }
 }
 
@@ -122,12 +122,12 @@ impl Equivalent<StoredKey> for CacheKey<'_> {
 }
 
 impl LookupStart {
-    pub(crate) fn new(edition: Edition, io: &Io) -> LookupStart {
-        LookupStart::at(edition, io.now())
+    pub(crate) fn new(generation: Generation, io: &Io) -> LookupStart {
+        LookupStart::at(generation, io.now())
     }
 
-    pub(crate) fn at(edition: Edition, now: Instant) -> LookupStart {
-        LookupStart { change: edition.change, now }
+    pub(crate) fn at(generation: Generation, now: Instant) -> LookupStart {
+        LookupStart { change: generation.change, now }
     }
 }
 
@@ -249,11 +249,11 @@ impl HotCache {
     pub(crate) fn get(
         &self,
         key: &CacheKey<'_>,
-        edition: Edition,
+        generation: Generation,
         io: &Io,
     ) -> Option<Representation<LocalSource>> {
         let entry = self.cache.as_ref()?.get(key)?;
-        if !entry.is_fresh(edition, io.now(), self.settings.time) || !entry.is_unchanged(io) {
+        if !entry.is_fresh(generation, io.now(), self.settings.time) || !entry.is_unchanged(io) {
             return None;
         }
         let found = entry.representation()?;
@@ -304,8 +304,8 @@ impl Entry {
         }
     }
 
-    fn is_fresh(&self, edition: Edition, now: Instant, time: Duration) -> bool {
-        self.change == edition.change && now - self.checked < time
+    fn is_fresh(&self, generation: Generation, now: Instant, time: Duration) -> bool {
+        self.change == generation.change && now - self.checked < time
     }
 
     /// Whether an open file is unchanged: its length and tag must belong to the bytes that are sent. An

@@ -34,3 +34,6 @@ pub const LISTING_PAGE_ENTRIES: usize = 1_000;
 pub const LISTING_PAGE_ENTRIES_MAX: usize = 10_000;
 /// Bytes of a site's own page for a path that is not found.
 pub const NOT_FOUND_PAGE_BYTES_MAX: u64 = 256 * 1024;
+
+/// How many folders the breadcrumbs name: the links of all on a very deep path would outgrow the listing.
+pub const BREADCRUMBS_MAX: usize = 32;

@@ -14,6 +14,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::status::Status;
 
+use crate::limits::BREADCRUMBS_MAX;
 use crate::listing::{Column, ListingRow, Order, Summary};
 
 const STYLE: &str = include_str!("page.css");
@@ -26,9 +27,6 @@ const MARK: &str = r#"<svg class="mark" viewBox="0 0 64 48" aria-hidden="true">
 const ICON: &str = "data:image/svg+xml,\
     <svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16' fill='none' stroke='%233a8fd0'>\
     <path stroke-width='2' d='M0 8h16M13 8a5 5 0 1 1-10 0 5 5 0 1 1 10 0'/></svg>";
-
-/// How many folders the breadcrumbs name: the links of all on a very deep path would outgrow the listing.
-const CRUMBS_MAX: usize = 32;
 
 /// Marks the position of the rows. It occurs nowhere else in a page.
 const ROWS: char = '\0';
@@ -96,7 +94,7 @@ fn page(title: &str, content: &Markup) -> String {
 fn breadcrumbs(path: &str) -> Markup {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let depth = segments.len();
-    let left_out = depth.saturating_sub(CRUMBS_MAX);
+    let left_out = depth.saturating_sub(BREADCRUMBS_MAX);
     html! {
         nav aria-label="Breadcrumbs" { h1 {
             (crumb("Files", depth))

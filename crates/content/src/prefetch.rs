@@ -134,13 +134,13 @@ impl Candidate<'_> {
         now: Instant,
     ) -> io::Result<()> {
         let (root, visibility) = (self.site.folder(), Visibility::Public);
-        let Some(edition) = self.site.generation() else { return Ok(()) };
+        let Some(generation) = self.site.generation() else { return Ok(()) };
         let resolver = Resolver { fs, root, visibility, encodings, is_known: false, is_prefetch: true };
         if let Found::File(found) = resolver.resolve(name)?
             && matches!(found.source, LocalSource::Bytes { .. })
         {
-            let before = LookupStart::at(edition, now);
-            hot.insert(&CacheKey::new(edition, name, visibility, encodings), &before, &found);
+            let before = LookupStart::at(generation, now);
+            hot.insert(&CacheKey::new(generation, name, visibility, encodings), &before, &found);
         }
         Ok(())
     }

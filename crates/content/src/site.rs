@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use plimsoll_io::{File, Fs};
-use plimsoll_store::{Edition, Location};
+use plimsoll_store::{Generation, Location};
 
 /// A folder served under a prefix.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Site {
     prefix: Vec<u8>,
     folder: File,
     /// The generation that lookups are cached under; none if they are not cached.
-    generation: Option<Edition>,
+    generation: Option<Generation>,
 }
 
 impl Site {
@@ -24,7 +24,7 @@ impl Site {
     /// The folder cannot be opened.
     pub fn open(fs: &dyn Fs, prefix: &str, root: &Path) -> io::Result<Site> {
         let prefix = prefix.trim_end_matches('/').as_bytes().to_vec();
-        Ok(Site { prefix, folder: fs.open_root(root)?, generation: Some(Edition::draw()) })
+        Ok(Site { prefix, folder: fs.open_root(root)?, generation: Some(Generation::draw()) })
     }
 
     /// Excludes the site from the hot cache: this server also changes the files in the folder, and such
@@ -40,7 +40,7 @@ impl Site {
         &self.folder
     }
 
-    pub(crate) fn generation(&self) -> Option<Edition> {
+    pub(crate) fn generation(&self) -> Option<Generation> {
         self.generation
     }
 

@@ -47,7 +47,8 @@ pub const SPARE_SLOTS_MAX: usize = 1024;
 pub const ADDRESS_PART: usize = 16;
 /// Slots that one address may have at least while slots run short: enough for a few browsers.
 pub const ADDRESS_SHARE_MIN: usize = 16;
-/// How long an unauthenticated client may receive nothing of a response before it may be evicted.
+/// How long an unauthenticated client may receive a response below the minimum rate before it may be
+/// evicted.
 pub const STALLED_TIME: Duration = Duration::from_secs(15);
 /// Reads that drop the bytes of a refused client. Closing a socket with unread bytes resets the connection,
 /// and the client could lose the refusal.

@@ -1,8 +1,8 @@
 //! Futures for the results of jobs that an engine runs on a worker.
 //!
-//! This is not the worker pool (the engine has it). Invariants: work whose future is dropped still runs;
-//! a query whose future is dropped does not. A job that panics, or that the pool dropped, ends its wait
-//! with an error.
+//! This is not the worker pool (the engine has it). Invariants: a change whose future is dropped still runs,
+//! except a sliced one (a copy), which is cancelled; so is a query. A job that panics, or that the pool
+//! dropped, ends its wait with an error.
 
 use std::io;
 use std::ops::ControlFlow;

@@ -15,7 +15,7 @@ use crate::offload::NotDone;
 /// The bounds of a queue of jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkBounds {
-    /// Jobs that wait, of all owners. Beyond this, an owner without a waiting job may still add one.
+    /// Jobs that wait, of all owners. Beyond this, only an owner without a waiting job may add one.
     pub jobs_max: usize,
     /// Of these, the jobs of one owner at most. The server itself has no such bound.
     pub jobs_per_owner_max: usize,

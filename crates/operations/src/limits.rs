@@ -8,8 +8,8 @@ use std::time::Duration;
 pub(crate) const LOG_PATH_BYTES_MAX: usize = 4_096;
 /// Bytes of a login name in a line of the transfer log.
 pub(crate) const LOG_NAME_BYTES_MAX: usize = 64;
-/// The interval at which a transfer's right is checked. A check starts a poll for changes
-/// by other processes, and only the next check sees its result, so twice this time must be under a second.
+/// The interval at which a transfer's right is checked. Twice this time must be under a second: a check
+/// starts a poll for changes by other processes, and the check after it applies them.
 pub const RIGHT_CHECK_TIME: Duration = Duration::from_millis(250);
 /// How long a transfer continues while its right cannot be verified, because the directory or the
 /// authentication server does not answer. A restart of either takes less.

@@ -15,12 +15,11 @@ use plimsoll_engine::SystemFs;
 use plimsoll_store::{FoundHome, NO_ACCOUNT, give_home, homes};
 
 use crate::config::{AuthAt, Config};
+use crate::limits::NAMES_SHOWN_MAX;
 use crate::tiers::open_directory;
 
 /// The marker file. It exists once the owner of each home in the data folder has been looked up.
 const SETTLED: &str = "homes.settled";
-/// The most names in one log line; the doctor lists all.
-const NAMES_SHOWN_MAX: usize = 10;
 
 /// Homes that no account may open as things stand.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -13,14 +13,11 @@ use std::time::Duration;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::bounded_thread::BoundedThread;
+use crate::limits::{GATHERED_BYTES_MAX, QUEUED_PIECES_MAX};
 
-/// The capacity of the queue, in pieces. A piece has one line or several.
-const PIECES_MAX: usize = 1024;
 /// How long the thread sleeps after the first line, so that more lines gather. No wakeup is needed while it
 /// sleeps: a wakeup and a write for each line cost a busy event loop more than many requests do.
 const GATHER_TIME: Duration = Duration::from_millis(1);
-/// A write takes more pieces from the queue until it has this many bytes.
-const GATHERED_BYTES_MAX: usize = 64 * 1024;
 /// How long `finish` waits for the last lines.
 const FINISH_TIME: Duration = Duration::from_secs(2);
 
@@ -68,7 +65,7 @@ impl LineWriter {
     /// Starts a thread that writes to the destination of `open`. It calls `failed` for the first of
     /// consecutive errors.
     pub(crate) fn start(name: &str, open: Open, failed: Failed) -> io::Result<LineWriter> {
-        let (queue, pieces) = sync_channel(PIECES_MAX);
+        let (queue, pieces) = sync_channel(QUEUED_PIECES_MAX);
         let orders = Arc::<Orders>::default();
         let destination = Destination { out: open()?, open, orders: Arc::clone(&orders), failed };
         let thread = BoundedThread::spawn(name, move || destination.write_all(&pieces))?;
@@ -205,8 +202,9 @@ mod tests {
         let lines = writer.lines();
         lines.hand_over(b"line\n".to_vec()).unwrap();
         has_begun.recv().unwrap();
-        let taken = (0..2 * PIECES_MAX).filter(|_| lines.hand_over(b"line\n".to_vec()).is_ok()).count();
-        assert_eq!(taken, PIECES_MAX);
+        let taken =
+            (0..2 * QUEUED_PIECES_MAX).filter(|_| lines.hand_over(b"line\n".to_vec()).is_ok()).count();
+        assert_eq!(taken, QUEUED_PIECES_MAX);
         assert_eq!(lines.hand_over(b"one more\n".to_vec()), Err(b"one more\n".to_vec()));
         assert!(!writer.finish());
         drop(held);

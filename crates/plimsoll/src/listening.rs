@@ -12,6 +12,7 @@ use plimsoll_io::Address;
 use plimsoll_proto::{classic, ftp, http};
 
 use crate::config::Config;
+use crate::limits::BIND_TIME_MAX;
 
 const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE };
 const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
@@ -19,9 +20,6 @@ const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
 /// The metrics listener has slots of its own: operators need it most when the server is overloaded.
 const METRICS: Service = Service { number: 3, refusal: http::OVER_SHARE };
 
-/// How long binding an address in use is retried. A killed server with open connections under io_uring leaves
-/// its sockets to the kernel, which closed them 2 to 93 ms after the process had ended.
-const BIND_TIME_MAX: Duration = Duration::from_secs(1);
 /// The wait between two attempts to bind.
 const BIND_RETRY_TIME: Duration = Duration::from_millis(10);
 

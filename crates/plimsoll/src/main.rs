@@ -16,6 +16,7 @@ mod exposure;
 mod forked;
 mod homes;
 mod hot;
+mod limits;
 mod line_writer;
 mod listening;
 mod log_file;

@@ -68,13 +68,13 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Ca
     match shown {
         Some(caller) if web.operations.holds(&caller) => Ok(caller),
         // Boxed, because it is rare.
-        shown => Box::pin(keeping(web, request, fingerprint, shown, value)).await,
+        shown => Box::pin(authenticate_and_cache(web, request, fingerprint, shown, value)).await,
     }
 }
 
 /// Authenticates the caller and caches it on the connection for the next request. If the request is
 /// refused, the cache is empty.
-async fn keeping(
+async fn authenticate_and_cache(
     web: &Web,
     request: &mut Request<'_>,
     fingerprint: Fingerprint,
@@ -88,7 +88,7 @@ async fn keeping(
     };
     let caller = match renewed {
         // The cached session or login has ended, but the same credentials may be valid again.
-        Err(Error::Auth(AuthError::NoSession)) => anew(web, request, value).await?,
+        Err(Error::Auth(AuthError::NoSession)) => authenticate(web, request, value).await?,
         renewed => renewed?,
     };
     request.authenticated();
@@ -99,7 +99,7 @@ async fn keeping(
 }
 
 /// Authenticates the value of an Authorization field that is not cached on this connection.
-async fn anew(web: &Web, request: &Request<'_>, value: &[u8]) -> Result<Caller, Refusal> {
+async fn authenticate(web: &Web, request: &Request<'_>, value: &[u8]) -> Result<Caller, Refusal> {
     let credentials = parse_authorization(value).map_err(|bad| Refusal::unauthenticated(bad.detail()))?;
     let visitor = visitor(request);
     Ok(match credentials {

@@ -4,7 +4,7 @@
 //! only and fits a u64; each function is total, and linear in its input.
 
 /// The digits of `u64::MAX`.
-const DECIMAL_DIGITS_MAX: usize = 20;
+const DECIMAL_DIGITS: usize = 20;
 
 /// Reads `1*DIGIT` and nothing else. Returns None for any other text, and for a number above `u64::MAX`.
 pub(crate) fn decimal(bytes: &[u8]) -> Option<u64> {
@@ -19,9 +19,9 @@ pub(crate) fn decimal(bytes: &[u8]) -> Option<u64> {
 
 /// Appends a number in decimal, without the machinery of `core::fmt`.
 pub(crate) fn write_decimal(number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; DECIMAL_DIGITS_MAX];
+    let mut digits = [0; DECIMAL_DIGITS];
     let mut rest = number;
-    let mut start = DECIMAL_DIGITS_MAX;
+    let mut start = DECIMAL_DIGITS;
     for (at, digit) in digits.iter_mut().enumerate().rev() {
         // The remainder of a division by ten fits a byte.
         *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();

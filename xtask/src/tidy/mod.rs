@@ -11,6 +11,7 @@ mod engines;
 mod escapes;
 mod heads;
 mod lexer;
+mod limits;
 mod links;
 mod names;
 mod paths;
@@ -34,7 +35,7 @@ use source::{Finding, Source};
 /// A rule that checks one file at a time.
 type Rule = fn(&Source) -> Vec<Finding>;
 
-const RUST_RULES: [Rule; 8] = [
+const RUST_RULES: [Rule; 9] = [
     heads::check,
     sizes::check,
     engines::check,
@@ -43,10 +44,11 @@ const RUST_RULES: [Rule; 8] = [
     words::check,
     purity::check,
     places::check,
+    limits::check,
 ];
 
 /// The names of the rules, for escapes.
-const RULE_NAMES: [&str; 12] = [
+const RULE_NAMES: [&str; 13] = [
     heads::RULE,
     sizes::RULE,
     engines::RULE,
@@ -59,6 +61,7 @@ const RULE_NAMES: [&str; 12] = [
     arrows::RULE,
     prose::RULE,
     links::RULE,
+    limits::RULE,
 ];
 
 /// Prints every finding, and fails if there is one. `--update-allowed` first removes the exceptions that
@@ -79,6 +82,7 @@ pub(crate) fn check() -> Result<()> {
     let mut findings: Vec<Finding> = sources.iter().flat_map(judge).collect();
     findings.extend(arrows::check(&packages, &sources));
     findings.extend(links::check(&sources));
+    findings.extend(limits::check_page(&sources));
     let mut allowed = Allowed::new(&sources);
     findings.extend(prose::check(&sources, &mut allowed));
     findings.extend(names::check(&sources, &mut allowed));

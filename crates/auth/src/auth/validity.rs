@@ -51,10 +51,10 @@ impl Auth {
     /// Returns whether a grant is known to be unchanged since it was read, so that it need not be read
     /// again. Starts a poll for other processes' changes if that is due. Never waits.
     pub fn grant_holds(&self, io: &Io, basis: &GrantBasis) -> bool {
-        let (is_seen, is_trusted, now) = (self.is_seen(io), self.is_trusted(io), time::now(io));
+        let (poll_ahead, is_trusted, now) = (self.poll_ahead(io), self.is_trusted(io), time::now(io));
         // If the clock was set back, the grant seems to come from the future: then it is read again.
         let is_in_time = basis.since <= now + millis(CLOCK_SKEW_MAX) && now < basis.until;
-        is_seen && is_trusted && is_in_time && self.is_grant_current(basis)
+        poll_ahead && is_trusted && is_in_time && self.is_grant_current(basis)
     }
 
     /// Returns whether no change was noted that could have ended these rights since they were last

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
+use crate::limits::PART_NAME_BYTES_MAX;
 use crate::limits::{READ_BYTES, SYNCED_EARLY_BYTES};
 use crate::state::{StateFolder, key};
 
@@ -27,9 +28,6 @@ use crate::state::{StateFolder, key};
 struct Remembered {
     etag: String,
 }
-
-/// The most bytes of the target's name in the part file's name. The rest of 255 is for the additions.
-const NAME_BYTES_MAX: usize = 200;
 
 /// A part file, open and locked.
 pub(crate) struct Part {
@@ -216,7 +214,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 
 /// Returns `.NAME.KEY.part`, of at most 255 bytes.
 fn part_name(name: &[u8], key: &str) -> OsString {
-    let name = &name[..name.len().min(NAME_BYTES_MAX)];
+    let name = &name[..name.len().min(PART_NAME_BYTES_MAX)];
     OsString::from_vec([b".", name, b".", &key.as_bytes()[..8], b".part"].concat())
 }
 

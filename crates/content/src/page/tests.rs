@@ -128,7 +128,7 @@ fn breadcrumbs_lead_up_by_relative_links() {
 fn breadcrumbs_of_a_deep_path_are_cut() {
     let page = page(&format!("/{}", "a/".repeat(2000)), Vec::new(), "");
     assert!(page.contains("…<i>/</i>"));
-    assert_eq!(page.matches("<i>/</i>").count(), super::CRUMBS_MAX + 1);
+    assert_eq!(page.matches("<i>/</i>").count(), crate::limits::BREADCRUMBS_MAX + 1);
     assert!(page.len() < 20_000);
 }
 

@@ -4,7 +4,7 @@
 //!
 //! 1. clients that have not completed a request, and that the server waits for;
 //! 2. clients that have, and that now are idle or send a request slowly;
-//! 3. clients that have not authenticated, and that have received nothing of a response for a while;
+//! 3. clients that have not authenticated, and that have received a response too slowly for a while;
 //! 4. other transfers of clients that have not authenticated, from addresses with more connections than the
 //!    mean, those with the most first;
 //! 5. idle connections of clients that have authenticated;

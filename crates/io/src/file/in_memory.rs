@@ -13,7 +13,7 @@ use crate::time::Instant;
 const PAGE_BYTES: u64 = 4096;
 /// Low bits of the word: pages from the beginning. The other bits: milliseconds.
 const PAGES_BITS: u32 = 20;
-const PAGES_MAX: u64 = (1 << PAGES_BITS) - 1;
+const PAGES_MASK: u64 = (1 << PAGES_BITS) - 1;
 
 /// How much of an open file, from its beginning, was found in memory, and when. One atomic word, because
 /// many threads send the same file.
@@ -37,7 +37,7 @@ impl InMemory {
     /// whole prefix has the age of its first part, until `time` has passed.
     pub fn found(&self, range: &Range<u64>, now: Instant, time: Duration) {
         // A page that was read in part is in memory as a whole.
-        let pages = range.end.div_ceil(PAGE_BYTES).min(PAGES_MAX);
+        let pages = range.end.div_ceil(PAGE_BYTES).min(PAGES_MASK);
         let found = match self.fresh(now, time) {
             Some(before) if range.start <= before.pages * PAGE_BYTES => {
                 Found { pages: pages.max(before.pages), at: before.at }
@@ -51,7 +51,7 @@ impl InMemory {
 
     fn fresh(&self, now: Instant, time: Duration) -> Option<Found> {
         let word = self.0.load(Ordering::Relaxed);
-        let found = Found { pages: word & PAGES_MAX, at: Duration::from_millis(word >> PAGES_BITS) };
+        let found = Found { pages: word & PAGES_MASK, at: Duration::from_millis(word >> PAGES_BITS) };
         let is_fresh = found.pages > 0 && now.since_start().saturating_sub(found.at) < time;
         is_fresh.then_some(found)
     }

@@ -7,9 +7,8 @@
 use std::time::Duration;
 
 use super::chance::{Chance, PER_MILLE};
+use super::limits::WINDOW_BYTES_MAX;
 
-/// Bytes that one direction of a connection holds between the sender's process and the receiver's, at most.
-pub const WINDOW_BYTES_MAX: usize = 64 * 1024;
 /// A tiny window opens by a byte for this many that went through it, so that it delays short exchanges
 /// and does not stop long ones.
 pub(super) const WINDOW_OPENS_EVERY: u64 = 64;

@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
 use super::disk::{SimDisk, View, ViewThread};
+use super::limits::OFFLOAD_JOBS_MAX;
 use super::network::ip_of;
 use super::trace::Happened;
 use super::world::World;
@@ -32,8 +33,6 @@ use crate::time::Instant;
 use crate::transport::Want;
 use crate::work_queue::{Taken, WorkBounds, WorkQueue};
 
-/// Offloaded jobs that wait on one host at a time, at most; further jobs are refused.
-pub const OFFLOAD_JOBS_MAX: usize = 64;
 /// Workers of each host for listings, and for chores.
 const LONG_WORKERS: usize = 2;
 /// The bounds of each of their queues, like those of an engine.

@@ -11,15 +11,13 @@ use std::task::{Context, Poll, Waker};
 
 use super::connection::{Connection, Side};
 use super::host::Machine;
+use super::limits::BACKLOG_MAX;
 use super::socket::Socket;
 use super::trace::Happened;
 use crate::address::Address;
 use crate::listener::Accept;
 use crate::stream::Stream;
 use crate::transport::Peer;
-
-/// Connections that wait to be accepted at one address, at most.
-pub const BACKLOG_MAX: usize = 128;
 
 /// The backlog of one listening address.
 pub(super) struct Listening {

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::Waker;
 
-use super::faults::{WINDOW_BYTES_MAX, WINDOW_OPENS_EVERY};
+use super::faults::WINDOW_OPENS_EVERY;
+use super::limits::WINDOW_BYTES_MAX;
 use crate::file::Fs;
 use crate::limits::GATHER_SEGMENTS_MAX;
 use crate::outbox::{Front, Outbox};

@@ -6,18 +6,13 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::SEED_VARIABLE;
+use super::limits::{RUN_STEPS_MAX, RUN_TIME_MAX};
 use super::trace::{Happened, NOBODY};
 use super::world::World;
 use crate::exec::{TaskId, Turn};
 use crate::time::Instant;
-
-/// Virtual time that one [`super::Sim::run`] may take: more means an unintended wait.
-pub const RUN_TIME_MAX: Duration = Duration::from_secs(3600);
-/// Polls and events that one [`super::Sim::run`] may take: more means an endless loop.
-pub const RUN_STEPS_MAX: u64 = 5_000_000;
 
 /// One run: from spawning its main task until that is ready.
 pub(super) struct Run<'a> {
@@ -138,7 +133,7 @@ pub(super) fn report(world: &World, why: &str) {
 fn note_panic(world: &World, task: TaskId, message: &str) {
     let host = world.host_of(task);
     world.note_panic(host, message);
-    eprintln!("simulation of seed {}: a task of {} panicked: {message}", world.seed, world.host_name(host));
+    report(world, &format!("a task of {} panicked: {message}", world.host_name(host)));
 }
 
 #[allow(clippy::panic, reason = "this is how a simulation fails its test")]

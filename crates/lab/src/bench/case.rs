@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::limits::{NEW_BYTES_MAX, NEW_QUICK_BYTES_MAX};
 use crate::stats::Chance;
 
 /// Name, size of a file in bytes, and number of files: no size takes much more than 100 MB in total.
@@ -18,14 +19,10 @@ const SIZES: [(&str, usize, u32); 5] = [
     ("1M", 1_000_000, 100),
     ("10M", 10_000_000, 10),
 ];
-/// Maximum file size with a new connection for each request; above it, the transfer dominates.
-const NEW_BYTES_MAX: usize = 1_000_000;
 /// From this size on, a trial is measured [`LONGER`] times as long. Downloads of equal duration end
 /// together, so that half a second has eight or nine such ends: the count would be too coarse.
 const LONG_FROM_BYTES: usize = 10_000_000;
 const LONGER: usize = 4;
-/// Maximum file size with new connections in a quick run.
-const NEW_QUICK_BYTES_MAX: usize = 10_000;
 
 /// The use of a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@
 mod case;
 mod congestion;
 mod generator;
+mod limits;
 mod machine;
 mod settings;
 mod syscalls;

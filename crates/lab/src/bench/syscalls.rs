@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::limits::STRACE_TIME_MAX;
 use crate::contender::Group;
 
-/// Maximum time for strace to attach, and to detach.
-const STRACE_TIME_MAX: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A tracer attached to a server.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use super::limits::OVERTIME_MAX;
 use crate::contender::{Group, Spent, cores_busy};
 
 /// Sampling interval.
@@ -17,8 +18,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The window, in fractions of the measured time before the generator's end.
 const FROM: f64 = 0.9;
 const TO: f64 = 0.2;
-/// Maximum time that a generator may take beyond its measured time.
-const BEYOND_MAX: Duration = Duration::from_secs(60);
 
 /// CPU time per second.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +51,7 @@ pub(super) fn watch(
     stop: &AtomicBool,
 ) -> Result<(Output, Option<Shares>)> {
     let processes = group.processes();
-    let until = Instant::now() + Duration::from_secs_f64(seconds) + BEYOND_MAX;
+    let until = Instant::now() + Duration::from_secs_f64(seconds) + OVERTIME_MAX;
     let mut looks = Vec::new();
     while generator.try_wait()?.is_none() {
         if stop.load(Ordering::Relaxed) || Instant::now() > until {

@@ -4,6 +4,7 @@
 //! error; every started process is ended.
 
 mod accounting;
+mod limits;
 mod pinned;
 mod running;
 mod template;

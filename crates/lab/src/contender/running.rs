@@ -15,20 +15,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::limits::{ANSWER_TIME_MAX, END_TIME_MAX, QUOTED_BYTES_MAX, START_TIME_MAX};
 use super::{Contender, Group, Places, find_program, on_core};
 
-/// Maximum time until a server accepts connections.
-const START_TIME_MAX: Duration = Duration::from_secs(30);
-/// Maximum time for a server to end after SIGTERM.
-const END_TIME_MAX: Duration = Duration::from_secs(5);
 /// Interval between checks of its state.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Maximum time for one response.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 /// Range of the ports to try, below the kernel's ephemeral ports.
 const PORTS: std::ops::Range<u16> = 18_100..28_100;
-/// Maximum length of the quoted output of a server that did not start.
-const TOLD_BYTES_MAX: usize = 2000;
 
 /// A server that accepts connections.
 #[derive(Debug)]
@@ -182,6 +175,6 @@ fn free_port(from: u16) -> Option<u16> {
 /// Returns the end of a server's output.
 fn last_of(said: &Path) -> String {
     let said = fs::read(said).unwrap_or_default();
-    let from = said.len().saturating_sub(TOLD_BYTES_MAX);
+    let from = said.len().saturating_sub(QUOTED_BYTES_MAX);
     String::from_utf8_lossy(&said[from..]).trim().to_owned()
 }

@@ -12,6 +12,7 @@ use plimsoll_client::http::Url;
 use plimsoll_io::Address;
 
 use crate::config::{AuthAt, Config, StoreAt};
+use crate::limits::ALIGNED_COMMAND_CHARS_MAX;
 use crate::listening::Addresses;
 
 /// A command to type, and its effect.
@@ -92,15 +93,13 @@ fn next_steps(config: &Config, addresses: &Addresses) -> String {
         steps.push((format!("{curl} -r 0-99 {base}{folder}"), "its first hundred bytes"));
         steps.push((format!("{curl} {base}/api/status"), "what the server does"));
     }
-    let width = steps.iter().map(|(line, _)| line.len()).filter(|len| *len <= ALIGNED_MAX).max();
+    let width =
+        steps.iter().map(|(line, _)| line.len()).filter(|len| *len <= ALIGNED_COMMAND_CHARS_MAX).max();
     for (line, comment) in steps {
         add(&mut text, format_args!("  {line:<width$}  # {comment}", width = width.unwrap_or(0)));
     }
     text
 }
-
-/// Longer commands are not aligned, so that the others stay short.
-const ALIGNED_MAX: usize = 64;
 
 /// Returns the first commands of a new account.
 fn with_an_account(config: &Config, address: &Address) -> Vec<Step> {

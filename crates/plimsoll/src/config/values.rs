@@ -6,6 +6,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+use crate::limits::THREADS_MAX;
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
 use plimsoll_cli::units::Size;
 use plimsoll_client::http::Url;
@@ -19,9 +20,6 @@ pub(crate) fn engine_name() -> impl TypedValueParser<Value = EngineKind> {
     // Every valid word parses; others are refused before.
     PossibleValuesParser::new(ENGINES).try_map(|name| name.parse::<EngineKind>())
 }
-
-/// The most threads: more loops than any machine has cores for, and the most workers of a pool.
-const THREADS_MAX: usize = 1024;
 
 /// The condition for confirming an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

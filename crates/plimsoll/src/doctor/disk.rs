@@ -13,13 +13,12 @@ use super::Finding;
 use super::data_folder::probe_in;
 use crate::access::existing;
 use crate::config::Config;
+use crate::limits::SYNCS_TIME_MAX;
 
 const CHECK: &str = "disk";
 /// The number of timed writes, and their size.
 const SYNCS: usize = 21;
 const SYNC_BYTES: usize = 4096;
-/// The most time for all timed writes together.
-const SYNCS_TIME_MAX: Duration = Duration::from_secs(3);
 /// The shortest plausible sync. A faster disk only fills its volatile cache, or a layer below drops the
 /// sync.
 const SYNC_PLAUSIBLE: Duration = Duration::from_micros(50);

@@ -12,6 +12,7 @@ use plimsoll_io::Address;
 
 use super::Finding;
 use crate::config::Config;
+use crate::limits::PROBE_ANSWER_BYTES_MAX;
 use crate::listening::Addresses;
 
 const CHECK: &str = "address";
@@ -36,8 +37,6 @@ const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 p
 
 /// The time limit for the server at an address to respond.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
-/// The most bytes that are read of a response.
-const ANSWER_BYTES_MAX: u64 = 4096;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     let Addresses { http, ftp, classic, metrics } = Addresses::wanted(config);
@@ -86,7 +85,7 @@ fn is_ours(at: SocketAddr, spoken: &Spoken) -> bool {
         stream.set_read_timeout(Some(ANSWER_TIME))?;
         stream.write_all(spoken.asked)?;
         let mut answer = String::new();
-        stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+        stream.take(PROBE_ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
         Ok(answer)
     };
     ask().is_ok_and(|answer| spoken.known_by.iter().all(|word| answer.contains(word)))

@@ -20,16 +20,9 @@ use rustix::process::{Pid, getpid};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::bounded_thread::BoundedThread;
+use crate::limits::{EMPTY_PIECES_MAX, LINES_IN_TRANSIT_BYTES_MAX, LINES_ROOM_TIME_MAX, PIECE_BYTES_MAX};
 use crate::line_writer::Lines;
 
-/// The socket's send buffer, for lines in transit; the kernel may allow less (`net.core.wmem_max`).
-const UNDER_WAY_BYTES_MAX: usize = 1024 * 1024;
-/// The most empty pieces that the send buffer can have: each takes more than 1/4096 of its memory.
-const EMPTY_PIECES_MAX: u32 = 4096;
-/// How long a process waits for space in the send buffer.
-const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
-/// The most bytes of one piece; a larger one would not fit the socket even if it were empty.
-const PIECE_BYTES_MAX: usize = 128 * 1024;
 /// How long the end waits for the last pieces.
 const FINISH_TIME: Duration = Duration::from_secs(2);
 
@@ -80,7 +73,7 @@ pub(super) fn pair() -> io::Result<(Sender, Receiver)> {
     let (sender, receiver) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     // A smaller limit of the kernel is used as it is.
-    let _ = set_socket_send_buffer_size(&sender, UNDER_WAY_BYTES_MAX);
+    let _ = set_socket_send_buffer_size(&sender, LINES_IN_TRANSIT_BYTES_MAX);
     Ok((Sender { socket: Arc::new(sender), master: None }, Receiver(receiver)))
 }
 
@@ -111,7 +104,7 @@ impl LineSender {
 
     /// Returns how long this process waits for space; `None` for the fork master.
     fn patience(&self) -> Option<Duration> {
-        (self.sender.master != Some(getpid())).then_some(ROOM_TIME_MAX)
+        (self.sender.master != Some(getpid())).then_some(LINES_ROOM_TIME_MAX)
     }
 
     fn send(&self, piece: &[u8]) -> Result<(), Errno> {
@@ -330,7 +323,7 @@ mod tests {
         let of = |sender: &Sender| sender.to(LogKind::Operator, &Arc::default());
         // Marks this process as the master.
         let way = of(&sender.of_master());
-        assert_eq!((way.patience(), of(&sender).patience()), (None, Some(ROOM_TIME_MAX)));
+        assert_eq!((way.patience(), of(&sender).patience()), (None, Some(LINES_ROOM_TIME_MAX)));
         // Nothing is received, so the buffer fills.
         while way.hand_over(b"line\n") {}
         assert!(!way.hand_over(b"line\n"));

@@ -9,6 +9,7 @@ use super::address::DatabaseAddress;
 use super::packets::{Packets, Reader, broken, strange};
 use crate::directory::DirectoryError;
 use crate::directory::database::socket::Endpoint;
+use crate::limits::MYSQL_PACKET_BYTES_MAX;
 use plimsoll_rpc::Secret;
 
 const NATIVE: &[u8] = b"mysql_native_password";
@@ -22,7 +23,6 @@ const CAPABILITIES: u32 =
     0x0001 | 0x0004 | 0x0008 | 0x0200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000;
 /// The collation `binary`: all text is bytes.
 const BINARY: u8 = 63;
-const PACKET_BYTES_MAX: u32 = 16 * 1024 * 1024 - 1;
 
 /// The server's first packet.
 pub(super) struct Greeting {
@@ -77,7 +77,7 @@ pub(super) fn show(
 
 fn introduction(way: &DatabaseAddress, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
     let mut said = CAPABILITIES.to_le_bytes().to_vec();
-    said.extend_from_slice(&PACKET_BYTES_MAX.to_le_bytes());
+    said.extend_from_slice(&MYSQL_PACKET_BYTES_MAX.to_le_bytes());
     said.push(BINARY);
     said.extend_from_slice(&[0; 23]);
     said.extend_from_slice(way.user.as_bytes());

@@ -11,9 +11,8 @@ use std::time::Duration;
 use super::journal::Edit;
 use crate::file::{FileKind, Stat};
 use crate::limits::NAME_BYTES_MAX;
+use crate::sim::limits::SYMLINKS_MAX;
 
-/// Links that one walk follows, as under Linux.
-const LINKS_MAX: usize = 40;
 /// The inode number of the root folder.
 pub(super) const ROOT: u64 = 2;
 
@@ -209,7 +208,7 @@ impl Tree {
             }
             let Some(target) = self.link_at(&way)? else { continue };
             links += 1;
-            if links > LINKS_MAX {
+            if links > SYMLINKS_MAX {
                 return Err(io::ErrorKind::NotFound.into());
             }
             way.pop();

@@ -13,9 +13,7 @@ use plimsoll_lab::load::{
 };
 
 use super::{ConnectionReuse, Load, Method, Picked, Share};
-
-/// The most threads that make sense.
-const THREADS_MAX: usize = 1024;
+use crate::limits::THREADS_MAX;
 
 impl Load {
     /// Returns the workload.

@@ -1,0 +1,32 @@
+//! The binary's limits.
+//!
+//! The operator's limits are not here but in `config`.
+
+use std::time::Duration;
+
+/// Time that the doctor spends on timed writes to a disk.
+pub(crate) const SYNCS_TIME_MAX: Duration = Duration::from_secs(3);
+/// Bytes that the doctor reads of the response of a server that has a configured address.
+pub(crate) const PROBE_ANSWER_BYTES_MAX: u64 = 4096;
+/// The send buffer of the socket for log lines of connection processes, in bytes. The kernel may allow less
+/// (`net.core.wmem_max`).
+pub(crate) const LINES_IN_TRANSIT_BYTES_MAX: usize = 1024 * 1024;
+/// The most empty pieces that this buffer can have: each takes more than 1/4096 of its memory.
+pub(crate) const EMPTY_PIECES_MAX: u32 = 4096;
+/// How long a connection process waits for space in this buffer.
+pub(crate) const LINES_ROOM_TIME_MAX: Duration = Duration::from_secs(1);
+/// Bytes of one piece of log lines; a larger one would not fit the socket even if it were empty.
+pub(crate) const PIECE_BYTES_MAX: usize = 128 * 1024;
+/// The most threads of a server: more loops than any machine has cores for, and the most workers of a pool.
+pub(crate) const THREADS_MAX: usize = 1024;
+/// The most names of homes in one log line; the doctor lists all.
+pub(crate) const NAMES_SHOWN_MAX: usize = 10;
+/// Longer commands of the greeting are not aligned, so that the others stay short.
+pub(crate) const ALIGNED_COMMAND_CHARS_MAX: usize = 64;
+/// How long binding an address in use is retried. A killed server with open connections under io_uring leaves
+/// its sockets to the kernel, which closed them 2 to 93 ms after the process had ended.
+pub(crate) const BIND_TIME_MAX: Duration = Duration::from_secs(1);
+/// The capacity of a log writer's queue, in pieces. A piece has one line or several.
+pub(crate) const QUEUED_PIECES_MAX: usize = 1024;
+/// A write of log lines takes more pieces from the queue until it has this many bytes.
+pub(crate) const GATHERED_BYTES_MAX: usize = 64 * 1024;
