@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use plimsoll_rpc::{decode, parse};
 use plimsoll_store::KeptUpload;
 use plimsoll_store::remote::{
-    Ended, Ending, ErrorJson, Get, NewArrival, StatJson, StoreRequest, from_ascii, to_ascii,
+    Ended, Ending, ErrorJson, Get, BeginUpload, StatJson, StoreRequest, from_ascii, to_ascii,
 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,6 +25,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(text.is_ascii() && !text.contains(['\r', '\n']));
         assert_eq!(format!("{:?}", from_ascii::<Get>(text.as_bytes())), format!("{:?}", Some(get)));
     }
-    let _ = from_ascii::<NewArrival>(bytes);
+    let _ = from_ascii::<BeginUpload>(bytes);
     let _ = from_ascii::<StatJson>(bytes);
 });

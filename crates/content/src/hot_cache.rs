@@ -28,7 +28,8 @@ use crate::{FileFields, Visibility};
 pub struct HotSettings {
     /// Memory for all of it, in bytes; 0 disables the cache.
     pub bytes_max: u64,
-    /// Larger files that may be open. Each counts for its share of the bytes, so that both bounds are one.
+    /// Larger files that may be open. Each is charged `bytes_max / files_max` bytes, so one budget enforces
+    /// both limits.
     pub files_max: u64,
     /// Time that the result of a lookup is valid. A change by another program is visible after this time.
     pub time: Duration,

@@ -1,7 +1,7 @@
 //! Media types by file extension.
 //!
 //! It reads no contents. Invariants: a file of unknown type is sent as bytes; text types have the charset
-//! UTF-8.
+//! UTF-8, except XML, which declares its own.
 
 /// Returns the media type for a file's name.
 pub(crate) fn media_type(name: &[u8]) -> &'static str {

@@ -220,7 +220,7 @@ impl Operations {
         source.check_inside()?;
         target.check_inside()?;
         is_there(io, &source).await?;
-        // A rename that would fail must fail before any share ends.
+        // A rename that would fail must fail before any share ends, if the reason is known without counting.
         source.end().check_rename(io, &target.end(), existing).await?;
         self.end_shares_of_replaced(caller, &target, existing).await?;
         self.end_shares(io, &source).await?;
@@ -273,7 +273,7 @@ impl Operations {
             StoreError::AlreadyExists if existing != asked => Error::NotPermitted("replace files"),
             error => error.into(),
         };
-        // A copy that would fail must fail before any share ends.
+        // A copy that would fail must fail before any share ends, if the reason is known without counting.
         source.end().check_copy(io, &target.end(), existing).await.map_err(refused)?;
         self.end_shares_of_replaced(caller, &target, existing).await?;
         source.end().copy(io, target.end(), existing, depth).await.map_err(refused)

@@ -448,8 +448,8 @@ impl IncomingUpload {
     }
 
     /// Checks the right and commits. Starts over if rights change between the two. The right is also
-    /// checked while the commit waits for the disk. That check applies changes by other processes, and the
-    /// guard sees them.
+    /// checked while the commit waits for the disk: that check loads changes by other processes, so that the
+    /// guard refuses a right that they ended.
     async fn commit_permitted(&mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
         let IncomingUpload { upload, transfer, .. } = self;
         let Some(permit) = transfer.permit() else {

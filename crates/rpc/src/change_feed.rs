@@ -186,7 +186,8 @@ impl<T: Clone> ChangeFeed<T> {
         Poll::Pending
     }
 
-    /// Waits until no subscriber trusts the state before the change of this number.
+    /// Waits until every subscriber has acknowledged the change of this number, or trusts its cache no
+    /// longer.
     pub async fn acknowledged_by_all(&self, io: &Io, number: u64) {
         // Subscribers of this server's predecessor are not known, so all of them get the full time.
         let unknown = ACKNOWLEDGE_TIME.saturating_sub(io.now() - self.started(io).at);

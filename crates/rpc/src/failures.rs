@@ -19,8 +19,7 @@ pub struct Budget {
     pub forgiven_after: Duration,
 }
 
-/// The used part of a budget, as the one time at which all of it is forgiven. Nothing is used after that
-/// time.
+/// The used part of a budget, stored as the time at which the last failure is forgiven.
 #[derive(Clone, Copy, Default)]
 pub struct Failures {
     forgiven_at: Millis,

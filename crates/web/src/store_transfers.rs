@@ -12,7 +12,7 @@ use plimsoll_proto::http::site;
 use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, RpcServer};
 use plimsoll_store::limits::STORE_TELLS_EVERY;
 use plimsoll_store::remote::{
-    CALL, Ended, Ending, ErrorJson, FILES, Frame, Frames, Get, NewArrival, STAT, StatJson, StoreServer,
+    BeginUpload, CALL, Ended, Ending, ErrorJson, FILES, Frame, Frames, Get, STAT, StatJson, StoreServer,
     TROUBLE, encode_result, from_ascii, to_ascii,
 };
 use plimsoll_store::{Error, Store, Upload};
@@ -69,7 +69,7 @@ impl StoreTransfers {
     /// Receives an upload. Reading the first bytes sends 100 (Continue), which tells the front that the
     /// upload has begun.
     async fn receive(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
-        let arrival: NewArrival = call(request)?;
+        let arrival: BeginUpload = call(request)?;
         let beginning = self.server.begin(request.io, arrival);
         let upload = match request.body.with_interims(STORE_TELLS_EVERY, beginning).await {
             Ok(upload) => upload,

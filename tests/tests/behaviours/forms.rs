@@ -3,6 +3,7 @@
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Person, Scenario, Scene, behaviours};
+use plimsoll_web::limits::FORM_PARTS_MAX;
 
 fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), ..Scenario::default() }
@@ -65,6 +66,16 @@ async fn what_is_no_form_or_has_no_file_is_refused(scene: Scene) {
 }
 
 /// A browser sends a form without a CORS preflight, and adds credentials that it remembers.
+async fn a_form_with_too_many_parts_is_refused(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let parts = |count| vec![part("name=\"a\"", b""); count];
+    let file = part("name=\"a\"; filename=\"a\"", b"a");
+    let most = [parts(FORM_PARTS_MAX - 1), vec![file.clone()]].concat();
+    assert_eq!(post(&mut alice, "/files/", form(&most)).await.status, 201);
+    let more = [parts(FORM_PARTS_MAX), vec![file]].concat();
+    post(&mut alice, "/files/", form(&more)).await.problem(413);
+}
+
 async fn a_page_of_another_site_cannot_send_a_form(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let file = form(&[part("name=\"a\"; filename=\"a\"", b"a")]);
@@ -85,5 +96,6 @@ behaviours!(scenario and remote;
     files_of_a_form_are_stored_under_their_names,
     a_form_that_breaks_off_stores_its_whole_files_alone,
     what_is_no_form_or_has_no_file_is_refused,
+    a_form_with_too_many_parts_is_refused,
     a_page_of_another_site_cannot_send_a_form,
 );

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::{Answer, Engine, Person, Scenario, Scene, behaviours, together, under};
+use plimsoll_web::limits::JSON_BYTES_MAX;
 use serde_json::json;
 
 fn scenario() -> Scenario {
@@ -326,6 +327,13 @@ async fn a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself(
     assert_eq!(alice.delete("/files/docs").await.status, 204);
 }
 
+async fn a_body_that_is_too_long_is_refused(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let fill = |bytes: usize| [b"{\"path\": \"".as_slice(), &vec![b'a'; bytes], b"\"}"].concat();
+    alice.ask("POST", "/api/shares", "", fill(JSON_BYTES_MAX)).await.problem(413);
+    alice.ask("POST", "/api/shares", "", fill(JSON_BYTES_MAX - 100)).await.problem(400);
+}
+
 behaviours!(scenario and remote;
     a_link_in_a_shared_folder_does_not_lead_out_of_it,
     a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself,
@@ -342,6 +350,7 @@ behaviours!(scenario and remote;
     a_copy_that_is_refused_ends_no_share,
     a_share_that_is_given_while_its_file_goes_is_not_of_the_next_one,
     a_file_that_is_replaced_stays_shared,
+    a_body_that_is_too_long_is_refused,
 );
 
 /// In the simulator alone, whose clock is known and advances without real waiting.

@@ -1,6 +1,7 @@
 //! Generates a listing: sorts entries as they are read, and writes them a few at a time.
 //!
-//! It reads no folder. Invariant: for a page, no more entries are in memory than the page has, and one.
+//! It reads no folder. Invariant: a page keeps at most one entry more in memory than
+//! it may have.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

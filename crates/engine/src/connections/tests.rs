@@ -7,6 +7,7 @@ use std::task::Wake;
 use plimsoll_io::Phase;
 
 use super::*;
+use crate::limits::{SPARE_PART, SPARE_SLOTS_MAX, STALLED_TIME};
 
 const HTTP: usize = 0;
 const FTP: usize = 1;
@@ -216,4 +217,29 @@ fn a_byte_now_and_then_makes_no_client_younger() {
     open[0].entry().slot().enter(Phase::Waiting, later + Duration::from_secs(9));
     let _newcomer = connections.admit(&client(9), HTTP).unwrap();
     assert!(open[0].is_evicted());
+}
+
+#[test]
+fn a_transfer_that_has_stalled_is_evicted_before_others_and_only_then() {
+    let policy = SlotPolicy { has_accounts: false, ..SlotPolicy::from(8) };
+    let connections = Connections::new(policy);
+    let start = since_start();
+    let transfers = opened(&connections, HTTP, 7, Phase::Working);
+    transfers.iter().skip(1).for_each(|one| one.entry().slot().enter(Phase::Working, start + STALLED_TIME));
+    let evict = |now| {
+        let mut registry = connections.registry();
+        registry.evict_from_workers(1, now).len()
+    };
+    // All come from different addresses, so none has more than the mean.
+    let late = STALLED_TIME + Duration::from_secs(1);
+    assert_eq!(evict(start + STALLED_TIME / 2), 0);
+    assert_eq!(evict(start + late), 1);
+    assert!(transfers[0].is_evicted());
+    assert_eq!(evict(start + late), 0, "the others make progress");
+}
+
+#[test]
+fn a_large_server_keeps_a_bounded_number_of_slots_free() {
+    assert_eq!(SlotPolicy::from(1_000_000).spare(), SPARE_SLOTS_MAX);
+    assert_eq!(SlotPolicy::from(320).spare(), 320 / SPARE_PART);
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::client::StoreClient;
 use super::request::{
-    Destination, EntryJson, HomeRequest, NewArrival, Owner, PageJson, Removal, StatJson, StoreRequest,
+    BeginUpload, Destination, EntryJson, HomeRequest, Owner, PageJson, Removal, StatJson, StoreRequest,
     TermsJson, UploadStart,
 };
 use super::upload::Upload;
@@ -164,8 +164,8 @@ impl RemoteHome {
         let (to, announced) = (terms.to.clone(), expected.bytes);
         let how = UploadStart::Whole(terms_json(terms), expected);
         let Some(folder) = self.remote.spool() else { return self.begin(io, how, (to, announced, 0)).await };
-        let arrival = NewArrival { owner: self.owner.clone(), caller: io.owner().number(), how };
-        Upload::begin_spooled(&self.remote, io, arrival, (to, announced, terms.quota.bytes), folder).await
+        let begin = BeginUpload { owner: self.owner.clone(), caller: io.owner().number(), how };
+        Upload::begin_spooled(&self.remote, io, begin, (to, announced, terms.quota.bytes), folder).await
     }
 
     pub(crate) async fn upload_from(
@@ -201,7 +201,8 @@ impl RemoteHome {
         let KeptUpload { to, bytes, .. } = self.resumable_upload(io, id).await?;
         let Terms { condition, quota, .. } = terms(to.clone(), "");
         let only_new = condition.text().only_new;
-        self.begin(io, UploadStart::GoOn { id, offset, digests, quota, only_new }, (to, bytes, offset)).await
+        self.begin(io, UploadStart::Resume { id, offset, digests, quota, only_new }, (to, bytes, offset))
+            .await
     }
 
     pub(crate) async fn upload_of_parts(
@@ -221,8 +222,8 @@ impl RemoteHome {
         how: UploadStart,
         (to, announced, at): (Path, Option<u64>, u64),
     ) -> Result<Upload> {
-        let arrival = NewArrival { owner: self.owner.clone(), caller: io.owner().number(), how };
-        Upload::begin(&self.remote, io, arrival, to, announced, at).await
+        let begin = BeginUpload { owner: self.owner.clone(), caller: io.owner().number(), how };
+        Upload::begin(&self.remote, io, begin, to, announced, at).await
     }
 }
 

@@ -28,7 +28,7 @@ pub use file::{FileRequest, RemoteFile, SentPart};
 pub use frames::{Frame, Frames};
 pub(crate) use home::RemoteHome;
 pub use request::{
-    Destination, Ended, Ending, Get, HomeRequest, NewArrival, Owner, PageJson, StatJson, StoreRequest,
+    BeginUpload, Destination, Ended, Ending, Get, HomeRequest, Owner, PageJson, StatJson, StoreRequest,
     UploadStart,
 };
 pub use rpc_server::{StoreServer, encode_result};

@@ -216,7 +216,7 @@ pub struct Get {
 
 /// A request to begin an upload, sent before its bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct NewArrival {
+pub struct BeginUpload {
     /// The owner of its home.
     pub owner: Owner,
     /// As [`StoreRequest::caller`].
@@ -244,7 +244,8 @@ pub enum UploadStart {
         at: u64,
     },
     /// As [`crate::Home::resume_upload`].
-    GoOn {
+    #[serde(rename = "go_on")]
+    Resume {
         /// The upload.
         id: UploadId,
         /// Its present offset.
@@ -276,7 +277,8 @@ pub enum Ending {
     /// The part ends, and the upload stays resumable.
     Pause,
     /// It is aborted.
-    GiveUp,
+    #[serde(rename = "give_up")]
+    Abort,
 }
 
 /// The result of an [`Ending`].

@@ -12,7 +12,7 @@ use super::client::{QUESTIONS, READY};
 use super::error_json::ErrorJson;
 use super::listing::list;
 use super::request::{
-    Destination, Ended, Ending, Get, HomeRequest, NewArrival, Owner, Removal, StatJson, StoreRequest,
+    BeginUpload, Destination, Ended, Ending, Get, HomeRequest, Owner, Removal, StatJson, StoreRequest,
     TermsJson, UploadStart,
 };
 use crate::condition::{Condition, ConditionText};
@@ -118,17 +118,17 @@ impl StoreServer {
     ///
     /// # Errors
     /// As the methods of [`Home`] that begin uploads.
-    pub async fn begin(&self, io: &Io, arrival: NewArrival) -> Result<Upload> {
-        let io = &io.for_owner(arrival.owner.job_owner(arrival.caller));
-        let home = self.home(io, &arrival.owner).await?;
-        match arrival.how {
+    pub async fn begin(&self, io: &Io, begin: BeginUpload) -> Result<Upload> {
+        let io = &io.for_owner(begin.owner.job_owner(begin.caller));
+        let home = self.home(io, &begin.owner).await?;
+        match begin.how {
             UploadStart::Whole(terms, expected) => home.upload(io, self.terms(terms), expected).await,
             UploadStart::From { terms, begin, keep, at } => {
                 let upload = home.upload_from(io, self.terms(terms), begin, keep).await?;
                 // The upload has grown since its offset was reported to the front.
                 if upload.start_offset() == at { Ok(upload) } else { Err(Error::InUse) }
             }
-            UploadStart::GoOn { id, offset, digests, quota, only_new } => {
+            UploadStart::Resume { id, offset, digests, quota, only_new } => {
                 let terms = |to, words: &str| {
                     let condition = ConditionText { words: words.to_owned(), only_new, only_folder: false };
                     Terms { to, condition: self.condition(&condition), quota }
@@ -153,7 +153,7 @@ impl StoreServer {
                 upload.commit_whole(whole).await.map(Ended::Committed)
             }
             Ending::Pause => upload.pause().await.map(Ended::Paused),
-            Ending::GiveUp => {
+            Ending::Abort => {
                 upload.abort().await;
                 Ok(Ended::GivenUp)
             }

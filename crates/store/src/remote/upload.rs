@@ -19,7 +19,7 @@ use plimsoll_rpc::transport::{Body, NextSegment, Source};
 
 use super::client::{CALL, FILES, StoreClient, broken};
 use super::frames;
-use super::request::{Ended, Ending, NewArrival};
+use super::request::{BeginUpload, Ended, Ending};
 use super::spool::Spool;
 use super::to_ascii;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub(crate) struct Upload {
     start_offset: u64,
     bytes: u64,
     /// None until a handle was requested.
-    take_back: Option<CancelHandle>,
+    cancel: Option<CancelHandle>,
     /// The modification time that the file gets, since 1970.
     modified: Option<Duration>,
 }
@@ -48,7 +48,7 @@ struct Spooled {
     spool: Spool,
     remote: Arc<StoreClient>,
     io: Io,
-    arrival: NewArrival,
+    begin: BeginUpload,
     bytes_max: Option<u64>,
 }
 
@@ -99,18 +99,18 @@ impl Upload {
     pub(super) async fn begin(
         remote: &Arc<StoreClient>,
         io: &Io,
-        arrival: NewArrival,
+        begin: BeginUpload,
         to: Path,
         announced: Option<u64>,
         start_offset: u64,
     ) -> Result<Upload> {
         let pipe = Rc::<Pipe>::default();
-        let sending: Sending = Box::pin(send(Arc::clone(remote), io.clone(), arrival, Out(Rc::clone(&pipe))));
+        let sending: Sending = Box::pin(send(Arc::clone(remote), io.clone(), begin, Out(Rc::clone(&pipe))));
         let bytes = start_offset;
         let (sending, spooled) = (Some(sending), None);
-        let (take_back, modified) = (None, None);
+        let (cancel, modified) = (None, None);
         let mut upload =
-            Upload { sending, pipe, spooled, to, announced, start_offset, bytes, take_back, modified };
+            Upload { sending, pipe, spooled, to, announced, start_offset, bytes, cancel, modified };
         upload.until(|pipe| pipe.is_open.get()).await?;
         Ok(upload)
     }
@@ -119,25 +119,25 @@ impl Upload {
     pub(super) async fn begin_spooled(
         remote: &Arc<StoreClient>,
         io: &Io,
-        arrival: NewArrival,
+        begin: BeginUpload,
         (to, announced, bytes_max): (Path, Option<u64>, Option<u64>),
         folder: &File,
     ) -> Result<Upload> {
         // Begun and aborted at once, to report errors before the first byte. The commit makes the same
         // checks again.
-        let mut asked = Upload::begin(remote, io, arrival.clone(), to.clone(), announced, 0).await?;
-        asked.end(Ending::GiveUp).await?;
+        let mut asked = Upload::begin(remote, io, begin.clone(), to.clone(), announced, 0).await?;
+        asked.end(Ending::Abort).await?;
         let spool = Spool::new(io, folder).await?;
-        let spooled = Spooled { spool, remote: Arc::clone(remote), io: io.clone(), arrival, bytes_max };
+        let spooled = Spooled { spool, remote: Arc::clone(remote), io: io.clone(), begin, bytes_max };
         let (pipe, spooled) = (Rc::default(), Some(spooled));
-        let (sending, start_offset, bytes, take_back, modified) = (None, 0, 0, None, None);
-        Ok(Upload { sending, pipe, spooled, to, announced, start_offset, bytes, take_back, modified })
+        let (sending, start_offset, bytes, cancel, modified) = (None, 0, 0, None, None);
+        Ok(Upload { sending, pipe, spooled, to, announced, start_offset, bytes, cancel, modified })
     }
 
     /// Sends the spooled bytes to the store.
     async fn send_spooled(&mut self) -> Result<()> {
-        let Some(Spooled { spool, remote, io, arrival, .. }) = self.spooled.take() else { return Ok(()) };
-        let mut upload = Upload::begin(&remote, &io, arrival, self.to.clone(), self.announced, 0).await?;
+        let Some(Spooled { spool, remote, io, begin, .. }) = self.spooled.take() else { return Ok(()) };
+        let mut upload = Upload::begin(&remote, &io, begin, self.to.clone(), self.announced, 0).await?;
         while upload.bytes < self.bytes {
             match spool.read(upload.bytes).await? {
                 nothing if nothing.is_empty() => {
@@ -146,7 +146,7 @@ impl Upload {
                 part => upload.write_all([Lease::owned(part).detach()]).await?,
             }
         }
-        (upload.take_back, upload.modified) = (self.take_back.take(), self.modified);
+        (upload.cancel, upload.modified) = (self.cancel.take(), self.modified);
         *self = upload;
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Upload {
     }
 
     pub(crate) fn cancel_handle(&mut self) -> CancelHandle {
-        self.take_back.get_or_insert_default().clone()
+        self.cancel.get_or_insert_default().clone()
     }
 
     pub(crate) fn announced(&self) -> Option<u64> {
@@ -226,8 +226,8 @@ impl Upload {
             return Err(Error::Length);
         }
         self.send_spooled().await?;
-        if self.take_back.as_ref().is_some_and(CancelHandle::is_cancelled) {
-            self.end_by_giving_up().await;
+        if self.cancel.as_ref().is_some_and(CancelHandle::is_cancelled) {
+            self.end_by_aborting().await;
             return Err(Error::Cancelled);
         }
         if !guard.as_ref().is_none_or(CommitGuard::holds) {
@@ -251,13 +251,13 @@ impl Upload {
     }
 
     pub(crate) async fn abort(mut self) {
-        self.end_by_giving_up().await;
+        self.end_by_aborting().await;
     }
 
-    async fn end_by_giving_up(&mut self) {
+    async fn end_by_aborting(&mut self) {
         // The store does not know of a spooled upload.
         if self.spooled.is_none()
-            && let Err(error) = self.end(Ending::GiveUp).await
+            && let Err(error) = self.end(Ending::Abort).await
         {
             tracing::info!(%error, "an aborted upload is settled later");
         }
@@ -283,9 +283,9 @@ impl Spooled {
 }
 
 /// Sends the body as it is received, and waits for the result.
-async fn send(remote: Arc<StoreClient>, io: Io, arrival: NewArrival, mut out: Out) -> Result<Ended> {
+async fn send(remote: Arc<StoreClient>, io: Io, begin: BeginUpload, mut out: Out) -> Result<Ended> {
     let _turn = remote.transfer(&io).await?;
-    let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));
+    let request = remote.request("PUT", FILES).field(CALL, to_ascii(&begin));
     let request = request.body(Body::Stream { length: None, source: &mut out });
     let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_required_continue(STORE_SILENT_TIME);
     let response = client.send_owned(request).await.map_err(broken)?;

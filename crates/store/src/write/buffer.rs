@@ -5,7 +5,7 @@
 //! inspection may be in a pipe, from which the kernel moves them into the file. It does not write.
 //!
 //! Invariants: a thread that inspects the upload's file writes the buffered bytes first, so their offset is
-//! reported only once they are in the file. A takeover drops bytes that were buffered since then. A thread
+//! reported only once they are in the file. A takeover discards bytes that are still buffered. A thread
 //! that takes them holds the upload's state until they are written, so that bytes stay in order. The memory
 //! that all uploads take for them, until they are written, is at most [`BUFFERED_TOGETHER_BYTES_MAX`] beyond
 //! one receive each.

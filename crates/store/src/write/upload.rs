@@ -51,8 +51,8 @@ pub(crate) struct Upload {
     /// The home and identifier to be remembered after the commit, for a resumable upload of announced
     /// length.
     completes: Option<(Home, UploadId)>,
-    /// The kind of work that ends it if it is dropped now. It waits for work in progress, so it is of the
-    /// same kind.
+    /// The kind of work that ends it if it is dropped now: that of the closure in progress, for which the
+    /// end waits.
     ends_by: Work,
 }
 
@@ -64,6 +64,13 @@ pub(crate) struct Upload {
 pub(crate) struct SharedUpload {
     pub(super) buffer: Buffer,
     state: Mutex<UploadState>,
+}
+
+impl Drop for SharedUpload {
+    /// Abandons an upload that has not ended.
+    fn drop(&mut self) {
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).abandon();
+    }
 }
 
 impl SharedUpload {
@@ -419,7 +426,7 @@ impl Upload {
 
     /// Whether its work is done in place: it takes less time than two changes of threads.
     fn is_short(&self) -> bool {
-        self.is_in_memory && self.bytes - self.start_offset <= BUFFERED_BYTES_MAX as u64
+        self.is_in_memory && self.bytes <= BUFFERED_BYTES_MAX as u64
     }
 
     pub(super) async fn work<T: Send + 'static>(
@@ -452,8 +459,9 @@ impl Drop for Upload {
             // Locked until it has ended: a lookup or takeover waits meanwhile.
             shared.lock().abort(fs, &shared.buffer);
         });
-        if handed.is_err() {
-            self.shared.lock().abandon();
+        if let Err(error) = handed {
+            // The last closure that has the upload abandons it.
+            tracing::info!(?error, "an aborted upload is settled later");
         }
     }
 }

@@ -4,7 +4,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use plimsoll_io::sim::{Call, Faults, Sim};
-use plimsoll_store::limits::{AHEAD_BYTES, BUFFERED_BYTES_MAX, BUFFERED_FAST_BYTES_MAX, BUFFERED_TIME};
+use plimsoll_store::limits::{
+    AHEAD_BYTES, BUFFERED_BYTES_MAX, BUFFERED_FAST_BYTES_MAX, BUFFERED_TIME, UPLOADS_PER_HOME_MAX,
+};
 use plimsoll_store::{Algorithm, CommitGuard, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
@@ -40,6 +42,21 @@ fn a_file_is_replaced_as_a_whole() {
         assert!(!committed.created);
         assert_eq!(scene.contents("a"), Some(b"new".to_vec()));
         scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn one_home_has_a_bounded_number_of_uploads_in_progress() {
+    with_home(|scene| async move {
+        let begin = async || scene.home.upload(&scene.io, any("a"), Expected::default()).await;
+        let mut uploads = Vec::new();
+        for _ in 0..UPLOADS_PER_HOME_MAX {
+            uploads.push(begin().await.unwrap());
+        }
+        assert!(matches!(begin().await, Err(Error::TooManyUploads)));
+        drop(uploads.pop());
+        scene.settle().await;
+        uploads.push(begin().await.unwrap());
     });
 }
 

@@ -6,7 +6,7 @@
 use std::pin::pin;
 
 use plimsoll_io::Lease;
-use plimsoll_operations::{Caller, HomePath, IncomingUpload};
+use plimsoll_operations::{Caller, Error, HomePath, IncomingUpload};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Condition, Expected, Path};
 use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
@@ -107,10 +107,18 @@ impl Receiving<'_> {
     async fn next(&mut self, request: &mut Request<'_>) -> Result<Option<Lease>, Refusal> {
         let received = pin!(request.body.recv());
         let received = match &mut self.upload {
-            Some(upload) => upload.meanwhile(received).await?,
-            None => received.await,
+            Some(upload) => upload.meanwhile(received).await,
+            None => Ok(received.await),
         };
-        Ok(received?)
+        Ok(received.map_err(|error| self.fail(error))??)
+    }
+
+    /// Ends the upload of the current part with an error, and returns the error.
+    fn fail(&mut self, error: Error) -> Error {
+        match self.upload.take() {
+            Some(upload) => upload.fail(error),
+            None => error,
+        }
     }
 
     async fn take(&mut self, request: &Request<'_>, event: Event) -> Result<(), Refusal> {
@@ -130,7 +138,8 @@ impl Receiving<'_> {
             }
             Event::Data(bytes) => {
                 if let Some(upload) = &mut self.upload {
-                    upload.write(Lease::owned(bytes)).await?;
+                    let written = upload.write(Lease::owned(bytes)).await;
+                    written.map_err(|error| self.fail(error))?;
                 }
             }
             Event::PartEnd => self.commit(request).await?,

@@ -15,13 +15,15 @@ use std::time::Duration;
 use plimsoll_client::http::{Client, Request, Url};
 use plimsoll_content::{HotCache, HotSettings, Source};
 use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
-use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Networks, Setup};
+use plimsoll_io::{Address, Existing, File, Fs as _, Io, JobOwner, Lease, Networks, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::{
     AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
 };
 use plimsoll_rpc::{Secret, SecretCheck, ServerAddress};
-use plimsoll_store::limits::{BUFFERED_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
+use plimsoll_store::limits::{
+    BUFFERED_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX, STORE_TRANSFERS_PER_OWNER_MAX,
+};
 use plimsoll_store::remote::{FILES, QUESTIONS, RemoteFile, StoreAddress};
 use plimsoll_store::{
     Begin, Condition, End, Error, Expected, Home, Path, Quota, RemovalKind, Settings, Store, Terms,
@@ -123,6 +125,11 @@ impl Front {
             upload.write(Lease::owned(piece.to_vec())).await?;
         }
         upload.commit().await.map(drop)
+    }
+
+    /// Returns the same front, for requests of this account.
+    fn of_account(&self, account: i64) -> Front {
+        Front { io: self.io.for_owner(JobOwner::account(account)), home: self.home.clone() }
     }
 
     async fn get(&self, from: &str) -> Result<Vec<u8>, Error> {
@@ -264,20 +271,36 @@ fn a_prepared_upload_gets_the_modification_time_of_its_commit() {
     });
 }
 
-/// Starts downloads that last until they are dropped, because nothing receives their bytes.
-async fn transfers(front: &Front, of: &str, count: usize) -> Vec<Box<RemoteFile>> {
+/// Starts downloads of an account that last until they are dropped, because nothing receives their bytes.
+async fn transfers(front: &Front, account: i64, of: &str, count: usize) -> Vec<Box<RemoteFile>> {
+    let front = front.of_account(account);
     let mut going = Vec::new();
     for _ in 0..count {
-        going.push(remote_file(front, of).await.unwrap());
+        going.push(remote_file(&front, of).await.unwrap());
     }
     going
+}
+
+#[test]
+fn an_account_that_takes_many_files_slowly_leaves_transfers_to_others() {
+    run_with(1, Faults::none, async |[left, _], _, _| {
+        left.put("large", &noise(1, 200_000), Condition::none()).await.unwrap();
+        let going = transfers(&left, 7, "large", STORE_TRANSFERS_PER_OWNER_MAX).await;
+        assert!(matches!(left.of_account(7).get("large").await, Err(Error::Busy)));
+        assert_eq!(left.of_account(8).get("large").await.unwrap().len(), 200_000);
+        drop(going);
+        assert_eq!(left.of_account(7).get("large").await.unwrap().len(), 200_000);
+    });
 }
 
 #[test]
 fn who_takes_files_slowly_is_in_the_way_of_other_files_and_of_no_question() {
     run_with(1, Faults::none, async |[left, right], _, _| {
         left.put("large", &noise(1, 200_000), Condition::none()).await.unwrap();
-        let mut going = transfers(&left, "large", STORE_TRANSFERS_MAX).await;
+        let mut going = Vec::new();
+        for account in 1..=(STORE_TRANSFERS_MAX / STORE_TRANSFERS_PER_OWNER_MAX) as i64 {
+            going.extend(transfers(&left, account, "large", STORE_TRANSFERS_PER_OWNER_MAX).await);
+        }
         assert!(matches!(left.get("large").await, Err(Error::Busy)));
         assert!(matches!(left.put("another", b"a", Condition::none()).await, Err(Error::Busy)));
         assert_eq!(left.home.usage(&left.io).await.unwrap().files, 1);
@@ -294,7 +317,7 @@ fn who_takes_files_slowly_is_in_the_way_of_other_files_and_of_no_question() {
             };
             let (got, ()) = plimsoll_io::join(left.get("renamed"), ending).await;
             assert_eq!(got.unwrap().len(), 200_000);
-            going.extend(transfers(&left, "renamed", 1).await);
+            going.extend(transfers(&left, 9, "renamed", 1).await);
         }
     });
 }
