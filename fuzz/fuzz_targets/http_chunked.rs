@@ -5,9 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_wire::http::chunked::{
-    CHUNK_END, ChunkedDecoder, LAST_CHUNK, Step, write_chunk_header,
-};
+use plimsoll_wire::http::chunked::{CHUNK_END, ChunkedDecoder, LAST_CHUNK, Step, write_chunk_header};
 use plimsoll_wire::http::refusal::Refusal;
 use plimsoll_wire::limits::{CHUNK_EXT_TOTAL_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_FIELDS_MAX};
 

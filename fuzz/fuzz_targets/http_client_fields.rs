@@ -10,11 +10,9 @@ use plimsoll_wire::http::dav::{Depth, parse_destination, parse_overwrite};
 use plimsoll_wire::http::digest::{
     content_md5, parse_content_md5, parse_digests, sha256_digest, wants_sha256,
 };
-use plimsoll_wire::http::tus::{
-    parse_checksum, parse_length, parse_metadata, write_metadata,
-};
+use plimsoll_wire::http::tus::{parse_checksum, parse_length, parse_metadata, write_metadata};
 use plimsoll_wire::limits::AUTHORIZATION_BYTES_MAX;
-use plimsoll_wire::limits::{UPLOAD_METADATA_KEYS_MAX};
+use plimsoll_wire::limits::UPLOAD_METADATA_KEYS_MAX;
 
 /// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {

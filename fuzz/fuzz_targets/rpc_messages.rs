@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use plimsoll_rpc::{decode, parse};
 use plimsoll_store::KeptUpload;
 use plimsoll_store::remote::{
-    Ended, Ending, ErrorJson, Get, BeginUpload, StatJson, StoreRequest, from_ascii, to_ascii,
+    BeginUpload, Ended, Ending, ErrorJson, Get, StatJson, StoreRequest, from_ascii, to_ascii,
 };
 
 fuzz_target!(|bytes: &[u8]| {

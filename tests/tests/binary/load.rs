@@ -346,3 +346,45 @@ fn the_help_has_examples_that_are_right_usage() {
         tool::run(Command::new(plimsoll_tests::binary::plimsoll()).args(["load", "--help"])).well().text();
     assert!(help.lines().filter(|line| line.starts_with("  plimsoll load ")).count() >= 4, "{help}");
 }
+
+/// A test file of document 003's client with two tests. The second is written for a proxy.
+const TESTS: &str = "<Tests>
+  <simpleTest>
+    <numthreads>4</numthreads><iterations>10</iterations>
+    <filesToRetrieve><file>/0.bin</file><file>/1.bin</file><file>/2.bin</file></filesToRetrieve>
+  </simpleTest>
+  <simpleTest>
+    <numthreads>2</numthreads><iterations>5</iterations>
+    <filesToRetrieve><file>http://localhost/3.bin</file></filesToRetrieve>
+  </simpleTest>
+</Tests>";
+
+#[test]
+fn the_tests_of_an_xml_file_run_in_turn_and_each_thread_has_its_time() {
+    let _turn = among_others();
+    let folder = site(4);
+    let file = folder.path().join("tests.xml");
+    std::fs::write(&file, TESTS).unwrap();
+    let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
+    let url = server.url("");
+    for connections in ["kept", "new"] {
+        let args = ["--xml", file.to_str().unwrap(), &url, "--verify", "all", "--connections", connections];
+        let told = figures(&load(&[&args[..], &["--json"]].concat()).well());
+        let test = |number: usize| &told["tests"][number];
+        assert_eq!((&test(0)["requests"], &test(1)["requests"]), (&40.into(), &10.into()), "{told}");
+        assert_eq!((&test(0)["bytes"], &test(0)["verified"]), (&40_000.into(), &40.into()));
+        let threads = test(0)["users_each"].as_array().unwrap();
+        assert_eq!(threads.len(), 4);
+        assert!(threads.iter().all(|thread| thread["requests"] == 10 && thread["errors"] == 0), "{told}");
+        assert!(threads.iter().all(|thread| thread["seconds"].as_f64().unwrap() > 0.0), "{told}");
+        let text = load(&args).well().text();
+        assert!(text.contains("test 2 of 2: 2 threads, 5 iterations, 1 files"), "{text}");
+        assert_eq!(text.lines().filter(|line| line.ends_with("localhost/3.bin")).count(), 2, "{text}");
+    }
+    std::fs::write(&file, TESTS.replace("</iterations>\n    <files", "</iteration>\n    <files")).unwrap();
+    let done = load(&["--xml", file.to_str().unwrap(), &url]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(done.stderr.contains("line 3, column"), "{}", done.stderr);
+    let done = load(&["--xml", file.to_str().unwrap(), &url, "-u", "3"]);
+    assert_eq!(done.status.code(), Some(2));
+}

@@ -16,7 +16,7 @@ use crate::load::barrier::Barrier;
 use crate::load::cpu;
 use crate::load::failure::Failure;
 use crate::load::limits::{LOOK_EVERY, READY_TIME_MAX};
-use crate::load::measure::{CorrectResponse, Measure};
+use crate::load::measure::{CorrectResponse, Measure, UserTime};
 use crate::load::progress::ProgressReporter;
 use crate::load::workload::{End, Pace};
 
@@ -33,7 +33,11 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(users: usize, end: End, stop: &Stop, noted: &Arc<ProgressReporter>) -> Arc<Shared> {
-        let requests = if let End::Requests(requests) = end { requests } else { u64::MAX };
+        let requests = match end {
+            End::After(_) => u64::MAX,
+            End::Requests(requests) => requests,
+            End::RequestsEach(requests) => requests.saturating_mul(users as u64),
+        };
         Arc::new(Shared {
             barrier: Barrier::new(users, stop),
             stop: stop.clone(),
@@ -155,7 +159,7 @@ impl Course {
             self.begin_to_measure();
             match self.plan.end {
                 End::After(time) => self.wait(time).await,
-                End::Requests(_) => self.wait(Duration::MAX).await,
+                End::Requests(_) | End::RequestsEach(_) => self.wait(Duration::MAX).await,
             };
         }
         self.end();
@@ -243,7 +247,8 @@ impl Course {
         if self.phase.get() == Phase::Over {
             return None;
         }
-        let has_ticket = self.phase.get() == Phase::Measured && self.shared.take_ticket();
+        let is_left = !matches!(self.plan.end, End::RequestsEach(each) if request >= each);
+        let has_ticket = self.phase.get() == Phase::Measured && is_left && self.shared.take_ticket();
         if self.phase.get() == Phase::Measured && !has_ticket {
             self.done_early.borrow_mut().push(self.io.now());
             return None;
@@ -295,7 +300,7 @@ impl Course {
         self.count_under_way(-1);
         let counts = match self.plan.end {
             End::After(_) => self.phase.get() == Phase::Measured,
-            End::Requests(_) => start.has_ticket && self.phase.get() != Phase::Over,
+            End::Requests(_) | End::RequestsEach(_) => start.has_ticket && self.phase.get() != Phase::Over,
         };
         if counts {
             match asked {
@@ -303,8 +308,17 @@ impl Course {
                 Err(failure) => self.measure().wrong(failure),
             }
         }
-        if start.has_ticket && matches!(self.plan.end, End::Requests(_)) && self.shared.give_back_ticket() {
+        let ends_by_count = !matches!(self.plan.end, End::After(_));
+        if start.has_ticket && ends_by_count && self.shared.give_back_ticket() {
             self.end();
+        }
+    }
+
+    /// Records how long a user took for its requests, if that is to be measured.
+    pub(crate) fn user_ended(&self, mut user: UserTime, at: Instant) {
+        if matches!(self.plan.end, End::RequestsEach(_)) {
+            user.time = at - self.began.get().0;
+            self.measure().users.push(user);
         }
     }
 

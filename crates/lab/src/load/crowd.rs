@@ -125,17 +125,22 @@ impl Crowd {
         tasks.extend(users.map(|number| {
             let number = number as u64;
             match &self.common.users {
-                Users::Http(plan) => self.life(HttpUser::new(io, plan, number, &self.uploaded), &keeping),
-                Users::Ftp(plan) => self.life(FtpUser::new(io, plan, number, &self.uploaded), &keeping),
-                Users::Classic(plan) => self.life(ClassicUser::new(io, plan, number), &keeping),
-                Users::Ten(plan) => self.life(TenUser::new(io, plan, number), &keeping),
+                Users::Http(plan) => {
+                    self.life(HttpUser::new(io, plan, number, &self.uploaded), number, &keeping)
+                }
+                Users::Ftp(plan) => {
+                    self.life(FtpUser::new(io, plan, number, &self.uploaded), number, &keeping)
+                }
+                Users::Classic(plan) => self.life(ClassicUser::new(io, plan, number), number, &keeping),
+                Users::Ten(plan) => self.life(TenUser::new(io, plan, number), number, &keeping),
             }
         }));
         tasks
     }
 
-    fn life(&self, user: impl Protocol + 'static, keeping: &Option<Rc<Keeping>>) -> LocalFuture {
-        Box::pin(live(user, Rc::clone(&self.course), keeping.clone(), self.common.workload.timeout))
+    fn life(&self, user: impl Protocol + 'static, number: u64, keeping: &Option<Rc<Keeping>>) -> LocalFuture {
+        let (course, timeout) = (Rc::clone(&self.course), self.common.workload.timeout);
+        Box::pin(live(user, number, course, keeping.clone(), timeout))
     }
 
     /// Returns the targets of the uploads to verify after the end.

@@ -94,6 +94,8 @@ pub enum Pick {
         /// Distance between the first files of two consecutive users.
         offset: u64,
     },
+    /// Every user requests one file, always the same: user u the file u mod F of F files.
+    OfUser,
     /// Uniformly at random.
     Random {
         /// Seed of the choice.
@@ -114,6 +116,7 @@ impl Pick {
     pub fn file(self, user: u64, request: u64, files: u64) -> u64 {
         let index = match self {
             Pick::Same => request,
+            Pick::OfUser => user,
             Pick::Each { offset } => user.wrapping_mul(offset).wrapping_add(request),
             Pick::Random { seed } => mixed(seed, user, request),
         };
@@ -165,6 +168,12 @@ mod tests {
         let pick = Pick::Each { offset: 3 };
         let seen: Vec<u64> = (0..5).map(|request| pick.file(1, request, 4)).collect();
         assert_eq!(seen, [3, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_user_with_a_file_of_its_own_asks_for_no_other() {
+        let of = |user| (0..9).map(move |request| Pick::OfUser.file(user, request, 4)).collect::<Vec<_>>();
+        assert_eq!((of(1), of(6)), (vec![1; 9], vec![2; 9]));
     }
 
     #[test]

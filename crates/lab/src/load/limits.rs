@@ -33,6 +33,10 @@ pub const LOOK_EVERY: Duration = Duration::from_millis(250);
 pub const JSON_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum number of requests of one kind in one life of a mix; a listing of as many has one page.
 pub const MIX_TIMES_MAX: u32 = 100;
+/// Maximum length of a test file of document 003's client.
+pub const TEST_FILE_BYTES_MAX: usize = 1024 * 1024;
+/// Maximum number of tests in such a file.
+pub const TESTS_MAX: usize = 1000;
 /// Limits on a response's head.
 pub const HEAD: HeadLimits = HeadLimits { bytes_max: 32 * 1024, fields_max: 100, target_bytes_max: 0 };
 /// Maximum number of interim responses to one request.

@@ -40,6 +40,33 @@ pub(crate) struct Measure {
     pub(crate) time: Duration,
     /// CPU time of the thread.
     pub(crate) cpu: Duration,
+    /// The time of each user, if each has a number of requests.
+    pub(crate) users: Vec<UserTime>,
+}
+
+/// How long a user took for its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserTime {
+    /// The number of the user, from 0.
+    pub user: u64,
+    /// The time from the common start to the end of its last request.
+    pub time: Duration,
+    /// Complete and correct responses.
+    pub requests: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Requests without such a response.
+    pub errors: u64,
+}
+
+impl UserTime {
+    /// Counts the result of a request.
+    pub(crate) fn count(&mut self, asked: &Result<CorrectResponse, Failure>) {
+        match asked {
+            Ok(right) => (self.requests, self.bytes) = (self.requests + 1, self.bytes + right.bytes),
+            Err(_) => self.errors += 1,
+        }
+    }
 }
 
 /// A complete and correct response.
@@ -77,6 +104,7 @@ impl Measure {
             in_progress: Duration::ZERO,
             time: Duration::ZERO,
             cpu: Duration::ZERO,
+            users: Vec::new(),
         })
     }
 
@@ -125,5 +153,6 @@ impl Measure {
         self.in_progress += other.in_progress;
         self.time = self.time.max(other.time);
         self.cpu += other.cpu;
+        self.users.extend_from_slice(&other.users);
     }
 }

@@ -27,6 +27,7 @@ mod plan;
 mod progress;
 mod target;
 mod ten;
+mod test_file;
 mod user;
 mod workload;
 
@@ -34,8 +35,10 @@ pub use crowd::Crowd;
 pub use driver::{NotRun, Trial, run};
 pub use files::{BadFiles, Files, Pick};
 pub use format::{CSV_HEAD, size, time};
+pub use measure::UserTime;
 pub use outcome::{Generator, LittlesLaw, Outcome, Spread};
 pub use progress::{Progress, ProgressReporter};
 pub use target::{BadPlace, Scheme, Target};
 pub use ten::{BadMix, Mix, Request};
+pub use test_file::{BadTestFile, FileTest};
 pub use workload::{Checked, Connections, End, Login, Pace, Requests, Workload};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::load::histogram::Latencies;
 use crate::load::limits::SHARE_OF_A_LIMIT;
-use crate::load::measure::Measure;
+use crate::load::measure::{Measure, UserTime};
 use crate::load::workload::{Connections, Pace, Workload};
 
 /// The figures of a trial.
@@ -45,6 +45,8 @@ pub struct Outcome {
     pub latency: Spread,
     /// By kind of request, if there are several: its name, its count, and its latency.
     pub kinds: Vec<(&'static str, u64, Spread)>,
+    /// The time of each user, if each has a number of requests; in the order of their numbers.
+    pub users_each: Vec<UserTime>,
     /// Little's law.
     pub littles_law: LittlesLaw,
     /// The generator's own cost.
@@ -141,6 +143,11 @@ impl Outcome {
             missed: measure.missed,
             latency: Spread::from(&measure.latencies),
             kinds: kinds(workload, measure),
+            users_each: {
+                let mut users = measure.users.clone();
+                users.sort_unstable_by_key(|user| user.user);
+                users
+            },
             littles_law,
             generator: Generator {
                 cpu: measure.cpu,
@@ -176,6 +183,17 @@ impl Outcome {
         Value::Object(kinds.collect())
     }
 
+    fn users_json(&self) -> Value {
+        let users = self.users_each.iter().map(|user| {
+            let seconds = user.time.as_secs_f64();
+            json!({
+                "user": user.user, "seconds": seconds, "requests": user.requests, "bytes": user.bytes,
+                "errors": user.errors,
+            })
+        });
+        users.collect()
+    }
+
     /// Returns the figures as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -195,6 +213,7 @@ impl Outcome {
             "verified": self.verified,
             "latency_us": self.latency.json(),
             "kinds": self.kinds_json(),
+            "users_each": self.users_json(),
             "littles_law": {"users": self.littles_law.users, "ratio": self.littles_law.ratio},
             "generator": {
                 "cpu_seconds": self.generator.cpu.as_secs_f64(),

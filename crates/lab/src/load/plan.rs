@@ -3,6 +3,7 @@
 //! Nothing is sent from here. Invariants: data shared by many requests is built once; every target is
 //! valid.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use plimsoll_io::Address;
-use plimsoll_wire::http::target::decode_path;
+use plimsoll_wire::http::target::{decode_path, parse_target};
 
 use crate::load::checking::{Fingerprint, Fingerprinting, References, Taking};
 use crate::load::failure::Failure;
@@ -202,11 +203,22 @@ fn get(target: &str, fields: &str) -> Vec<u8> {
 fn asked(files: &Files, place: &Target, fields: &str) -> io::Result<Vec<Arc<[u8]>>> {
     let targets = (0..files.count()).map(|file| files.target(&place.pattern, file));
     let asked = targets.map(|target| match (check(&target), place.scheme) {
-        (Ok(()), Scheme::Http) => Ok(get(&target, fields).into()),
+        (Ok(()), Scheme::Http) => Ok(get(&target, &fields_for(&target, place, fields)).into()),
         (Ok(()), Scheme::Ftp | Scheme::Classic) => Ok(path(&target).into()),
         (Err(bad), _) => Err(io::Error::new(io::ErrorKind::InvalidInput, bad.to_string())),
     });
     asked.collect()
+}
+
+/// Returns the fields of a request for `target`. "If the target URI includes an authority component, then a
+/// client MUST send a field value for Host that is identical to that authority component" (RFC 9112, section
+/// 3.2).
+fn fields_for<'a>(target: &str, place: &Target, fields: &'a str) -> Cow<'a, str> {
+    match parse_target(target.as_bytes()).ok().and_then(|target| target.authority) {
+        // Host is the first field.
+        Some(authority) => fields.replacen(&place.authority, &String::from_utf8_lossy(authority), 1).into(),
+        None => fields.into(),
+    }
 }
 
 /// Decodes a URL's target into a path for FTP and classic.

@@ -10,7 +10,7 @@ use crate::load::course::Course;
 use crate::load::failure::Failure;
 use crate::load::keeping::Keeping;
 use crate::load::limits::{LEAVE_TIME_MAX, PAUSE_AFTER_ERROR};
-use crate::load::measure::CorrectResponse;
+use crate::load::measure::{CorrectResponse, UserTime};
 
 /// A protocol, and the requests of a user.
 pub(crate) trait Protocol {
@@ -31,6 +31,7 @@ pub(crate) trait Protocol {
 /// Runs a user until the end of the trial.
 pub(crate) async fn live<P: Protocol>(
     mut protocol: P,
+    number: u64,
     course: Rc<Course>,
     keeping: Option<Rc<Keeping>>,
     timeout: Duration,
@@ -44,12 +45,15 @@ pub(crate) async fn live<P: Protocol>(
         return;
     }
     let (deadline, mut request, mut free_since) = (course.io.deadline(), 0, course.io.now());
+    let (mut counts, mut ended) = (UserTime { user: number, ..UserTime::default() }, free_since);
     while let Some(start) = course.next(request, free_since).await {
         deadline.after(timeout);
         let asked = deadline.within(protocol.ask(request)).await.unwrap_or(Err(Failure::Timeout));
         request += 1;
         course.done(&start, &asked);
+        counts.count(&asked);
         free_since = course.io.now();
+        ended = free_since;
         let is_wrong = asked.is_err();
         if !settle(asked, &course, keeping.as_deref()).await {
             break;
@@ -60,6 +64,7 @@ pub(crate) async fn live<P: Protocol>(
             free_since = course.io.now();
         }
     }
+    course.user_ended(counts, ended);
     deadline.after(LEAVE_TIME_MAX);
     // After the deadline the user leaves without a clean close.
     let _ = deadline.within(protocol.leave()).await;

@@ -128,6 +128,8 @@ pub enum End {
     After(Duration),
     /// This many requests were sent and have ended, with or without an error.
     Requests(u64),
+    /// Each user has sent this many, and all have ended. The time of each user is measured.
+    RequestsEach(u64),
 }
 
 /// The use of connections.

@@ -72,3 +72,30 @@ fn every_upload_has_a_name_of_its_own() {
     lines.dedup();
     assert_eq!(lines.len(), 200);
 }
+
+#[test]
+fn each_user_sends_its_number_of_requests_and_has_its_time() {
+    let files = Files::Listed(["/a", "/b", "http://localhost/c"].map(str::to_owned).to_vec());
+    for seed in 0..SEEDS {
+        let mut workload = Workload {
+            users: 4,
+            ask: Requests::Download(files.clone()),
+            pick: Pick::OfUser,
+            end: End::RequestsEach(5),
+            ..workload()
+        };
+        workload.place.pattern = "{}".to_owned();
+        let (outcome, seen) = run((seed, Faults::none()), workload, |line, _| {
+            ok(b"abc").after(if line.contains("/b ") { 20 * MS } else { 10 * MS })
+        });
+        let outcome = outcome.unwrap();
+        let lines = |target: &str| seen.iter().filter(|seen| seen.line.contains(target)).count();
+        assert_eq!((lines("GET /a "), lines("GET /b "), lines("GET http://localhost/c ")), (10, 5, 5));
+        let each: Vec<(u64, u64, u64)> =
+            outcome.users_each.iter().map(|user| (user.user, user.requests, user.bytes)).collect();
+        assert_eq!(each, [(0, 5, 15), (1, 5, 15), (2, 5, 15), (3, 5, 15)]);
+        let time = |user: usize| outcome.users_each[user].time;
+        assert!(time(1) >= 100 * MS && time(0) >= 50 * MS && time(0) < time(1), "{:?}", outcome.users_each);
+        assert_eq!(outcome.users_each.iter().map(|user| user.time).max(), Some(outcome.time));
+    }
+}

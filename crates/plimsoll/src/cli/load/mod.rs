@@ -3,6 +3,7 @@
 //! It sends no request itself (the laboratory does). Invariants: the exit code is 0 if every response was
 //! right, 1 if one was not, 2 if the workload is invalid. An interrupted trial still prints its figures.
 
+mod tests;
 mod watching;
 mod workload;
 
@@ -16,8 +17,8 @@ use clap::{Args, ValueEnum};
 use plimsoll_cli::PasswordFrom;
 use plimsoll_cli::output::{print, print_json};
 use plimsoll_engine::EngineKind;
-use plimsoll_io::Stop;
-use plimsoll_lab::load::{CSV_HEAD, Files, Mix, Outcome, Trial, run};
+use plimsoll_lab::load::{CSV_HEAD, Files, Mix, Outcome, Trial, Workload, run};
+use watching::EndBySignal;
 
 use crate::config::{Size, Time, engine_name};
 
@@ -52,7 +53,7 @@ pub(crate) struct Load {
         short,
         long,
         value_name = "TIME",
-        required_unless_present = "requests",
+        required_unless_present_any = ["requests", "xml"],
         conflicts_with = "requests"
     )]
     duration: Option<Time>,
@@ -106,6 +107,17 @@ pub(crate) struct Load {
         conflicts_with_all = ["files", "list", "method", "account", "token_file", "against", "keep"]
     )]
     mix: Option<Mix>,
+
+    /// Run the tests of this XML file (`Tests`, `simpleTest`) at the server or proxy of the URL
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "users", "duration", "requests", "warm_up", "think", "rate", "files", "list", "pick", "offset",
+            "method", "size", "mix", "against", "keep",
+        ]
+    )]
+    xml: Option<PathBuf>,
 
     /// The account of all users; without it, FTP logs in as a guest, and other protocols do not log in
     #[arg(long, visible_alias = "basic", value_name = "NAME", conflicts_with = "token_file")]
@@ -194,30 +206,73 @@ impl std::str::FromStr for Share {
 
 impl Load {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if let Some(path) = &self.xml {
+            return self.run_tests(path);
+        }
         let workload = self.meant()?;
         if let Some(folder) = &self.keep {
             std::fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
-        let stop = Stop::new();
-        watching::end_by_signal(&stop).context("cannot watch for signals")?;
-        let line = watching::ProgressLine::new(self.quiet);
-        let outcome = run(&workload, Trial { engine: self.engine, stop, noted: line.noted() });
-        line.end();
-        let outcome = outcome?;
-        anyhow::ensure!(!outcome.time.is_zero(), "it was ended before the start; there are no figures");
+        let signals = EndBySignal::watch().context("cannot watch for signals")?;
+        let outcome = self.trial(&workload, &signals)?.context(NOT_STARTED)?;
         if self.json {
             print_json(&outcome.json())?
         } else {
             print(outcome.text())?
         }
-        if let Some(path) = &self.csv {
-            add_line(path, &outcome).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        let errors: u64 = outcome.errors.values().sum();
-        anyhow::ensure!(outcome.is_clean(), "{errors} requests had no whole and right answer");
-        Ok(())
+        self.add_to_csv(&outcome)?;
+        check(&outcome)
     }
+
+    /// Runs the tests of a test file of document 003's client.
+    fn run_tests(&self, path: &Path) -> anyhow::Result<()> {
+        let tests = self.tests(path)?;
+        let signals = EndBySignal::watch().context("cannot watch for signals")?;
+        let mut outcomes = Vec::new();
+        for (number, test) in (1..).zip(&tests) {
+            let workload = self.workload_of(test)?;
+            let Some(outcome) = self.trial(&workload, &signals)? else { break };
+            if !self.json {
+                print(tests::text(number, tests.len(), test, &outcome))?;
+            }
+            self.add_to_csv(&outcome)?;
+            outcomes.push(outcome);
+        }
+        anyhow::ensure!(!outcomes.is_empty(), NOT_STARTED);
+        if self.json {
+            let outcomes: Vec<_> = outcomes.iter().map(Outcome::json).collect();
+            print_json(&serde_json::json!({ "tests": outcomes }))?;
+        }
+        let (run, planned) = (outcomes.len(), tests.len());
+        anyhow::ensure!(run == planned, "it was ended after {run} of {planned} tests");
+        outcomes.iter().try_for_each(check)
+    }
+
+    /// Runs one trial; returns `None` if it was ended before the start.
+    fn trial(&self, workload: &Workload, signals: &EndBySignal) -> anyhow::Result<Option<Outcome>> {
+        let Some(stop) = signals.next_trial() else { return Ok(None) };
+        let line = watching::ProgressLine::new(self.quiet);
+        let outcome = run(workload, Trial { engine: self.engine, stop, noted: line.noted() });
+        line.end();
+        Ok(Some(outcome?).filter(|outcome| !outcome.time.is_zero()))
+    }
+
+    fn add_to_csv(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        match &self.csv {
+            Some(path) => add_line(path, outcome).with_context(|| format!("cannot write {}", path.display())),
+            None => Ok(()),
+        }
+    }
+}
+
+const NOT_STARTED: &str = "it was ended before the start; there are no figures";
+
+/// Fails if a request had no whole and right answer.
+fn check(outcome: &Outcome) -> anyhow::Result<()> {
+    let errors: u64 = outcome.errors.values().sum();
+    anyhow::ensure!(outcome.is_clean(), "{errors} requests had no whole and right answer");
+    Ok(())
 }
 
 /// Appends a line to a CSV table. An empty file gets the names of the columns first.

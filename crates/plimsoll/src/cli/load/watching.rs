@@ -4,8 +4,8 @@
 //! terminal. The first signal ends the trial, a second one the program.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_io::Stop;
 use plimsoll_lab::load::{Progress, ProgressReporter, size};
@@ -13,21 +13,39 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
-/// Makes the first signal order `stop`.
-pub(super) fn end_by_signal(stop: &Stop) -> std::io::Result<()> {
-    let before = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT] {
-        register_conditional_shutdown(signal, 128 + signal, Arc::clone(&before))?;
-    }
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    let stop = stop.clone();
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for _ in signals.forever() {
-            before.store(true, Ordering::SeqCst);
-            stop.order();
+/// Ends trials by a signal: the present one, and all that would follow.
+pub(super) struct EndBySignal {
+    is_ordered: Arc<AtomicBool>,
+    present: Arc<Mutex<Stop>>,
+}
+
+impl EndBySignal {
+    /// Watches for signals from now on.
+    pub(super) fn watch() -> std::io::Result<EndBySignal> {
+        let (is_ordered, present) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Stop::new())));
+        for signal in [SIGTERM, SIGINT] {
+            register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_ordered))?;
         }
-    })?;
-    Ok(())
+        let mut signals = Signals::new([SIGTERM, SIGINT])?;
+        let watched = EndBySignal { is_ordered: Arc::clone(&is_ordered), present: Arc::clone(&present) };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for _ in signals.forever() {
+                is_ordered.store(true, Ordering::SeqCst);
+                present.lock().unwrap_or_else(PoisonError::into_inner).order();
+            }
+        })?;
+        Ok(watched)
+    }
+
+    /// Returns the stop signal of the next trial; `None` after a signal.
+    pub(super) fn next_trial(&self) -> Option<Stop> {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_ordered.load(Ordering::SeqCst) {
+            return None;
+        }
+        *present = Stop::new();
+        Some(present.clone())
+    }
 }
 
 /// The live line on standard error.

@@ -18,9 +18,15 @@ use crate::limits::THREADS_MAX;
 impl Load {
     /// Returns the workload.
     pub(super) fn meant(&self) -> anyhow::Result<Workload> {
-        self.check()?;
         let place = Target::parse(&self.url).map_err(|bad| wrong(bad.to_string()))?;
-        let (ask, scheme) = (self.ask(&place)?, place.scheme);
+        let ask = self.ask(&place)?;
+        self.workload(place, ask)
+    }
+
+    /// Returns the workload of these requests.
+    pub(super) fn workload(&self, place: Target, ask: Requests) -> anyhow::Result<Workload> {
+        self.check()?;
+        let scheme = place.scheme;
         let files = if let Requests::Download(files) = &ask { files.count() } else { 1 };
         Ok(Workload {
             login: self.login(scheme)?,
