@@ -7,6 +7,7 @@
 //! that could distort it (errors, wrong bytes, a saturated generator) is reported beside it.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 #[cfg(feature = "bench")]
 pub mod bench;
 #[cfg(feature = "bench")]

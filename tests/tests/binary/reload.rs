@@ -1,6 +1,7 @@
 //! SIGHUP: a new configuration for new connections, the old one for open connections, and reopened log
 //! files.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -201,10 +202,13 @@ fn a_log_that_was_moved_away_is_opened_again(kind: EngineKind) {
 fn a_terminal_that_goes_away_ends_the_server(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let (hands, program) = terminal();
+    let same = program.try_clone().unwrap();
     let mut server = Server::start_reading(Stdio::from(program), kind, folder.path(), &[]);
     server.signal(Signal::HUP);
     until("the terminal is there, so it reloads", || server.stderr().contains(RELOADED));
     drop(hands);
+    // A process that another test has just forked has `hands` open until it executes its program.
+    until("the terminal is gone", || !same.is_terminal());
     server.signal(Signal::HUP);
     assert_eq!(server.ends_within(Duration::from_secs(10)).code(), Some(0), "{}", server.stderr());
 }
