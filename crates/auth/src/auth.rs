@@ -3,7 +3,7 @@
 //!
 //! It decides nothing itself: the account service does. Invariants: every method may be dropped at any
 //! await and leaves nothing half done. A cached identity that was changed in this process is not used for
-//! another request. One that another process changed is used for at most `TRUST_TIME`.
+//! another request. One that another process changed is used for at most `POLL_TRUST_TIME`.
 
 mod operator;
 mod process;
@@ -22,7 +22,7 @@ use crate::changes::{Changes, Stamp, Topic};
 use crate::directory::Directory;
 use crate::error::Error;
 use crate::flights::Flights;
-use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, TRUST_TIME};
+use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, POLL_TRUST_TIME};
 use crate::names::account_name;
 use crate::remembered::{Fingerprint, Freshness, Recall, Remembered, Verified};
 use crate::request::{AuthRequest, AuthResponse};
@@ -545,7 +545,7 @@ impl Auth {
             if then > now + millis(CLOCK_SKEW_MAX) { Millis::MAX } else { now.saturating_sub(then) }
         };
         let last_poll = age(service.last_poll());
-        if last_poll >= millis(TRUST_TIME) {
+        if last_poll >= millis(POLL_TRUST_TIME) {
             return PollNeed::Now;
         }
         let early_poll = self.shared.early_poll.load(Ordering::SeqCst);

@@ -36,10 +36,10 @@ pub const HASH_WAIT_TIME_MAX: Duration = Duration::from_secs(10);
 /// When to retry if a queue is full or the directory is unavailable.
 pub const BUSY_RETRY_TIME: Duration = Duration::from_secs(1);
 /// After this time, one request starts a poll of the directory for other processes' changes. No request
-/// waits for it: the poll has until [`TRUST_TIME`] to complete.
+/// waits for it: the poll has until [`POLL_TRUST_TIME`] to complete.
 pub const LOOK_TIME: Duration = Duration::from_millis(250);
 /// After this time without a poll, no cached identity is trusted before the next one.
-pub const TRUST_TIME: Duration = Duration::from_secs(1);
+pub const POLL_TRUST_TIME: Duration = Duration::from_secs(1);
 /// How far the clocks of two threads may differ: each reads its own once per turn.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(1);
 /// Time between two removals of expired sessions and shares.

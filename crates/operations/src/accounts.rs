@@ -24,8 +24,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::sign_up`].
     pub async fn sign_up(&self, visitor: &Visitor, name: &str, password: &Secret) -> Result<Account, Error> {
-        let transfer = self.begin(visitor, Operation::SignUp, name);
-        transfer.end(self.0.auth.sign_up(&visitor.io, name, password, &visitor.peer).await)
+        let record = self.begin(visitor, Operation::SignUp, name);
+        record.end(self.0.auth.sign_up(&visitor.io, name, password, &visitor.peer).await)
     }
 
     /// Starts a login session.
@@ -33,8 +33,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::log_in`].
     pub async fn log_in(&self, visitor: &Visitor, name: &str, password: &Secret) -> Result<LogIn, Error> {
-        let transfer = self.begin(visitor, Operation::LogIn, name);
-        transfer.end(self.0.auth.log_in(&visitor.io, name, password, &visitor.peer).await)
+        let record = self.begin(visitor, Operation::LogIn, name);
+        record.end(self.0.auth.log_in(&visitor.io, name, password, &visitor.peer).await)
     }
 
     /// Authenticates a client by its session token. It is not an operation of its own: the request that
@@ -89,8 +89,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::log_out`].
     pub async fn log_out(&self, caller: &Caller) -> Result<(), Error> {
-        let transfer = self.begin_at(caller, Operation::LogOut, &"");
-        transfer.end(self.0.auth.log_out(caller.io(), &caller.identity).await)
+        let record = self.begin_at(caller, Operation::LogOut, &"");
+        record.end(self.0.auth.log_out(caller.io(), &caller.identity).await)
     }
 
     /// Returns the caller's own account and its usage.
@@ -98,8 +98,8 @@ impl Operations {
     /// # Errors
     /// The error that prevents the counting of the home's usage.
     pub async fn who_am_i(&self, caller: &Caller) -> Result<WhoAmI, Error> {
-        let transfer = self.begin_at(caller, Operation::WhoAmI, &"");
-        transfer.end(self.look_at_account(caller).await)
+        let record = self.begin_at(caller, Operation::WhoAmI, &"");
+        record.end(self.look_at_account(caller).await)
     }
 
     async fn look_at_account(&self, caller: &Caller) -> Result<WhoAmI, Error> {
@@ -114,8 +114,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::change_password`].
     pub async fn change_password(&self, caller: &Caller, old: &Secret, new: &Secret) -> Result<(), Error> {
-        let transfer = self.begin_at(caller, Operation::ChangePassword, &"");
+        let record = self.begin_at(caller, Operation::ChangePassword, &"");
         let (io, peer) = (caller.io(), &caller.visitor.peer);
-        transfer.end(self.0.auth.change_password(io, &caller.identity, old, new, peer).await)
+        record.end(self.0.auth.change_password(io, &caller.identity, old, new, peer).await)
     }
 }

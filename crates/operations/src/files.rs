@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::home_path::HomePath;
 use crate::operation::Operation;
 use crate::permit::{AccessRight, Permitted};
-use crate::record::Transfer;
+use crate::record::OperationRecord;
 use crate::sharing::is_there;
 use crate::transfer_permit::Permit;
 
@@ -58,14 +58,14 @@ impl Operations {
         caller: &Caller,
         place: &HomePath,
         operation: Operation,
-    ) -> Result<(ReadAccess, Transfer), Error> {
-        let mut transfer = self.begin_at(caller, operation, place);
+    ) -> Result<(ReadAccess, OperationRecord), Error> {
+        let mut record = self.begin_at(caller, operation, place);
         match self.permit(caller, place, &[AccessRight::Read]).await {
             Ok(permitted) => {
-                transfer.keep(permitted.keep(self, caller, place, AccessRight::Read));
-                Ok((ReadAccess::new(permitted), transfer))
+                record.set_permit(permitted.transfer_permit(self, caller, place, AccessRight::Read));
+                Ok((ReadAccess::new(permitted), record))
             }
-            Err(error) => transfer.end(Err(error)),
+            Err(error) => record.end(Err(error)),
         }
     }
 
@@ -78,7 +78,7 @@ impl Operations {
 
     /// Starts the record of a download permitted by [`Operations::try_locate`]. The sender of the
     /// contents ends it.
-    pub fn begin_download(&self, caller: &Caller, place: &HomePath) -> Transfer {
+    pub fn begin_download(&self, caller: &Caller, place: &HomePath) -> OperationRecord {
         self.begin_at(caller, Operation::Download, place)
     }
 
@@ -100,8 +100,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_store::Home::make_folder`].
     pub async fn make_folder(&self, caller: &Caller, place: &HomePath) -> Result<(), Error> {
-        let transfer = self.begin_at(caller, Operation::MakeFolder, place);
-        transfer.end(self.make(caller, place).await)
+        let record = self.begin_at(caller, Operation::MakeFolder, place);
+        record.end(self.make(caller, place).await)
     }
 
     async fn make(&self, caller: &Caller, place: &HomePath) -> Result<(), Error> {
@@ -145,12 +145,12 @@ impl Operations {
         what: RemovalKind,
         condition: Condition,
     ) -> Result<Removed, Error> {
-        let mut transfer = self.begin_at(caller, Operation::Delete, place);
+        let mut record = self.begin_at(caller, Operation::Delete, place);
         let removed = self.take_away(caller, place, what, condition).await;
         if let Ok(removed) = &removed {
-            transfer.moved(removed.usage.bytes);
+            record.moved(removed.usage.bytes);
         }
-        transfer.end(removed)
+        record.end(removed)
     }
 
     async fn take_away(
@@ -182,8 +182,8 @@ impl Operations {
         place: &HomePath,
         modified: Duration,
     ) -> Result<(), Error> {
-        let transfer = self.begin_at(caller, Operation::SetTime, place);
-        transfer.end(self.set_time(caller, place, modified).await)
+        let record = self.begin_at(caller, Operation::SetTime, place);
+        record.end(self.set_time(caller, place, modified).await)
     }
 
     async fn set_time(&self, caller: &Caller, place: &HomePath, modified: Duration) -> Result<(), Error> {
@@ -203,8 +203,8 @@ impl Operations {
         to: &HomePath,
         existing: Existing,
     ) -> Result<MoveResult, Error> {
-        let transfer = self.begin_at(caller, Operation::Move, from).to(to);
-        transfer.end(self.give_name(caller, from, to, existing).await)
+        let record = self.begin_at(caller, Operation::Move, from).to(to);
+        record.end(self.give_name(caller, from, to, existing).await)
     }
 
     async fn give_name(
@@ -242,12 +242,12 @@ impl Operations {
         existing: Existing,
         depth: Depth,
     ) -> Result<Copied, Error> {
-        let mut transfer = self.begin_at(caller, Operation::Copy, from).to(to);
+        let mut record = self.begin_at(caller, Operation::Copy, from).to(to);
         let copied = self.duplicate(caller, from, to, existing, depth).await;
         if let Ok(copied) = &copied {
-            transfer.moved(copied.usage.bytes);
+            record.moved(copied.usage.bytes);
         }
-        transfer.end(copied)
+        record.end(copied)
     }
 
     async fn duplicate(

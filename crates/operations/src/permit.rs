@@ -57,7 +57,7 @@ impl Permitted {
     }
 
     /// Returns the same right as a [`Permit`], to be checked again while a transfer uses it.
-    pub(crate) fn keep(
+    pub(crate) fn transfer_permit(
         &self,
         operations: &Operations,
         caller: &Caller,

@@ -41,7 +41,7 @@ struct Records {
 }
 
 /// The record of an operation in progress. If it is dropped before its end, the operation was aborted.
-pub struct Transfer {
+pub struct OperationRecord {
     recorder: Recorder,
     io: Io,
     protocol: Protocol,
@@ -103,7 +103,7 @@ impl Recorder {
         operation: Operation,
         account: &str,
         place: &dyn std::fmt::Display,
-    ) -> Transfer {
+    ) -> OperationRecord {
         let has_lines = self.0.log.is_some() || self.0.xferlog.is_some();
         let names = || Names {
             peer: visitor.peer.to_string(),
@@ -111,7 +111,7 @@ impl Recorder {
             path: cut(place.to_string(), LOG_PATH_BYTES_MAX),
             to: None,
         };
-        Transfer {
+        OperationRecord {
             recorder: self.clone(),
             io: visitor.io.clone(),
             protocol: visitor.protocol,
@@ -128,7 +128,7 @@ impl Recorder {
 
 impl Operations {
     /// Starts the record of an operation of `account`, which may be unknown yet.
-    pub(crate) fn begin(&self, visitor: &Visitor, operation: Operation, account: &str) -> Transfer {
+    pub(crate) fn begin(&self, visitor: &Visitor, operation: Operation, account: &str) -> OperationRecord {
         self.0.recorder.begin(visitor, operation, account, &"")
     }
 
@@ -138,14 +138,14 @@ impl Operations {
         caller: &Caller,
         operation: Operation,
         place: &dyn std::fmt::Display,
-    ) -> Transfer {
+    ) -> OperationRecord {
         self.0.recorder.begin(&caller.visitor, operation, &caller.identity.account.name, place)
     }
 }
 
-impl Transfer {
+impl OperationRecord {
     /// Sets the destination of an operation with two paths.
-    pub(crate) fn to(mut self, place: &dyn std::fmt::Display) -> Transfer {
+    pub(crate) fn to(mut self, place: &dyn std::fmt::Display) -> OperationRecord {
         if let Some(names) = &mut self.names {
             names.to = Some(cut(place.to_string(), LOG_PATH_BYTES_MAX));
         }
@@ -163,7 +163,7 @@ impl Transfer {
     }
 
     /// Stores the right that the operation uses, to check it while the operation is in progress.
-    pub(crate) fn keep(&mut self, permit: Permit) {
+    pub(crate) fn set_permit(&mut self, permit: Permit) {
         self.permit = Some(Box::new(permit));
     }
 
@@ -274,7 +274,7 @@ impl Transfer {
     }
 }
 
-impl Drop for Transfer {
+impl Drop for OperationRecord {
     fn drop(&mut self) {
         self.write(Some(BROKEN_OFF));
     }
@@ -348,11 +348,11 @@ mod tests {
                 begin(operation).done();
                 begin(operation).failed("not found");
             }
-            for end in [Transfer::done, |transfer: Transfer| transfer.failed("quota"), drop] {
-                let mut transfer = begin(Operation::Upload);
-                transfer.in_ascii();
-                transfer.moved(7);
-                end(transfer);
+            for end in [OperationRecord::done, |record: OperationRecord| record.failed("quota"), drop] {
+                let mut record = begin(Operation::Upload);
+                record.in_ascii();
+                record.moved(7);
+                end(record);
             }
             let mut listed = begin(Operation::Download);
             listed.becomes(Operation::List);

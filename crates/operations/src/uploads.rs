@@ -21,13 +21,13 @@ use crate::home_path::HomePath;
 use crate::limits::COMMIT_CHECKS_MAX;
 use crate::operation::Operation;
 use crate::permit::{AccessRight, Permitted};
-use crate::record::Transfer;
+use crate::record::OperationRecord;
 use crate::sharing::is_free;
 
 /// An upload in progress, with its record.
 pub struct IncomingUpload {
     upload: Upload,
-    transfer: Transfer,
+    record: OperationRecord,
     /// Whether it is a part of a file, which is not committed by itself.
     is_part: bool,
 }
@@ -70,9 +70,9 @@ impl Operations {
         condition: Condition,
         expected: Expected,
     ) -> Result<IncomingUpload, Error> {
-        let mut transfer = self.begin_at(caller, Operation::Upload, place);
-        let begun = self.begin_upload(caller, place, condition, expected, &mut transfer).await;
-        IncomingUpload::new(transfer, begun)
+        let mut record = self.begin_at(caller, Operation::Upload, place);
+        let begun = self.begin_upload(caller, place, condition, expected, &mut record).await;
+        IncomingUpload::new(record, begun)
     }
 
     async fn begin_upload(
@@ -81,10 +81,10 @@ impl Operations {
         place: &HomePath,
         condition: Condition,
         expected: Expected,
-        transfer: &mut Transfer,
+        record: &mut OperationRecord,
     ) -> Result<Upload, Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
-        transfer.keep(at.keep(self, caller, place, AccessRight::Write));
+        record.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
         let terms = terms(caller, &at, condition);
         Ok(at.home.upload(caller.io(), terms, expected).await?)
     }
@@ -101,9 +101,9 @@ impl Operations {
         place: &HomePath,
         from: Begin,
     ) -> Result<IncomingUpload, Error> {
-        let mut transfer = self.begin_at(caller, Operation::Upload, place);
-        let begun = self.begin_upload_from(caller, place, from, &mut transfer).await;
-        IncomingUpload::new(transfer, begun)
+        let mut record = self.begin_at(caller, Operation::Upload, place);
+        let begun = self.begin_upload_from(caller, place, from, &mut record).await;
+        IncomingUpload::new(record, begun)
     }
 
     async fn begin_upload_from(
@@ -111,10 +111,10 @@ impl Operations {
         caller: &Caller,
         place: &HomePath,
         from: Begin,
-        transfer: &mut Transfer,
+        record: &mut OperationRecord,
     ) -> Result<Upload, Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
-        transfer.keep(at.keep(self, caller, place, AccessRight::Write));
+        record.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
         if !caller.identity.account.permissions.delete {
             // For a specific error. The terms enforce the same under the home's lock.
             is_free(caller.io(), &at).await?;
@@ -160,7 +160,7 @@ impl Operations {
     /// Creates a resumable upload. It goes to the caller's own home, as all resumable uploads do.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::keep`].
+    /// As [`plimsoll_store::Home::create_resumable`].
     pub async fn keep_upload(
         &self,
         caller: &Caller,
@@ -170,7 +170,10 @@ impl Operations {
     ) -> Result<KeptUpload, Error> {
         let at = self.permit(caller, &HomePath::own(path), &[AccessRight::Write]).await?;
         let terms = terms(caller, &at, condition.condition);
-        Ok(at.home.keep(caller.io(), NewUpload { terms, bytes, condition: condition.words }).await?)
+        Ok(at
+            .home
+            .create_resumable(caller.io(), NewUpload { terms, bytes, condition: condition.words })
+            .await?)
     }
 
     /// Returns the caller's resumable uploads.
@@ -225,16 +228,16 @@ impl Operations {
         let kept = self.kept_upload(caller, id).await?;
         let is_part = kept.is_part();
         let place = HomePath::own(kept.to);
-        let mut transfer = self.begin_at(caller, Operation::Upload, &place);
+        let mut record = self.begin_at(caller, Operation::Upload, &place);
         let permitted = self.permit(caller, &place, &[AccessRight::Write]).await;
         let begun = async {
             let at = permitted?;
-            transfer.keep(at.keep(self, caller, &place, AccessRight::Write));
+            record.set_permit(at.transfer_permit(self, caller, &place, AccessRight::Write));
             let terms = |to, words: &str| Terms { to, ..terms(caller, &at, again(words)) };
             Ok(at.home.resume_upload(caller.io(), id, offset, digests, terms).await?)
         };
         let begun = begun.await;
-        Ok(IncomingUpload { is_part, ..IncomingUpload::new(transfer, begun)? })
+        Ok(IncomingUpload { is_part, ..IncomingUpload::new(record, begun)? })
     }
 
     /// Joins complete parts of the caller's into one file, in this order, and discards them. The file must
@@ -252,12 +255,12 @@ impl Operations {
         (whole, modified): (Vec<(Algorithm, Vec<u8>)>, Option<Duration>),
     ) -> Result<Committed, Error> {
         let place = HomePath::own(path);
-        let mut transfer = self.begin_at(caller, Operation::Upload, &place);
+        let mut record = self.begin_at(caller, Operation::Upload, &place);
         let permitted = self.permit(caller, &place, &[AccessRight::Write]).await;
         let ids: Vec<UploadId> = parts.iter().map(|part| part.id).collect();
         let begun = async {
             let at = permitted?;
-            transfer.keep(at.keep(self, caller, &place, AccessRight::Write));
+            record.set_permit(at.transfer_permit(self, caller, &place, AccessRight::Write));
             let bytes = parts.iter().filter_map(|part| part.bytes).sum();
             let terms = terms(caller, &at, condition);
             let upload = at.home.upload_of_parts(caller.io(), terms, ids.clone(), bytes).await?;
@@ -265,12 +268,12 @@ impl Operations {
         };
         let (upload, home) = match begun.await {
             Ok(begun) => begun,
-            Err(error) => return transfer.end(Err(error)),
+            Err(error) => return record.end(Err(error)),
         };
-        let mut arriving = IncomingUpload { upload, transfer, is_part: false };
+        let mut arriving = IncomingUpload { upload, record, is_part: false };
         modified.into_iter().for_each(|modified| arriving.set_modified(modified));
         let committed = arriving.commit_permitted(whole).await;
-        let committed = arriving.transfer.end(committed)?;
+        let committed = arriving.record.end(committed)?;
         for id in ids {
             if let Err(error) = home.discard(caller.io(), id).await {
                 // The part expires by itself.
@@ -299,10 +302,10 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 }
 
 impl IncomingUpload {
-    fn new(transfer: Transfer, begun: Result<Upload, Error>) -> Result<IncomingUpload, Error> {
+    fn new(record: OperationRecord, begun: Result<Upload, Error>) -> Result<IncomingUpload, Error> {
         match begun {
-            Ok(upload) => Ok(IncomingUpload { upload, transfer, is_part: false }),
-            Err(error) => transfer.end(Err(error)),
+            Ok(upload) => Ok(IncomingUpload { upload, record, is_part: false }),
+            Err(error) => record.end(Err(error)),
         }
     }
 
@@ -316,9 +319,9 @@ impl IncomingUpload {
         self.is_part
     }
 
-    /// As [`Transfer::in_ascii`].
+    /// As [`OperationRecord::in_ascii`].
     pub fn in_ascii(&mut self) {
-        self.transfer.in_ascii();
+        self.record.in_ascii();
     }
 
     /// Returns the bytes received so far, including those of earlier connections.
@@ -370,7 +373,7 @@ impl IncomingUpload {
 
     async fn write_received(&mut self, received: ReceivedBytes) -> Result<(), Error> {
         let written = self.upload.write_received(received).await;
-        self.transfer.moved(self.upload.bytes() - self.upload.start_offset());
+        self.record.moved(self.upload.bytes() - self.upload.start_offset());
         Ok(written?)
     }
 
@@ -379,8 +382,8 @@ impl IncomingUpload {
     /// # Errors
     /// As [`Upload::write`]; the reason why the right has ended. End it then with [`IncomingUpload::fail`].
     pub async fn meanwhile<F: Future>(&mut self, mut next: Pin<&mut F>) -> Result<F::Output, Error> {
-        let IncomingUpload { upload, transfer, .. } = self;
-        let Some(permit) = transfer.permit() else { return Ok(upload.meanwhile(next).await?) };
+        let IncomingUpload { upload, record, .. } = self;
+        let Some(permit) = record.permit() else { return Ok(upload.meanwhile(next).await?) };
         // Here, because `during` checks only while it waits, and data may always be ready.
         permit.check_if_due().await?;
         // Bytes that are received already need no timer.
@@ -410,7 +413,7 @@ impl IncomingUpload {
 
     /// Ends the record of a failed upload, and returns the error.
     pub fn fail(self, error: Error) -> Error {
-        match self.transfer.end::<(), _>(Err(error)) {
+        match self.record.end::<(), _>(Err(error)) {
             Err(error) => error,
             Ok(()) => Error::NOT_FOUND,
         }
@@ -419,9 +422,9 @@ impl IncomingUpload {
     /// Aborts an upload, and waits until the store has settled it: a resumable upload keeps its recorded
     /// bytes, any other is removed.
     pub async fn abort(self) {
-        let IncomingUpload { upload, transfer, .. } = self;
+        let IncomingUpload { upload, record, .. } = self;
         upload.abort().await;
-        drop(transfer);
+        drop(record);
     }
 
     /// Commits the complete upload, if the right to it still holds.
@@ -430,7 +433,7 @@ impl IncomingUpload {
     /// As [`Upload::commit`]; the reason why the right has ended.
     pub async fn commit(mut self) -> Result<Committed, Error> {
         let committed = self.commit_permitted(Vec::new()).await;
-        self.transfer.end(committed)
+        self.record.end(committed)
     }
 
     /// Ends a part. Commits the upload if it is complete, checking the digests `whole` of the whole file.
@@ -441,18 +444,18 @@ impl IncomingUpload {
     pub async fn end_part(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<PartOutcome, Error> {
         if !self.is_part && self.upload.announced() == Some(self.upload.bytes()) {
             let committed = self.commit_permitted(whole).await.map(PartOutcome::Complete);
-            return self.transfer.end(committed);
+            return self.record.end(committed);
         }
-        let IncomingUpload { upload, transfer, .. } = self;
-        transfer.end(upload.pause().await.map(PartOutcome::Paused))
+        let IncomingUpload { upload, record, .. } = self;
+        record.end(upload.pause().await.map(PartOutcome::Paused))
     }
 
     /// Checks the right and commits. Starts over if rights change between the two. The right is also
     /// checked while the commit waits for the disk: that check loads changes by other processes, so that the
     /// guard refuses a right that they ended.
     async fn commit_permitted(&mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
-        let IncomingUpload { upload, transfer, .. } = self;
-        let Some(permit) = transfer.permit() else {
+        let IncomingUpload { upload, record, .. } = self;
+        let Some(permit) = record.permit() else {
             return Ok(upload.try_commit(whole, None).await?.ok_or(StoreError::Busy)?);
         };
         for _ in 0..COMMIT_CHECKS_MAX {

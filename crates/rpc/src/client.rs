@@ -21,7 +21,7 @@ use crate::limits::{
 };
 use crate::method::{ConnectionClass, Method, Request};
 use crate::network::Network;
-use crate::permits::{Permit, Permits};
+use crate::permits::{CallPermit, Permits};
 use crate::secret::Secret;
 
 /// The address of a tier's server, and the secret for it.
@@ -210,14 +210,18 @@ impl RpcClient {
     ///
     /// # Errors
     /// [`CallError::Busy`].
-    pub async fn transfer_permit(&self, io: &Io, wait_time: Duration) -> Result<Permit, CallError> {
+    pub async fn transfer_permit(&self, io: &Io, wait_time: Duration) -> Result<CallPermit, CallError> {
         let deadline = io.deadline();
         deadline.after(wait_time);
         let permit = deadline.within(self.slow.acquire(io.owner().number().to_le_bytes().to_vec())).await;
         permit.ok().flatten().ok_or(CallError::Busy)
     }
 
-    async fn permit(&self, class: ConnectionClass, network: Network) -> Result<Option<Permit>, CallError> {
+    async fn permit(
+        &self,
+        class: ConnectionClass,
+        network: Network,
+    ) -> Result<Option<CallPermit>, CallError> {
         let permits = match class {
             ConnectionClass::Unbounded => return Ok(None),
             ConnectionClass::Quick => &self.quick,

@@ -39,7 +39,7 @@ pub use envelope::{decode, encode};
 pub use failures::{Budget, FailureCounts, Failures};
 pub use method::{ConnectionClass, Method, Request};
 pub use network::{Network, Source};
-pub use permits::{Permit, Permits};
+pub use permits::{CallPermit, Permits};
 pub use secret::Secret;
 pub use secret_check::{SecretCheck, SecretRefused};
 pub use service::{Call, CallRefused, Forwarder, Service, parse};

@@ -45,7 +45,7 @@ pub const SUBSCRIBER_NAME_BYTES_MAX: usize = 64;
 pub const ACKNOWLEDGE_TIME: Duration = Duration::from_secs(2);
 /// How long a subscriber trusts its cache after it sent the last answered request for changes. Shorter than
 /// [`ACKNOWLEDGE_TIME`] by more than the clocks of two threads can differ.
-pub const TRUST_TIME: Duration = Duration::from_millis(1500);
+pub const WATCH_TRUST_TIME: Duration = Duration::from_millis(1500);
 /// How long a server holds a request for changes before it answers that there are none. The subscriber
 /// repeats the request at once, so this is also the interval of its heartbeat.
 pub const WATCH_TIME: Duration = Duration::from_millis(500);

@@ -20,11 +20,11 @@ struct State {
     /// The permits of each holder that has any.
     held: HashMap<Network, usize>,
     /// While a permit is free, only holders with their full share wait.
-    waiting: FairQueue<Network, Sender<Permit>>,
+    waiting: FairQueue<Network, Sender<CallPermit>>,
 }
 
 /// A permit. Dropping it releases it.
-pub struct Permit {
+pub struct CallPermit {
     permits: Arc<Permits>,
     holder: Network,
 }
@@ -59,14 +59,14 @@ impl Permits {
 
     /// Takes a permit, now or when one is released. Returns `None` if too many wait; then the newest
     /// waiter of the holder that has most is refused.
-    pub async fn acquire(self: &Arc<Permits>, holder: Network) -> Option<Permit> {
+    pub async fn acquire(self: &Arc<Permits>, holder: Network) -> Option<CallPermit> {
         let wait = {
             let mut state = self.lock();
             if state.free > 0 && has_share_left(&state.held, state.share_max, &holder) {
                 state.free -= 1;
                 state.add(&holder);
                 drop(state);
-                return Some(Permit { permits: Arc::clone(self), holder });
+                return Some(CallPermit { permits: Arc::clone(self), holder });
             }
             if state.waiting.is_full() {
                 // Waiters that gave up leave the queue.
@@ -83,13 +83,14 @@ impl Permits {
     }
 
     /// Releases a permit of `holder`. Removes the next waiter, which gets it. It is free if there is none.
-    fn release(&self, holder: &Network) -> Option<(Network, Sender<Permit>)> {
+    fn release(&self, holder: &Network) -> Option<(Network, Sender<CallPermit>)> {
         let mut state = self.lock();
         state.remove(holder);
         loop {
             let State { held, share_max, waiting, .. } = &mut *state;
-            let next = waiting
-                .pop(|holder| has_share_left(held, *share_max, holder).then_some(|_: &Sender<Permit>| true));
+            let next = waiting.pop(|holder| {
+                has_share_left(held, *share_max, holder).then_some(|_: &Sender<CallPermit>| true)
+            });
             let Some((next, waiter)) = next else { break };
             if waiter.is_wanted() {
                 state.add(&next);
@@ -105,11 +106,11 @@ impl Permits {
     }
 }
 
-impl Drop for Permit {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         if let Some((holder, waiter)) = self.permits.release(&self.holder) {
             // A waiter that gives up at this moment drops the permit, and so passes it on.
-            waiter.send(Permit { permits: Arc::clone(&self.permits), holder });
+            waiter.send(CallPermit { permits: Arc::clone(&self.permits), holder });
         }
     }
 }
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     /// Polls once.
-    fn acquire(permits: &Arc<Permits>, holder: u8) -> Option<Permit> {
+    fn acquire(permits: &Arc<Permits>, holder: u8) -> Option<CallPermit> {
         let mut acquiring = pin!(permits.acquire(vec![holder]));
         match acquiring.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(permit) => permit,

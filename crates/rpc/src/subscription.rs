@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::change_feed::{Changes, FeedPosition, Watch};
 use crate::client::RpcClient;
 use crate::envelope::decode;
-use crate::limits::{TRUST_TIME, WATCH_RETRY_TIME};
+use crate::limits::{WATCH_RETRY_TIME, WATCH_TRUST_TIME};
 use crate::method::Method;
 use crate::network::Network;
 use plimsoll_wire::hex;
@@ -75,7 +75,7 @@ impl Subscription {
         // This comes first: when the time of trust is extended, the changes must have been applied.
         changes.changed.into_iter().for_each(apply);
         *self.position.lock().unwrap_or_else(PoisonError::into_inner) = Some(changes.known);
-        let until = (sent + TRUST_TIME).since_start();
+        let until = (sent + WATCH_TRUST_TIME).since_start();
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         self.trusted.fetch_max(until, Ordering::SeqCst);
     }

@@ -10,7 +10,7 @@ use plimsoll_auth::Secret;
 use plimsoll_content::{OpenFile, is_hidden, open};
 use plimsoll_io::{Deadline, Either, Lease, Phase, Segment, Stream, Want, select};
 use plimsoll_operations::{
-    Caller, Error, HomePath, Operation, Protocol, ReadAccess, Transfer, VisibleEntries, Visitor,
+    Caller, Error, HomePath, Operation, OperationRecord, Protocol, ReadAccess, VisibleEntries, Visitor,
 };
 use plimsoll_store::{Error as StoreError, Path};
 use plimsoll_wire::classic::{Answer, Credentials, LineBuffer, Request, WipedLine};
@@ -109,7 +109,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Opens a file of the caller's home or, if the home has no such file, of the common site.
-    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(OpenFile, Transfer), EndReason> {
+    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(OpenFile, OperationRecord), EndReason> {
         let Shared { io, settings, operations } = self.shared;
         let path = Path::parse(name).map_err(|bad| Error::Store(StoreError::Path(bad)))?;
         let common = settings.common.as_ref().filter(|_| !is_hidden(path.as_bytes()));
@@ -133,7 +133,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn send(&mut self, (stat, source): OpenFile, mut record: Transfer) -> Result<(), EndReason> {
+    async fn send(&mut self, (stat, source): OpenFile, mut record: OperationRecord) -> Result<(), EndReason> {
         let bytes = stat.size;
         self.send_response(&Answer::File(bytes));
         let (io, send_time) = (&self.shared.io, self.shared.settings.limits.send_time);

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{Entry, EntryCollector, FileKind, Stat};
-use plimsoll_operations::{Error, GUEST, HomePath, Operation, Transfer, VisibleEntries};
+use plimsoll_operations::{Error, GUEST, HomePath, Operation, OperationRecord, VisibleEntries};
 use plimsoll_wire::ftp::facts::{Facts, push_mlsd};
 use plimsoll_wire::ftp::glob::{has_wildcards, matches};
 use plimsoll_wire::ftp::listing::{self as wire, EntryKind, Rights, push_list, push_name};
@@ -48,7 +48,7 @@ pub(super) struct ListingRequest<'a> {
 /// A listing, and its audit record.
 pub(super) struct Listing {
     pub(super) bytes: Vec<u8>,
-    pub(super) record: Transfer,
+    pub(super) record: OperationRecord,
 }
 
 /// The selection and format of a folder's entries.
@@ -345,7 +345,7 @@ fn path_or_dot(path: &[u8]) -> &[u8] {
 }
 
 /// Ends the record of a refused listing; returns the reply.
-fn end_record(record: Transfer, error: Error) -> Reply {
+fn end_record(record: OperationRecord, error: Error) -> Reply {
     record.end::<(), _>(Err(error)).err().map_or(NOT_FOUND, Reply::from)
 }
 

@@ -6,7 +6,7 @@
 use plimsoll_auth::Permissions;
 use plimsoll_content::{OpenFile, is_hidden, open};
 use plimsoll_io::{FileKind, Io, JobOwner, Stat};
-use plimsoll_operations::{Error, GUEST, HomePath, Operation, ReadAccess, Transfer, VisibleEntries};
+use plimsoll_operations::{Error, GUEST, HomePath, Operation, OperationRecord, ReadAccess, VisibleEntries};
 use plimsoll_store::{Error as StoreError, Location, Path};
 use plimsoll_wire::ftp::listing::Rights;
 
@@ -58,7 +58,7 @@ impl Conversation<'_> {
         &mut self,
         target: &PathTarget,
         operation: Operation,
-    ) -> Result<(Readable, Transfer), Reply> {
+    ) -> Result<(Readable, OperationRecord), Reply> {
         match target {
             PathTarget::Sharers => Err(NOT_FOUND),
             PathTarget::Site(name) => {

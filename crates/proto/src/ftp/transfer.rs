@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use plimsoll_content::Source;
 use plimsoll_io::{Deadline, Either, Io, Lease, Peer, Rx, Slot, Stream, Want, join, select};
-use plimsoll_operations::{IncomingUpload, Permit, ReceiveError, Transfer};
+use plimsoll_operations::{IncomingUpload, OperationRecord, Permit, ReceiveError};
 use plimsoll_store::{ReceivePipe, ReceivedBytes};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
@@ -292,7 +292,7 @@ impl TransferError {
     }
 
     /// Ends the audit record of an aborted transfer; returns the reply.
-    pub(super) fn end(self, record: Transfer) -> Reply {
+    pub(super) fn end(self, record: OperationRecord) -> Reply {
         match self {
             TransferError::File(error) => match record.end::<(), _>(Err(error)) {
                 Err(error) => error.into(),

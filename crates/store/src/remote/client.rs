@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_io::{File, Io};
 use plimsoll_rpc::transport::{self, Client, Request, Response};
 use plimsoll_rpc::{
-    CallError, ClientLimits, ConnectionClass, Method, Network, Permit, RpcClient, ServerAddress, decode,
+    CallError, CallPermit, ClientLimits, ConnectionClass, Method, Network, RpcClient, ServerAddress, decode,
 };
 use serde::de::DeserializeOwned;
 
@@ -110,7 +110,7 @@ impl StoreClient {
     ///
     /// # Errors
     /// [`Error::Busy`].
-    pub(super) async fn transfer(&self, io: &Io) -> Result<Permit> {
+    pub(super) async fn transfer(&self, io: &Io) -> Result<CallPermit> {
         self.client.transfer_permit(io, STORE_TRANSFER_WAIT_TIME).await.map_err(|error| away(&error))
     }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_io::{Io, Lease, Segment, Stat, Tx};
-use plimsoll_rpc::Permit;
+use plimsoll_rpc::CallPermit;
 use plimsoll_rpc::transport::{Error as HttpError, Response};
 use plimsoll_wire::http::digest::parse_digests;
 use plimsoll_wire::http::range::{ContentRange, parse_content_range};
@@ -48,7 +48,7 @@ pub struct RemoteFile {
 }
 
 /// A response in progress, and its permit; a head alone needs none.
-type Incoming = (Response<'static>, Option<Permit>);
+type Incoming = (Response<'static>, Option<CallPermit>);
 
 /// The part of a file that a store sends.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -135,7 +135,7 @@ impl RemoteHome {
         self.ask(io, HomeRequest::Copy(from, to, depth)).await
     }
 
-    pub(crate) async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
+    pub(crate) async fn create_resumable(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
         let NewUpload { terms, bytes, condition: words } = new;
         self.ask(io, HomeRequest::Keep { terms: terms_json(&terms), bytes, words }).await
     }

@@ -82,7 +82,7 @@ impl StoreServer {
             }
             HomeRequest::Keep { terms, bytes, words } => {
                 let terms = self.terms(terms);
-                encode_result(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
+                encode_result(home.create_resumable(io, NewUpload { terms, bytes, condition: words }).await)
             }
             HomeRequest::Kept(id) => encode_result(home.resumable_upload(io, id).await),
             HomeRequest::Completed(id) => encode_result(home.completed(io, id).await),

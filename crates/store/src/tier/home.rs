@@ -228,10 +228,10 @@ impl Home {
     ///
     /// # Errors
     /// As [`Home::upload`].
-    pub async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
+    pub async fn create_resumable(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
         match &self.0 {
-            Backend::Local(home) => home.keep(io, new).await,
-            Backend::Remote(home) => home.keep(io, new).await,
+            Backend::Local(home) => home.create_resumable(io, new).await,
+            Backend::Remote(home) => home.create_resumable(io, new).await,
         }
     }
 

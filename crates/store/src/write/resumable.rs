@@ -63,7 +63,7 @@ impl KeptUpload {
 
 impl Home {
     /// Creates a resumable upload.
-    pub(crate) async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
+    pub(crate) async fn create_resumable(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
         self.usage(io).await?;
         let (home, id, now) = (self.clone(), UploadId::draw(io), io.wall());
         io.offload(Work::Writes, move |fs| home.keep_now(fs, id, new, now)).await?

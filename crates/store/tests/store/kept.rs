@@ -11,7 +11,10 @@ use super::{KEPT, Scene, any, path, send, with_home};
 async fn keep(scene: &Scene, to: &str, bytes: u64) -> KeptUpload {
     scene
         .home
-        .keep(&scene.io, NewUpload { terms: any(to), bytes: Some(bytes), condition: String::new() })
+        .create_resumable(
+            &scene.io,
+            NewUpload { terms: any(to), bytes: Some(bytes), condition: String::new() },
+        )
         .await
         .unwrap()
 }
@@ -274,7 +277,7 @@ fn bytes_beyond_the_recorded_offset_are_no_part_of_it() {
     with_home(|scene| async move {
         let kept = scene
             .home
-            .keep(&scene.io, NewUpload { terms: any("a"), bytes: None, condition: String::new() })
+            .create_resumable(&scene.io, NewUpload { terms: any("a"), bytes: None, condition: String::new() })
             .await
             .unwrap();
         part(&scene, kept.id, 0, b"0123").await.unwrap();
@@ -305,7 +308,7 @@ fn a_record_does_not_grow_with_the_parts() {
 fn the_condition_is_kept_with_the_upload() {
     with_home(|scene| async move {
         let new = NewUpload { terms: any("a"), bytes: Some(3), condition: "only a new one".to_owned() };
-        let kept = scene.home.keep(&scene.io, new).await.unwrap();
+        let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
         super::put(&scene.io, &scene.home, any("a"), b"first").await.unwrap();
         let again = scene.started_again().await;
         let only_new = |to, words: &str| {

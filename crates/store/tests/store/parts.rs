@@ -15,7 +15,7 @@ fn complete_parts(scene: Scene) -> Doing {
         let (bytes, terms) = (large(2), |to, _: &str| plimsoll_store::Terms::any(to, Quota::default()));
         for half in [&bytes[..PARTED], &bytes[PARTED..]] {
             let new = NewUpload { terms: any(""), bytes: Some(half.len() as u64), condition: String::new() };
-            let part = scene.home.keep(&scene.io, new).await?;
+            let part = scene.home.create_resumable(&scene.io, new).await?;
             let mut upload = scene.home.resume_upload(&scene.io, part.id, 0, Vec::new(), terms).await?;
             send(&mut upload, half, 9_000).await?;
             upload.pause().await?;

@@ -175,7 +175,7 @@ const PARTED: usize = 70_000;
 fn kept(scene: Scene) -> Doing {
     doing(async move {
         let new = NewUpload { terms: any("a"), bytes: Some(large(2).len() as u64), condition: String::new() };
-        scene.home.keep(&scene.io, new).await.map(drop)
+        scene.home.create_resumable(&scene.io, new).await.map(drop)
     })
 }
 

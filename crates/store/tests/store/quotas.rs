@@ -147,7 +147,7 @@ fn an_upload_that_has_expired_holds_no_room() {
     with_home(|scene| async move {
         let quota = Quota { bytes: Some(100), files: None };
         let new = NewUpload { terms: under("big", quota), bytes: Some(100), condition: String::new() };
-        scene.home.keep(&scene.io, new).await.unwrap();
+        scene.home.create_resumable(&scene.io, new).await.unwrap();
         let small = put(&scene.io, &scene.home, under("small", quota), b"12345").await;
         assert!(matches!(small, Err(Error::Quota)), "it is under way");
         scene.io.sleep(super::KEPT * 2).await;

@@ -312,7 +312,7 @@ fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
     with_home(|scene| async move {
         let new = |bytes, condition: &str| {
             let new = NewUpload { terms: any("a"), bytes, condition: condition.to_owned() };
-            scene.home.keep(&scene.io, new)
+            scene.home.create_resumable(&scene.io, new)
         };
         // Uploads with an identifier of their own are not resumed by path.
         let mut others = Vec::new();

@@ -34,7 +34,10 @@ fn a_kept_upload_is_still_there_after_a_start() {
     with_home(|scene| async move {
         let kept = scene
             .home
-            .keep(&scene.io, NewUpload { terms: any("a"), bytes: Some(5), condition: String::new() })
+            .create_resumable(
+                &scene.io,
+                NewUpload { terms: any("a"), bytes: Some(5), condition: String::new() },
+            )
             .await
             .unwrap();
         let again = scene.started_again().await;
@@ -47,7 +50,10 @@ fn a_record_whose_bytes_are_gone_is_no_upload() {
     with_home(|scene| async move {
         let kept = scene
             .home
-            .keep(&scene.io, NewUpload { terms: any("a"), bytes: Some(5), condition: String::new() })
+            .create_resumable(
+                &scene.io,
+                NewUpload { terms: any("a"), bytes: Some(5), condition: String::new() },
+            )
             .await
             .unwrap();
         scene.host.disk().remove(format!("{PENDING}/{}", kept.id)).unwrap();

@@ -6,7 +6,7 @@
 
 use plimsoll_content::{Found, Visibility};
 use plimsoll_io::{Entry, FileKind, Io, Stat};
-use plimsoll_operations::{Error, HomePath, Operation, ReadAccess, Transfer, VisibleEntries};
+use plimsoll_operations::{Error, HomePath, Operation, OperationRecord, ReadAccess, VisibleEntries};
 use plimsoll_proto::http::site::{self, RequestPath, Selection};
 use plimsoll_proto::http::{Answer, DecodedTarget, Request};
 use plimsoll_store::{Error as StoreError, Location, Path};
@@ -20,25 +20,25 @@ use crate::{RoutedRequest, Web, credentials};
 pub(crate) async fn get(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let request = ask.request;
-    let (access, transfer) = ask.web.operations.read(&caller, &spot.place, Operation::Download).await?;
+    let (access, record) = ask.web.operations.read(&caller, &spot.place, Operation::Download).await?;
     let path = RequestPath { query: ask.called.query, path: spot.path, prefix_bytes: spot.prefix_bytes };
     if spot.place.path.is_root() && !spot.is_folder {
-        return Ok(redirect(transfer, &path));
+        return Ok(redirect(record, &path));
     }
     if spot.is_folder {
-        return Box::pin(list(request, caller.io(), (access, transfer), &path)).await;
+        return Box::pin(list(request, caller.io(), (access, record), &path)).await;
     }
     let ReadAccess { location, shown, .. } = access;
     if shown != VisibleEntries::All {
         // Above a share there are no files for the caller, only folders on the path to it.
         return match location.stat(caller.io()).await {
-            Ok(stat) if stat.kind == FileKind::Folder => Ok(redirect(transfer, &path)),
-            Ok(_) => Ok(transfer.end(Err(Error::NOT_FOUND))?),
-            Err(error) => Ok(transfer.end(Err(error))?),
+            Ok(stat) if stat.kind == FileKind::Folder => Ok(redirect(record, &path)),
+            Ok(_) => Ok(record.end(Err(Error::NOT_FOUND))?),
+            Err(error) => Ok(record.end(Err(error))?),
         };
     }
     if digests::are_wanted(request) {
-        return Box::pin(get_with_digest(request, caller.io(), location, transfer, &path)).await;
+        return Box::pin(get_with_digest(request, caller.io(), location, record, &path)).await;
     }
     // Boxed, like every future here that is rare or large. The enclosing future is allocated for each
     // request, and allocating one kilobyte is cheaper than two.
@@ -46,10 +46,10 @@ pub(crate) async fn get(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     match Box::pin(lookup.run()).await {
         Ok(Found::File(found)) => {
             let answer = site::send(request, found);
-            Ok(recorded(request, answer, transfer))
+            Ok(recorded(request, answer, record))
         }
-        Ok(Found::Folder | Found::FolderWithoutSlash) => Ok(redirect(transfer, &path)),
-        Err(error) => Ok(transfer.end(Err(error))?),
+        Ok(Found::Folder | Found::FolderWithoutSlash) => Ok(redirect(record, &path)),
+        Err(error) => Ok(record.end(Err(error))?),
     }
 }
 
@@ -58,19 +58,19 @@ async fn get_with_digest(
     request: &mut Request<'_>,
     io: &Io,
     location: Location,
-    mut transfer: Transfer,
+    mut record: OperationRecord,
     path: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
     match digests::send_with_digest(request, io, location, None).await {
         Ok(Some((answer, _))) => {
             // The permission may have ended while the digest was computed.
-            if let Err(ended) = transfer.check_permit().await {
-                return Ok(transfer.end(Err(ended))?);
+            if let Err(ended) = record.check_permit().await {
+                return Ok(record.end(Err(ended))?);
             }
-            Ok(recorded(request, answer, transfer))
+            Ok(recorded(request, answer, record))
         }
-        Ok(None) => Ok(redirect(transfer, path)),
-        Err(error) => Ok(transfer.end(Err(error))?),
+        Ok(None) => Ok(redirect(record, path)),
+        Err(error) => Ok(record.end(Err(error))?),
     }
 }
 
@@ -86,38 +86,38 @@ pub(crate) fn try_get(web: &Web, request: &mut Request<'_>, called: &DecodedTarg
     let place = HomePath::own(Path::parse(path).ok()?);
     let location = web.operations.try_locate(&caller, &place)?;
     let found = site::lookup(request, caller.io(), &location, Visibility::Private).cached()?;
-    let transfer = web.operations.begin_download(&caller, &place);
+    let record = web.operations.begin_download(&caller, &place);
     let mut answer = site::send(request, found);
     if answer.may_take_long() {
         answer = answer.while_permitted(Some(Box::new(web.operations.permit_to_read_own(&caller, &place))));
     }
-    Some(recorded(request, answer, transfer))
+    Some(recorded(request, answer, record))
 }
 
-fn redirect(mut transfer: Transfer, path: &RequestPath<'_>) -> Answer {
-    transfer.becomes(Operation::List);
-    transfer.done();
+fn redirect(mut record: OperationRecord, path: &RequestPath<'_>) -> Answer {
+    record.becomes(Operation::List);
+    record.done();
     site::redirect(path).field("Cache-Control", "private, no-cache")
 }
 
 /// Returns the response, with its record set to end when the outcome is known.
-fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Transfer) -> Answer {
+fn recorded(request: &Request<'_>, answer: Answer, mut record: OperationRecord) -> Answer {
     match answer.status() {
         Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
-            let answer = match transfer.take_permit() {
+            let answer = match record.take_permit() {
                 Some(permit) => answer.while_permitted(Some(permit)),
                 None => answer,
             };
             return answer.when_sent(move |bytes, whole| {
-                transfer.moved(bytes);
+                record.moved(bytes);
                 if whole {
-                    transfer.done();
+                    record.done();
                 }
             });
         }
-        Status::PRECONDITION_FAILED => transfer.failed("precondition"),
-        Status::RANGE_NOT_SATISFIABLE => transfer.failed("bad request"),
-        _ => transfer.done(),
+        Status::PRECONDITION_FAILED => record.failed("precondition"),
+        Status::RANGE_NOT_SATISFIABLE => record.failed("bad request"),
+        _ => record.done(),
     }
     answer
 }
@@ -147,34 +147,34 @@ pub(super) fn gone() -> Refusal {
 async fn list(
     request: &mut Request<'_>,
     io: &Io,
-    (access, mut transfer): (ReadAccess, Transfer),
+    (access, mut record): (ReadAccess, OperationRecord),
     path: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
     let ReadAccess { location, shown, .. } = access;
     let selection = match selection(request, path, shown) {
         Ok(selection) => selection,
         Err(refusal) => {
-            transfer.becomes(Operation::List);
-            transfer.failed("bad request");
+            record.becomes(Operation::List);
+            record.failed("bad request");
             return Err(refusal);
         }
     };
     let listed = site::list(request, io, &location, path, Visibility::Private, selection).await;
     if matches!(listed, Ok(_) | Err(StoreError::TooManyEntries)) {
-        transfer.becomes(Operation::List);
+        record.becomes(Operation::List);
     }
     match listed {
         Ok(Some(answer)) => {
-            let answer = answer.while_permitted(transfer.take_permit());
-            transfer.done();
+            let answer = answer.while_permitted(record.take_permit());
+            record.done();
             Ok(answer)
         }
         Ok(None) => Err(gone()),
         Err(StoreError::TooManyEntries) => {
-            transfer.failed("too many entries");
+            record.failed("too many entries");
             Err(Refusal::later(Status::SERVICE_UNAVAILABLE, site::TOO_MANY_ENTRIES, None))
         }
-        Err(error) => Ok(transfer.end(Err(error))?),
+        Err(error) => Ok(record.end(Err(error))?),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use plimsoll_auth::Account;
-use plimsoll_auth::limits::{LOOK_TIME, TRUST_TIME};
+use plimsoll_auth::limits::{LOOK_TIME, POLL_TRUST_TIME};
 use plimsoll_cli::WrongUsage;
 use plimsoll_cli::output::{print, print_json};
 use serde_json::json;
@@ -103,7 +103,7 @@ async fn remove(at: &Opened, account: &Account) -> anyhow::Result<Option<PathBuf
     let name = account.name.as_str();
     at.auth.set_enabled(&at.io, name, false).await.map_err(refused(name))?;
     // Until its cached account expires, a server could create the home again.
-    at.io.sleep(TRUST_TIME + LOOK_TIME).await;
+    at.io.sleep(POLL_TRUST_TIME + LOOK_TIME).await;
     let away = put_away(&at.config.fixed.data, name)
         .with_context(|| format!("The account {name} is disabled, but still there"))?;
     at.auth.remove(&at.io, name).await.map_err(refused(name))?;

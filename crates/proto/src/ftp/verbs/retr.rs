@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use plimsoll_content::Source;
-use plimsoll_operations::{Operation, Transfer};
+use plimsoll_operations::{Operation, OperationRecord};
 
 use crate::ftp::conversation::Conversation;
 use crate::ftp::reply::{CommandResult, Reply};
@@ -36,7 +36,7 @@ async fn send(
     c: &mut Conversation<'_>,
     source: Source,
     range: Range<u64>,
-    mut record: Transfer,
+    mut record: OperationRecord,
 ) -> CommandResult {
     let data_mode = match c.state.take_data_mode() {
         Ok(data_mode) => data_mode,
