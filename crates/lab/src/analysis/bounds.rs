@@ -1,4 +1,5 @@
-//! Asymptotic bounds: what a closed system can do at best, whatever the distribution of its demands.
+//! Asymptotic bounds of the throughput and the response time of a closed system, for any distribution of its
+//! demands.
 //!
 //! They assume no queueing below and full use of one resource above. Invariant: no system of these demands
 //! lies beyond them.

@@ -1,11 +1,11 @@
-//! The analysis of a closed system: what its throughput and response time tell about its resources.
+//! The analysis of a closed system: its demands, bounds and saturation, from throughput and response time.
 //!
 //! A system is a number of resources (centres), each with a service demand: the time for which a request uses
 //! it, in seconds. N users send a request, wait for the response, think for Z seconds, and repeat. X is the
 //! throughput in requests a second, R the response time in seconds.
 //!
-//! It measures nothing. Invariants: every result is a function of its arguments; what the samples cannot
-//! decide is `None`, not a guess.
+//! It measures nothing. Invariants: every result is a function of its arguments; a result that the samples do
+//! not determine is `None`, not a guess.
 //!
 //! Sources: Denning and Buzen, "The Operational Analysis of Queueing Network Models", ACM Computing Surveys
 //! 10 (3), 1978 (the laws and the bounds); Reiser and Lavenberg, "Mean-Value Analysis of Closed Multichain

@@ -25,7 +25,7 @@ impl Centre {
     }
 }
 
-/// The state of a system with a number of users.
+/// The state of a closed system with a number of users.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// The number of users.
@@ -53,7 +53,7 @@ pub fn solve(centres: &[Centre], think: f64, users: u32) -> Vec<Solution> {
     each.collect()
 }
 
-/// A centre, with one user less than the system that is solved next.
+/// A centre, with one user less than in the next solution.
 struct CentreState {
     centre: Centre,
     /// The mean number of requests at it.
@@ -67,7 +67,7 @@ impl CentreState {
         CentreState { centre: *centre, queue: 0.0, probabilities: vec![1.0] }
     }
 
-    /// Returns the time that a request spends at the centre, with `users` in the system.
+    /// Returns the time that a request spends at the centre, with `users` in all.
     fn residence(&self, users: u32) -> f64 {
         match self.centre {
             Centre::Delay(demand) => demand,

@@ -1,8 +1,9 @@
 //! The universal scalability law: X(N) = λ N / (1 + σ (N - 1) + κ N (N - 1)).
 //!
 //! λ is the throughput of one user, σ the part that is serial (contention), κ the cost of coherence: with κ
-//! above 0, more users lower the throughput. It is fitted to measured points by least squares of N / X, where
-//! it is linear, with σ and κ at least 0. Invariant: without three different numbers of users there is no fit.
+//! above 0, more users lower the throughput. It is fitted to measured points by least squares of N / X, which
+//! is linear in them, with σ and κ at least 0. Invariant: without three different numbers of users there is
+//! no fit.
 
 use super::knee::Point;
 
