@@ -1,5 +1,6 @@
 //! Long work of one account delays that account alone, and ends with its client.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plimsoll_io::sim::Faults;
@@ -68,6 +69,9 @@ fn an_account_with_many_listings_is_refused_and_others_are_served() {
     slowly(one_accounts_listings_delay_no_other_account);
 }
 
+/// The copies that were aborted in the middle, over all seeds.
+static ABORTED: AtomicUsize = AtomicUsize::new(0);
+
 const TO_COPY: &str = "Destination: /files/copy\r\n";
 
 async fn a_large_copy_is_aborted_when_its_client_is_gone(scene: Scene) {
@@ -87,6 +91,7 @@ async fn a_large_copy_is_aborted_when_its_client_is_gone(scene: Scene) {
     }
     // A part of it has been copied by now.
     drop(gone);
+    ABORTED.fetch_add(1, Ordering::Relaxed);
     scene.until_every(Duration::from_millis(100), || scene.pending("alice").is_empty()).await;
     let home = scene.home("alice");
     assert_eq!(home.keys().collect::<Vec<_>>(), ["large", "small"]);
@@ -98,6 +103,7 @@ async fn a_large_copy_is_aborted_when_its_client_is_gone(scene: Scene) {
 #[test]
 fn an_aborted_copy_leaves_nothing() {
     slowly(a_large_copy_is_aborted_when_its_client_is_gone);
+    assert!(ABORTED.load(Ordering::Relaxed) > 0, "all copies were complete at once");
 }
 
 async fn a_copy_of_several_slices_is_whole(scene: Scene) {

@@ -222,7 +222,8 @@ fn a_store_that_is_at_it_without_end_is_given_up_too() {
         async |mut store| {
             let mut peer = store.accept().await;
             peer.question().await;
-            send_interims(&mut peer, &store.1, 100).await;
+            // For longer than the front may wait.
+            send_interims(&mut peer, &store.1, 300).await;
         },
         async |Front { io, home }| {
             let begun = io.now();
