@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands, one file each. Related ones share a file: CDUP is in `cwd`, PBSZ and PROT are in `auth`.
 //!
 //! Invariants: before login, only the login commands and those that explain them are accepted. A command that
 //! is not accepted changes nothing.
