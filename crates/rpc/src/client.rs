@@ -160,7 +160,8 @@ impl RpcClient {
             let parsed = io.offload(Work::Listings, move |_| decode(&json)).await;
             parsed.unwrap_or(Err(CallError::Busy))
         };
-        within_deadline(io, method, response).await
+        // Boxed: inlining it would enlarge the futures of all callers, which run on small stacks too.
+        within_deadline(io, method, Box::pin(response)).await
     }
 
     /// As [`RpcClient::call`], with the JSON of the request and of the response.

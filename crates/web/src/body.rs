@@ -44,7 +44,9 @@ pub(crate) async fn receive(
     request: &mut Request<'_>,
     mut upload: IncomingUpload,
 ) -> Result<IncomingUpload, ReceiveError<BodyError>> {
-    match upload.receive(async |pipe| request.body.recv_upload(pipe).await).await {
+    // Boxed: it is large, and inlining it would enlarge the future, and the stack, of every request.
+    let received = Box::pin(upload.receive(async |pipe| request.body.recv_upload(pipe).await)).await;
+    match received {
         Ok(()) => Ok(upload),
         Err(ReceiveError::Upload(error)) => Err(ReceiveError::Upload(upload.fail(error))),
         // Dropping the upload records that it was interrupted.

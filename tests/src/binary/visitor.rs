@@ -185,7 +185,13 @@ impl Visitor {
 
     fn receive(&mut self) -> io::Result<usize> {
         let mut block = [0; 64 * 1024];
-        let bytes = self.stream.read(&mut block)?;
+        // A receive with a time limit is not resumed by the kernel after the process was stopped (signal(7)).
+        let bytes = loop {
+            match self.stream.read(&mut block) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                received => break received?,
+            }
+        };
         self.held.extend_from_slice(&block[..bytes]);
         Ok(bytes)
     }

@@ -63,13 +63,17 @@ pub(crate) async fn answer(
     id: Option<Vec<u8>>,
 ) -> Result<Answer, Refusal> {
     let Some(id) = id else {
-        return if method == Method::Post { create::post(ask).await } else { status::list(ask).await };
+        // Boxed, as the next one: inlining them would enlarge the stack of every request.
+        return match method {
+            Method::Post => Box::pin(create::post(ask)).await,
+            _ => status::list(ask).await,
+        };
     };
     spoken(ask.request)?;
     let caller = credentials::caller(ask.web, ask.request).await?;
     let id = UploadId::parse(&id).ok_or(Error::NOT_FOUND)?;
     match method {
-        Method::Patch => append::patch(ask, &caller, id).await,
+        Method::Patch => Box::pin(append::patch(ask, &caller, id)).await,
         Method::Delete => {
             ask.web.operations.discard_upload(&caller, id).await?;
             Ok(Answer::new(Status::NO_CONTENT))
