@@ -91,13 +91,17 @@ fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Engin
         remove(&place.path("data"), lost);
         let server = place.serve(kind, "data");
         let is_whole = lost.contains(&"");
-        assert_eq!(server.stderr().contains("there is no directory of accounts"), is_whole, "{lost:?}");
+        let reports = || server.stderr().contains("there is no directory of accounts");
+        if is_whole {
+            until("the server reports the lost directory", reports);
+        }
         sign_up(&server, "alice");
         let (status, said) = get(&server);
         assert!(status == 403 && !said.contains(SECRET), "{lost:?}: {status} {said}");
         assert_eq!(put(&server), 403, "{lost:?}");
         assert_eq!(curl(&server, "/files/", ALICE).0, 403, "{lost:?}");
         assert!(server.stderr().contains("it is quarantined"), "{}", server.stderr());
+        assert_eq!(reports(), is_whole, "{lost:?}");
         let found = place.doctor("homes", "data");
         assert!(found["verdict"] == "warn" && found["seen"].as_str().unwrap().contains("alice"), "{found}");
         assert!(found["now"].as_str().unwrap().contains("plimsoll account adopt NAME"), "{found}");
