@@ -117,7 +117,8 @@ impl<'a> Conversation<'a> {
         let (access, transfer) = operations.read(caller, &HomePath::own(path), Operation::Download).await?;
         let ReadAccess { location, shown, .. } = access;
         let own = if shown == VisibleEntries::All {
-            open(io, &location, 0).await
+            // For the account, whose share of transfers it counts for.
+            open(caller.io(), &location, 0).await
         } else {
             Err(StoreError::NotFound)
         };

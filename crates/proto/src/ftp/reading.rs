@@ -94,7 +94,7 @@ impl Conversation<'_> {
 
     /// Opens a file, to be read from `offset` on.
     pub(super) async fn open(&self, readable: &Readable, offset: u64) -> Result<OpenFile, Error> {
-        Ok(open(&self.shared.io, self.location_of_file(readable).await?, offset).await?)
+        Ok(open(&self.io_for_caller(), self.location_of_file(readable).await?, offset).await?)
     }
 
     /// Returns the location of a file that may be read. Above shares, only folders may be seen.

@@ -50,7 +50,7 @@ impl FileSyncs {
     fn sync(&self, fs: &dyn Fs, home: &Home, file: &File) -> Result<()> {
         let mut has_failed = self.has_failed.lock().unwrap_or_else(PoisonError::into_inner);
         if *has_failed {
-            return Err(Error::Failed(io::Error::other("a sync of the upload has failed before")));
+            return Err(failed_before());
         }
         let synced = home.sync(fs, &[file]);
         *has_failed = synced.is_err();
@@ -244,9 +244,7 @@ impl StagingFile {
     /// Returns an error if a sync has failed, also one for a lookup: earlier writes may be lost then.
     fn check_disk(&self) -> Result<()> {
         match self.worst_error {
-            WorstError::Disk => {
-                Err(Error::Failed(io::Error::other("a sync of the upload has failed before")))
-            }
+            WorstError::Disk => Err(failed_before()),
             WorstError::None | WorstError::Refused => Ok(()),
         }
     }
@@ -509,6 +507,10 @@ impl StagingFile {
             tracing::warn!(upload = %self.claim.id, %error, "the record of an upload could not be removed");
         }
     }
+}
+
+fn failed_before() -> Error {
+    Error::Failed(io::Error::other("a sync of the upload has failed before"))
 }
 
 fn write_all_from(fs: &dyn Fs, file: &File, pipe: &Pipe, bytes: u64, at: u64) -> Result<()> {
