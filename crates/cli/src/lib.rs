@@ -24,7 +24,6 @@ mod runtime;
 mod session;
 mod state;
 mod terminal;
-pub mod units;
 mod upload;
 
 use api_client::ApiClient;

@@ -1,7 +1,8 @@
-//! The laboratory: a load generator and a benchmark for file servers, ours and others.
+//! The laboratory: a load generator, and experiments with file servers, ours and others.
 //!
-//! [`load`] is the generator. The feature `bench`, which the server does not enable, runs it against
-//! several servers in turn (`contender`), computes statistics (`stats`) and writes reports (`report`).
+//! [`load`] is the generator. An [`experiment`] says which contenders get which load; [`results`] are what
+//! its trials measured, and [`analysis`] what follows from them. The feature `bench`, which the server does
+//! not enable, is the benchmark of `make bench`.
 //!
 //! It is not a test suite, and it serves nothing. Invariants: each reported figure was measured; anything
 //! that could distort it (errors, wrong bytes, a saturated generator) is reported beside it.
@@ -12,8 +13,8 @@ pub mod analysis;
 pub mod bench;
 #[cfg(feature = "bench")]
 pub mod contender;
+pub mod experiment;
 pub mod load;
-#[cfg(feature = "bench")]
-pub mod report;
-#[cfg(feature = "bench")]
+pub mod machine;
+pub mod results;
 pub mod stats;

@@ -14,3 +14,4 @@ pub mod http;
 pub mod limits;
 pub mod proxy;
 pub mod text;
+pub mod units;

@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use plimsoll_lab::bench::report;
 use plimsoll_lab::bench::{Bench, Programs, Settings, named_cases};
 use plimsoll_lab::contender::{Contender, read_all};
-use plimsoll_lab::report;
 use plimsoll_tests::binary::{alone, command};
 
 fn settings() -> Settings {

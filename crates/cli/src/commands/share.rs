@@ -13,8 +13,8 @@ use super::server_args::SessionArgs;
 use super::shares::ShareRecord;
 use crate::listing::EntryKind;
 use crate::output::{print, print_json, text, time};
-use crate::units::Time;
 use crate::{RemotePath, Runtime, WrongUsage};
+use plimsoll_wire::units::Time;
 
 /// Share a file or folder with another account
 #[derive(Args)]

@@ -1,6 +1,6 @@
 //! The benchmark: runs all contenders side by side, each once per round, in random order.
 //!
-//! It formats and judges nothing ([`crate::report`] does). Invariants: the contenders of a round are
+//! It formats and judges nothing ([`crate::bench::report`] does). Invariants: the contenders of a round are
 //! measured directly one after another, so that drift of the machine affects them alike. Servers, files and
 //! changed settings of the machine are removed or restored at the end, also after Ctrl-C.
 
@@ -8,7 +8,7 @@ mod case;
 mod congestion;
 mod generator;
 mod limits;
-mod machine;
+pub mod report;
 mod settings;
 mod syscalls;
 mod trial;
@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+pub use crate::machine::{Machine, now};
 pub use case::{Case, Connections, all as all_cases, named as named_cases, quick as quick_cases};
-pub use machine::{Machine, now};
 pub use settings::{Programs, Settings, seconds_within};
 pub use trial::{Calls, Measured, Trial};
 

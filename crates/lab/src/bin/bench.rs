@@ -14,11 +14,11 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
+use plimsoll_lab::bench::report;
 use plimsoll_lab::bench::{
     Bench, Case, Programs, Progress, Settings, all_cases, named_cases, now, quick_cases, seconds_within,
 };
 use plimsoll_lab::contender::{Contender, read_all};
-use plimsoll_lab::report;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Time budget of a whole run in minutes, startup and report included.

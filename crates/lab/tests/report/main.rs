@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_lab::bench::report::{self, Cell, cells, csv, markdown, summary};
 use plimsoll_lab::bench::{Calls, Case, Connections, Entrant, Machine, Measured, Results, Settings, Trial};
-use plimsoll_lab::report::{self, Cell, cells, csv, markdown, summary};
 
 /// Responses per second of each contender by round. The machine slows down; the ratios stay.
 const RATES: [(&str, [f64; 3]); 4] = [

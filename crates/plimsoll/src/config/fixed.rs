@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 use plimsoll_auth::directory::file_of;
-use plimsoll_cli::units::{DAY, Size, Time, size_within, time_within};
 use plimsoll_engine::{EngineKind, PerAddress, WhenFull};
 use plimsoll_io::Address;
+use plimsoll_wire::units::{DAY, Size, Time, size_within, time_within};
 
 use super::ftp::ftp_address;
 use super::values::{AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name};

@@ -8,9 +8,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
 use clap::{ArgAction, Args};
-use plimsoll_cli::units::{DAY, Time, time_within};
 use plimsoll_io::Address;
 use plimsoll_proto::ftp::Ports;
+use plimsoll_wire::units::{DAY, Time, time_within};
 
 /// Lower ports are privileged.
 const PORT_MIN: u16 = 1024;

@@ -4,11 +4,11 @@
 //! unbounded.
 
 use clap::{ArgAction, Args};
-use plimsoll_cli::units::{DAY, Size, Time, YEAR, size_within, time_within};
 use plimsoll_io::Network;
 use plimsoll_proto::{classic, ftp, http};
 use plimsoll_wire::http::head::HeadLimits;
 use plimsoll_wire::limits::HEAD_FIELDS_MAX;
+use plimsoll_wire::units::{DAY, Size, Time, YEAR, size_within, time_within};
 
 use super::ftp::FtpSettings;
 use super::sites::SiteFlag;

@@ -19,7 +19,7 @@ pub(crate) use environment::unknown_variables;
 pub(crate) use fixed::Fixed;
 pub(crate) use live::Live;
 pub(crate) use load::Loaded;
-pub(crate) use plimsoll_cli::units::{Size, Time};
+pub(crate) use plimsoll_wire::units::{Size, Time};
 pub(crate) use sites::SiteFlag;
 pub(crate) use values::{
     AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Proxied, Relay, SignUp, StoreAt, engine_name,

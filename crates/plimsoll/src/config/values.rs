@@ -8,9 +8,9 @@ use std::str::FromStr;
 
 use crate::limits::THREADS_MAX;
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
-use plimsoll_cli::units::Size;
 use plimsoll_client::http::Url;
 use plimsoll_engine::EngineKind;
+use plimsoll_wire::units::Size;
 
 /// The engines as `--engine` names them, in the order for shell completion.
 pub(crate) const ENGINES: [&str; 6] = ["auto", "epoll", "uring", "thread", "pool", "process"];

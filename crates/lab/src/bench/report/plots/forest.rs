@@ -9,8 +9,8 @@ use plotters::prelude::RGBColor;
 use super::scale::Scale;
 use super::sheet::{Align, BLUE, GREEN, HEADING, INK, ORANGE, PALE, SKY, Sheet, TITLE, WORDS, picture};
 use crate::bench::Results;
-use crate::report::cells::{Cell, Ratio};
-use crate::report::rounds;
+use crate::bench::report::cells::{Cell, Ratio};
+use crate::bench::report::rounds;
 use crate::stats::Estimate;
 
 const NAMES_WIDTH: i32 = 130;

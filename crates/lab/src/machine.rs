@@ -5,33 +5,8 @@
 use std::fs;
 use std::time::SystemTime;
 
+pub use crate::results::Machine;
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
-use serde::{Deserialize, Serialize};
-
-use super::congestion;
-
-/// The properties of a machine that affect figures.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Machine {
-    /// The CPU model.
-    pub cpu: String,
-    /// Number of cores.
-    pub cores: usize,
-    /// Memory in MiB.
-    pub memory_mib: u64,
-    /// The kernel's release.
-    pub kernel: String,
-    /// The distribution.
-    pub system: String,
-    /// The congestion control before the run.
-    pub congestion: String,
-    /// The MTU of loopback in bytes.
-    pub loopback_mtu: String,
-    /// Maximum length of a listener's accept queue.
-    pub somaxconn: String,
-    /// Range of the ephemeral ports.
-    pub ports: String,
-}
 
 impl Machine {
     /// Describes this machine.
@@ -39,16 +14,21 @@ impl Machine {
         let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().replace('\t', " ");
         Machine {
             cpu: after(&line("/proc/cpuinfo"), "model name", ':'),
-            cores: crate::contender::cores_busy().len(),
+            cores: line("/proc/stat").lines().filter(|line| is_core(line)).count(),
             memory_mib: memory_mib(&line("/proc/meminfo")),
             kernel: line("/proc/sys/kernel/osrelease"),
             system: after(&line("/etc/os-release"), "PRETTY_NAME", '=').trim_matches('"').to_owned(),
-            congestion: congestion::current(),
+            congestion: line("/proc/sys/net/ipv4/tcp_congestion_control"),
             loopback_mtu: line("/sys/class/net/lo/mtu"),
             somaxconn: line("/proc/sys/net/core/somaxconn"),
             ports: line("/proc/sys/net/ipv4/ip_local_port_range"),
         }
     }
+}
+
+/// Returns whether a line of `/proc/stat` is that of a core: `cpu0 …`.
+fn is_core(line: &str) -> bool {
+    line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns the text after `name` and `mark` in the first line that begins with `name`.

@@ -9,8 +9,8 @@ use plotters::prelude::RGBColor;
 use super::scale::Scale;
 use super::sheet::{Align, BLUE, GREY, HEADING, INK, ORANGE, PALE, Sheet, TITLE, WORDS, picture};
 use crate::bench::Results;
-use crate::report::cells::{Cell, Summary};
-use crate::report::{figures, rounds};
+use crate::bench::report::cells::{Cell, Summary};
+use crate::bench::report::{figures, rounds};
 use crate::stats::Estimate;
 
 /// The quantity that a chart shows.

@@ -1,0 +1,14 @@
+//! Limits of an experiment.
+//!
+//! They bound an experiment, not a client: a mistake in its file must not run for weeks.
+
+use std::time::Duration;
+
+/// Maximum number of trials of an experiment.
+pub const TRIALS_MAX: usize = 100_000;
+/// Maximum number of repetitions of a point.
+pub const REPETITIONS_MAX: u32 = 10_000;
+/// Maximum time between two trials.
+pub const GAP_MAX: Duration = Duration::from_secs(3600);
+/// Maximum length of an experiment file.
+pub const EXPERIMENT_BYTES_MAX: usize = 1024 * 1024;

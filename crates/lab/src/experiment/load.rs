@@ -1,0 +1,201 @@
+//! The load of a trial: the settings of `plimsoll load`, under its own names.
+//!
+//! It sends nothing. Invariant: a setting that the generator does not have is refused before anything is
+//! started.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+
+use super::value::{Scalar, count, time};
+
+/// The settings and the generator's flags for them. Settings without a flag are used by the laboratory
+/// itself.
+const SETTINGS: [(&str, Option<&str>); 22] = [
+    ("users", Some("--users")),
+    ("time", Some("--duration")),
+    ("requests", Some("--requests")),
+    ("warm_up", Some("--warm-up")),
+    ("think", Some("--think")),
+    ("rate", Some("--rate")),
+    ("connections", Some("--connections")),
+    ("pick", Some("--pick")),
+    ("offset", Some("--offset")),
+    ("method", Some("--method")),
+    ("size", Some("--size")),
+    ("mix", Some("--mix")),
+    ("account", Some("--account")),
+    ("verify", Some("--verify")),
+    ("timeout", Some("--timeout")),
+    ("threads", Some("--threads")),
+    ("generator_engine", Some("--engine")),
+    ("cores", Some("--cpu")),
+    ("files", None),
+    ("requests_each", None),
+    ("password", None),
+    ("xml", None),
+];
+
+/// The settings of the load, by name; each may be a variable of the sweep instead.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Load(pub BTreeMap<String, Scalar>);
+
+/// The load of one trial: every setting has its value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings(pub BTreeMap<String, String>);
+
+/// Returns whether a setting of the load has this name.
+pub fn is_setting(name: &str) -> bool {
+    SETTINGS.iter().any(|(known, _)| *known == name)
+}
+
+impl Load {
+    /// Refuses unknown settings.
+    pub(super) fn check(&self) -> Result<()> {
+        let unknown = self.0.keys().find(|name| !is_setting(name));
+        if let Some(unknown) = unknown {
+            let known: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
+            bail!("`load` has no setting {unknown:?}; there are {}", known.join(", "));
+        }
+        Ok(())
+    }
+}
+
+impl Settings {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Returns the number of users.
+    ///
+    /// # Errors
+    /// The value is no number.
+    pub fn users(&self) -> Result<u64> {
+        self.get("users").map_or(Ok(1), |users| count(users).context("`users`"))
+    }
+
+    /// Returns the name of the file set, if one is stated.
+    pub fn files(&self) -> Option<&str> {
+        self.get("files")
+    }
+
+    /// Returns the password of the account.
+    pub fn password(&self) -> Option<&str> {
+        self.get("password")
+    }
+
+    /// Returns the test file of document 003's client.
+    pub fn xml(&self) -> Option<&str> {
+        self.get("xml")
+    }
+
+    /// Returns the think time of a closed loop.
+    ///
+    /// # Errors
+    /// The value is no time.
+    pub fn think(&self) -> Result<Duration> {
+        self.get("think").map_or(Ok(Duration::ZERO), |text| time(text).context("`think`"))
+    }
+
+    /// Returns whether requests are planned at a rate (an open loop).
+    pub fn is_open(&self) -> bool {
+        self.get("rate").is_some()
+    }
+
+    /// Returns the time that the trial takes by its settings; `None` if it ends by a number of requests.
+    ///
+    /// # Errors
+    /// A value is no time.
+    pub fn planned_time(&self) -> Result<Option<Duration>> {
+        let warm_up =
+            self.get("warm_up").map_or(Ok(Duration::ZERO), |text| time(text).context("`warm_up`"))?;
+        let measured = self.get("time").map(|text| time(text).context("`time`")).transpose()?;
+        Ok(measured.map(|measured| warm_up + measured))
+    }
+
+    /// Refuses settings that contradict each other, and wrong values.
+    pub(super) fn check(&self) -> Result<()> {
+        let ends = ["time", "requests", "requests_each", "xml"];
+        let given: Vec<&str> = ends.into_iter().filter(|name| self.0.contains_key(*name)).collect();
+        match given.as_slice() {
+            [_] => {}
+            [] => bail!("`load` does not say when a trial ends: write `time = \"5s\"` or `requests = 1000`"),
+            several => bail!("`load` has {}: leave all but one out", several.join(" and ")),
+        }
+        ensure!(
+            self.0.contains_key("account") == self.0.contains_key("password"),
+            "`account` and `password` belong together"
+        );
+        self.users()?;
+        self.think()?;
+        self.requests()?;
+        self.planned_time().map(|_| ())
+    }
+
+    /// Returns the number of requests of all users, if that ends the trial.
+    ///
+    /// # Errors
+    /// The value is no number.
+    pub fn requests(&self) -> Result<Option<u64>> {
+        if let Some(each) = self.get("requests_each") {
+            return Ok(Some(count(each).context("`requests_each`")?.saturating_mul(self.users()?)));
+        }
+        self.get("requests").map(|requests| count(requests).context("`requests`")).transpose()
+    }
+
+    /// Returns the generator's arguments for these settings, without the URL and the files.
+    ///
+    /// # Errors
+    /// A value is no number.
+    pub fn arguments(&self) -> Result<Vec<String>> {
+        let mut arguments = Vec::new();
+        for (name, flag) in SETTINGS {
+            if let (Some(flag), Some(value)) = (flag, self.get(name)) {
+                arguments.extend([flag.to_owned(), value.to_owned()]);
+            }
+        }
+        if let (Some(requests), false) = (self.requests()?, self.0.contains_key("requests")) {
+            arguments.extend(["--requests".to_owned(), requests.to_string()]);
+        }
+        Ok(arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        Settings(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[test]
+    fn settings_are_the_generators_flags() {
+        let settings =
+            settings(&[("users", "8"), ("requests_each", "2000"), ("pick", "same"), ("files", "1K")]);
+        settings.check().unwrap();
+        let arguments = settings.arguments().unwrap();
+        assert_eq!(arguments, ["--users", "8", "--pick", "same", "--requests", "16000"]);
+        assert_eq!(settings.planned_time().unwrap(), None);
+    }
+
+    #[test]
+    fn contradictions_and_wrong_values_are_refused() {
+        for (pairs, why) in [
+            (vec![("users", "8")], "when a trial ends"),
+            (vec![("time", "1s"), ("requests", "5")], "leave all but one out"),
+            (vec![("time", "1s"), ("account", "a")], "belong together"),
+            (vec![("time", "1")], "`time`"),
+            (vec![("requests", "0")], "`requests`"),
+            (vec![("time", "1s"), ("users", "many")], "`users`"),
+        ] {
+            let refused = format!("{:#}", settings(&pairs).check().unwrap_err());
+            assert!(refused.contains(why), "{refused}");
+        }
+        let load: Load = toml::from_str("durations = \"1s\"").unwrap();
+        assert!(load.check().unwrap_err().to_string().contains("warm_up"));
+    }
+}

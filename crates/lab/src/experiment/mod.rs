@@ -1,0 +1,364 @@
+//! Experiments: which contenders get which load under which conditions, in which order, as a TOML file says
+//! it.
+//!
+//! Nothing is started or measured here. Invariants: [`Experiment::parse`] finds every mistake that the file
+//! alone shows, before anything is started; the trials and their order depend on the file alone.
+
+pub mod conditions;
+pub mod contender;
+pub mod files;
+pub mod limits;
+pub mod load;
+pub mod order;
+pub mod template;
+mod value;
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+
+use conditions::Conditions;
+use contender::Contender;
+use files::{FileSet, Files};
+use limits::{EXPERIMENT_BYTES_MAX, TRIALS_MAX};
+use load::Load;
+use order::Order;
+use template::{Values, fill, variables};
+pub use value::Scalar;
+
+/// The variables that the laboratory sets for the texts of a contender, besides its ports.
+const RUN_VARIABLES: [&str; 6] = ["root", "dir", "config", "plimsoll", "host", "file"];
+
+/// An experiment.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The name, which names its results.
+    pub name: String,
+    /// The question that it answers, in a line or two.
+    pub about: String,
+    /// The seed of all random choices.
+    pub seed: u64,
+    /// The file sets.
+    pub files: Vec<FileSet>,
+    /// The contenders.
+    pub contenders: Vec<Contender>,
+    /// The conditions.
+    pub conditions: Conditions,
+    /// The order of the trials.
+    pub order: Order,
+    load: Load,
+    /// The variables of the sweep and their values, the outermost first.
+    sweep: Vec<(String, Vec<Scalar>)>,
+    /// The points of all variables.
+    points: Vec<Values>,
+}
+
+/// The file, before the points are known.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    name: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default = "seed")]
+    seed: u64,
+    #[serde(default)]
+    files: Vec<FileSet>,
+    contenders: Vec<toml::Table>,
+    #[serde(default)]
+    load: Load,
+    #[serde(default)]
+    sweep: toml::Table,
+    #[serde(default)]
+    points: Vec<toml::Table>,
+    #[serde(default)]
+    conditions: Conditions,
+    #[serde(default)]
+    order: Order,
+}
+
+fn seed() -> u64 {
+    1
+}
+
+/// A planned trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// The index of the contender.
+    pub contender: usize,
+    /// The values of the variables that concern it.
+    pub point: Values,
+    /// The repetition, from 1.
+    pub repetition: u32,
+}
+
+/// Everything that the texts of the file say about one trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialSettings {
+    /// The load.
+    pub load: load::Settings,
+    /// The files, if the experiment has some.
+    pub files: Option<Files>,
+    /// The conditions.
+    pub conditions: conditions::Settings,
+}
+
+impl Experiment {
+    /// Parses an experiment and checks it.
+    ///
+    /// # Errors
+    /// The first mistake: where it is, and what to write instead.
+    pub fn parse(text: &str) -> Result<Experiment> {
+        ensure!(
+            text.len() <= EXPERIMENT_BYTES_MAX,
+            "an experiment file may have {EXPERIMENT_BYTES_MAX} bytes at most"
+        );
+        let document: Document = toml::from_str(text)?;
+        let sweep = swept(document.sweep)?;
+        let points = points(&sweep, &document.points)?;
+        let contenders = document.contenders.into_iter().map(Contender::read).collect::<Result<Vec<_>>>()?;
+        let Document { name, about, seed, files, load, conditions, order, .. } = document;
+        let experiment =
+            Experiment { name, about, seed, files, contenders, conditions, order, load, sweep, points };
+        experiment.check()?;
+        Ok(experiment)
+    }
+
+    /// Returns the planned trials in their order.
+    ///
+    /// A contender is not measured twice at points that differ only in variables that do not concern it.
+    pub fn trials(&self) -> Vec<Trial> {
+        let mut planned = BTreeSet::new();
+        let mut trials = Vec::new();
+        for (point, repetition) in self.order.sequence(self.points.len()) {
+            for contender in order::turns(self.contenders.len(), repetition) {
+                let point = self.projected(contender, &self.points[point]);
+                if planned.insert((contender, point.clone(), repetition)) {
+                    trials.push(Trial { contender, point, repetition });
+                }
+            }
+        }
+        trials
+    }
+
+    /// Returns the names of the variables, in the order of the file.
+    pub fn variables(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.sweep.iter().map(|(name, _)| name.as_str()).collect();
+        for name in self.points.iter().flat_map(|point| point.keys()) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Returns what the file says about a trial.
+    ///
+    /// # Errors
+    /// A value that is wrong at this point.
+    pub fn settings(&self, trial: &Trial) -> Result<TrialSettings> {
+        let load = self.load_of(&trial.point)?;
+        let mut values = load.0.clone();
+        values.extend(trial.point.clone());
+        let fill = |text: &str| fill(text, &values);
+        let files = self.file_set(&load)?.map(|set| set.files(load.users()?, &fill)).transpose()?;
+        let conditions = self.conditions.settings(&fill).context("`conditions`")?;
+        Ok(TrialSettings { load, files, conditions })
+    }
+
+    /// Returns the values of all variables in the texts of a trial's contender: `run` has those that the
+    /// laboratory sets.
+    ///
+    /// # Errors
+    /// A value that is wrong at this point.
+    pub fn values(&self, trial: &Trial, settings: &TrialSettings, run: Values) -> Result<Values> {
+        let contender = &self.contenders[trial.contender];
+        let mut values = settings.load.0.clone();
+        values.extend(trial.point.clone());
+        values.extend(run);
+        if let Some(files) = &settings.files {
+            values.insert("file".to_owned(), format!("{}/{}", files.folder, files.pattern));
+        }
+        values.insert("host".to_owned(), fill(&contender.host, &values)?);
+        let own = contender.own_values(&values)?;
+        values.extend(own);
+        Ok(values)
+    }
+
+    fn load_of(&self, point: &Values) -> Result<load::Settings> {
+        let mut settings = load::Settings::default();
+        for (name, value) in &self.load.0 {
+            let value = fill(&value.0, point).with_context(|| format!("`load.{name}`"))?;
+            settings.0.insert(name.clone(), value);
+        }
+        let swept = point.iter().filter(|(name, _)| load::is_setting(name));
+        settings.0.extend(swept.map(|(name, value)| (name.clone(), value.clone())));
+        Ok(settings)
+    }
+
+    fn file_set(&self, load: &load::Settings) -> Result<Option<&FileSet>> {
+        match (load.files(), self.files.as_slice()) {
+            (Some(name), sets) => {
+                let set = sets.iter().find(|set| set.name == name);
+                let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+                let unknown = || format!("no file set is called {name:?}; there are {}", names.join(", "));
+                set.with_context(unknown).map(Some)
+            }
+            (None, []) => Ok(None),
+            (None, [only]) => Ok(Some(only)),
+            (None, _) => bail!("there are several file sets: select one by `files` of `load` or of `sweep`"),
+        }
+    }
+
+    /// Returns the part of a point that concerns a contender.
+    fn projected(&self, contender: usize, point: &Values) -> Values {
+        let used = self.used_by(&self.contenders[contender]);
+        point
+            .iter()
+            .filter(|(name, _)| used.contains(*name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// Returns the names of the variables in the texts that concern a contender.
+    fn used_by(&self, contender: &Contender) -> BTreeSet<String> {
+        let load = self.load.0.values().map(|value| value.0.as_str());
+        let files = self.files.iter().flat_map(|set| {
+            let numbers = [&set.count, &set.per_user, &set.budget].into_iter().flatten();
+            numbers.chain([&set.size]).map(|value| value.0.as_str()).chain([set.pattern.as_str()])
+        });
+        let texts = contender.texts().chain([contender.url.as_str()]);
+        let texts = texts.chain(load).chain(files).chain(self.conditions.texts());
+        let mut used: BTreeSet<String> = texts.flat_map(variables).map(str::to_owned).collect();
+        let settings = self.variables().into_iter().filter(|name| load::is_setting(name));
+        used.extend(settings.map(str::to_owned));
+        used
+    }
+
+    fn check(&self) -> Result<()> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        ensure!(
+            !self.name.is_empty() && self.name.chars().all(is_plain),
+            "`name` is {:?}: use letters, digits and -, because it names a folder",
+            self.name
+        );
+        self.load.check()?;
+        self.order.check()?;
+        self.check_contenders()?;
+        self.check_variables()?;
+        let trials = self.trials();
+        ensure!(
+            trials.len() <= TRIALS_MAX,
+            "there would be {} trials; {TRIALS_MAX} are possible: leave some values out",
+            trials.len()
+        );
+        trials.iter().filter(|trial| trial.repetition == 1).try_for_each(|trial| self.check_trial(trial))
+    }
+
+    fn check_contenders(&self) -> Result<()> {
+        ensure!(!self.contenders.is_empty(), "there is no contender: write [[contenders]]");
+        for (at, contender) in self.contenders.iter().enumerate() {
+            let is_twice = self.contenders[..at].iter().any(|other| other.name == contender.name);
+            ensure!(!is_twice, "two contenders are called {:?}", contender.name);
+        }
+        let references = self.contenders.iter().filter(|contender| contender.reference).count();
+        ensure!(references <= 1, "{references} contenders have `reference = true`: one at most");
+        for (at, set) in self.files.iter().enumerate() {
+            let is_twice = self.files[..at].iter().any(|other| other.name == set.name);
+            ensure!(!is_twice, "two file sets are called {:?}", set.name);
+            ensure!(
+                !set.name.is_empty() && !set.name.contains('/') && !set.name.starts_with('.'),
+                "the name {:?} of a file set must be a plain folder name",
+                set.name
+            );
+        }
+        Ok(())
+    }
+
+    fn check_variables(&self) -> Result<()> {
+        let used: BTreeSet<String> = self.contenders.iter().flat_map(|one| self.used_by(one)).collect();
+        for name in self.variables() {
+            ensure!(
+                template::is_name(name),
+                "{name:?} is no name of a variable: use lower-case letters and _"
+            );
+            let is_set_by_run = RUN_VARIABLES.contains(&name) || contender::is_port(name);
+            ensure!(!is_set_by_run, "the laboratory sets {{{name}}} itself: choose another name");
+            ensure!(
+                !self.load.0.contains_key(name),
+                "`load` and the sweep both set `{name}`: leave it out of `load`"
+            );
+            ensure!(
+                used.contains(name),
+                "nothing uses the variable `{name}` of the sweep: write {{{name}}} where it belongs"
+            );
+        }
+        Ok(())
+    }
+
+    fn check_trial(&self, trial: &Trial) -> Result<()> {
+        let contender = &self.contenders[trial.contender];
+        self.check_texts(trial, contender).with_context(|| {
+            let point: Vec<String> =
+                trial.point.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            format!("contender {:?} at {}", contender.name, point.join(", "))
+        })
+    }
+
+    fn check_texts(&self, trial: &Trial, contender: &Contender) -> Result<()> {
+        let settings = self.settings(trial)?;
+        settings.load.check()?;
+        let mut run: Values = contender.ports().into_iter().map(|port| (port, "1".to_owned())).collect();
+        for name in RUN_VARIABLES.iter().filter(|name| **name != "file") {
+            run.insert((*name).to_owned(), String::new());
+        }
+        let values = self.values(trial, &settings, run)?;
+        contender.texts().chain([contender.url.as_str()]).try_for_each(|text| fill(text, &values).map(|_| ()))
+    }
+}
+
+fn swept(table: toml::Table) -> Result<Vec<(String, Vec<Scalar>)>> {
+    let values = |(name, value): (String, toml::Value)| {
+        let values: Vec<Scalar> = value
+            .try_into()
+            .with_context(|| format!("`sweep.{name}` must be a list of values, such as [1, 2, 4]"))?;
+        ensure!(!values.is_empty(), "`sweep.{name}` is empty");
+        Ok((name, values))
+    };
+    table.into_iter().map(values).collect()
+}
+
+/// Returns the product of all values of the sweep, for each of the listed points.
+fn points(sweep: &[(String, Vec<Scalar>)], listed: &[toml::Table]) -> Result<Vec<Values>> {
+    let mut points: Vec<Values> = vec![Values::new()];
+    for (name, values) in sweep {
+        let with = |point: &Values, value: &Scalar| {
+            let mut point = point.clone();
+            point.insert(name.clone(), value.0.clone());
+            point
+        };
+        let count = points.len().saturating_mul(values.len());
+        ensure!(count <= TRIALS_MAX, "the sweep has {count} points; {TRIALS_MAX} are possible");
+        points = points.iter().flat_map(|point| values.iter().map(|value| with(point, value))).collect();
+    }
+    if listed.is_empty() {
+        return Ok(points);
+    }
+    let mut all = Vec::new();
+    for swept in points {
+        for table in listed {
+            let mut point = swept.clone();
+            for (name, value) in table {
+                let value: Scalar = value.clone().try_into().with_context(|| format!("`points.{name}`"))?;
+                let before = point.insert(name.clone(), value.0);
+                ensure!(before.is_none(), "`sweep` and `points` both have `{name}`: leave it out of one");
+            }
+            all.push(point);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

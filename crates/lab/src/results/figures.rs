@@ -1,0 +1,212 @@
+//! The figures of a trial: those of the generator, and what the contender and its machine used meanwhile.
+//!
+//! It computes nothing. Invariants: times are in seconds and sizes in bytes, unless the name says otherwise;
+//! counters are differences over the measured time.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The figures that `plimsoll load --json` prints.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadFigures {
+    /// The number of users.
+    pub users: u64,
+    /// The measured time.
+    pub seconds: f64,
+    /// Complete and correct responses.
+    pub requests: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Errors by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Bodies that were compared with their expected contents.
+    pub verified: u64,
+    /// Planned starts of an open loop without a response.
+    pub missed_starts: u64,
+    /// Responses a second.
+    pub requests_per_second: f64,
+    /// Bytes of bodies a second.
+    pub bytes_per_second: f64,
+    /// Latencies in microseconds.
+    pub latency_us: Latency,
+    /// `closed` or `open`.
+    #[serde(rename = "loop")]
+    pub pace: String,
+    /// Little's law.
+    pub littles_law: LittlesLaw,
+    /// The time of each user, if each has a number of requests.
+    pub users_each: Vec<UserFigures>,
+    /// When the users sent their first request.
+    pub starts: Option<Starts>,
+    /// The generator's own cost.
+    pub generator: Generator,
+}
+
+/// Latencies in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "each is a quantile, by its name")]
+pub struct Latency {
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+/// Little's law: the ratio of rate times time to the number of users, ideally 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LittlesLaw {
+    /// Users of a closed loop; mean number of requests in progress of an open one.
+    pub users: f64,
+    /// X (R + Z) / N.
+    pub ratio: f64,
+}
+
+/// The time of one user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UserFigures {
+    /// The number of the user, from 0.
+    pub user: u64,
+    /// From the common start to the end of its last request.
+    pub seconds: f64,
+    /// Complete and correct responses.
+    pub requests: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Requests without such a response.
+    pub errors: u64,
+}
+
+/// When the users sent their first request after the common start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Starts {
+    /// The time between the first and the last of them.
+    pub spread_seconds: f64,
+}
+
+/// The generator's own cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Generator {
+    /// CPU time of its threads in the measured time.
+    pub cpu_seconds: f64,
+    /// The fraction of a core that its busiest thread used.
+    pub share: f64,
+    /// Whether it may have limited the figures.
+    pub is_the_limit: bool,
+}
+
+/// The use of resources by a process of a contender, with all its children.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessUse {
+    /// The name in the experiment.
+    pub name: String,
+    /// CPU time in user mode.
+    pub user_seconds: f64,
+    /// CPU time in the kernel.
+    pub system_seconds: f64,
+    /// The largest resident memory of all samples, of all its processes together.
+    pub rss_bytes: u64,
+    /// The proportional share of memory (PSS) at the end.
+    pub pss_bytes: u64,
+    /// Context switches because it waited.
+    pub voluntary_switches: u64,
+    /// Context switches because its time slice ended.
+    pub involuntary_switches: u64,
+    /// Page faults that needed no disk.
+    pub minor_faults: u64,
+    /// Page faults that read the disk.
+    pub major_faults: u64,
+    /// Bytes that it caused to be read from disks.
+    pub disk_read_bytes: u64,
+    /// Bytes that it caused to be written to disks.
+    pub disk_written_bytes: u64,
+    /// The largest number of its processes.
+    pub processes: u64,
+    /// The largest number of its threads.
+    pub threads: u64,
+}
+
+/// The use of a machine's resources.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MachineUse {
+    /// The time between the two samples that the other figures are differences of.
+    pub seconds: f64,
+    /// The fraction of the time that each core was neither idle nor waiting for a disk.
+    pub cores_busy: Vec<f64>,
+    /// The disks that were used.
+    pub disks: Vec<DiskUse>,
+    /// The network interfaces that were used.
+    pub links: Vec<LinkUse>,
+    /// TCP segments that were sent again.
+    pub retransmissions: u64,
+    /// The fraction of the time for which a task waited; `None` if the kernel does not report it (PSI).
+    pub pressure: Option<Pressure>,
+    /// The fraction of a core that the sampling itself used.
+    pub probe_share: f64,
+}
+
+/// The activity of a disk.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DiskUse {
+    /// The name of the device.
+    pub name: String,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Read operations.
+    pub reads: u64,
+    /// Write operations.
+    pub writes: u64,
+    /// The fraction of the time with an operation in progress.
+    pub busy: f64,
+}
+
+/// The activity of a network interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkUse {
+    /// The name of the interface.
+    pub name: String,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+}
+
+/// The fraction of the time for which at least one task waited for a resource (PSI, `some`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pressure {
+    /// For a core.
+    pub cpu: f64,
+    /// For memory.
+    pub memory: f64,
+    /// For a disk.
+    pub io: f64,
+}
+
+impl LoadFigures {
+    /// Returns the number of errors of all kinds.
+    pub fn errors_all(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+impl ProcessUse {
+    /// Returns the CPU time.
+    pub fn cpu_seconds(&self) -> f64 {
+        self.user_seconds + self.system_seconds
+    }
+}

@@ -1,0 +1,252 @@
+//! A results folder on the disk.
+//!
+//! Invariants: a line of `trials.jsonl` is synced before the next trial starts; the rest of a line that a
+//! kill has cut is removed when the run resumes; a folder of another experiment is not touched.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::{Run, TrialRecord};
+use crate::experiment::Experiment;
+
+const EXPERIMENT: &str = "experiment.toml";
+const RUN: &str = "run.json";
+const TRIALS: &str = "trials.jsonl";
+
+/// The results of a run, as read from its folder.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The text of the experiment's file.
+    pub text: String,
+    /// What is known of the run.
+    pub run: Run,
+    /// The finished trials, in the order in which they ran.
+    pub trials: Vec<TrialRecord>,
+}
+
+impl Results {
+    /// Reads a results folder. The cut last line of a killed run is left out.
+    ///
+    /// # Errors
+    /// A missing or damaged file.
+    pub fn read(folder: &Path) -> Result<Results> {
+        ensure!(
+            folder.join(EXPERIMENT).is_file(),
+            "{} holds no results: there is no {EXPERIMENT} in it",
+            folder.display()
+        );
+        let text = read(&folder.join(EXPERIMENT))?;
+        let experiment = Experiment::parse(&text).with_context(|| EXPERIMENT.to_owned())?;
+        let run = serde_json::from_str(&read(&folder.join(RUN))?).with_context(|| RUN.to_owned())?;
+        let trials =
+            if folder.join(TRIALS).exists() { parse(&read(&folder.join(TRIALS))?)?.0 } else { Vec::new() };
+        Ok(Results { experiment, text, run, trials })
+    }
+}
+
+/// A results folder that a run writes to.
+#[derive(Debug)]
+pub struct ResultsFolder {
+    path: PathBuf,
+    trials: File,
+}
+
+impl ResultsFolder {
+    /// Opens the folder of a run, which is created if it does not exist. Returns the trials that it has
+    /// already.
+    ///
+    /// # Errors
+    /// The folder holds another experiment or other files, or it cannot be written.
+    pub fn open(path: &Path, text: &str) -> Result<(ResultsFolder, Vec<TrialRecord>)> {
+        let own = path.join(EXPERIMENT);
+        if own.exists() {
+            ensure!(
+                read(&own)? == text,
+                "{} holds the results of another experiment: choose another folder by --out",
+                path.display()
+            );
+        } else {
+            fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
+            let is_empty = path.read_dir()?.next().is_none();
+            ensure!(
+                is_empty,
+                "{} is not empty, and holds no results: choose another folder by --out",
+                path.display()
+            );
+            replace(&own, text.as_bytes())?;
+        }
+        let mut options = OpenOptions::new();
+        let trials = options.create(true).truncate(false).read(true).write(true).open(path.join(TRIALS))?;
+        let mut folder = ResultsFolder { path: path.to_owned(), trials };
+        let finished = folder.resume()?;
+        Ok((folder, finished))
+    }
+
+    /// Reads the finished trials, and removes a line that a kill has cut.
+    fn resume(&mut self) -> Result<Vec<TrialRecord>> {
+        let mut bytes = Vec::new();
+        self.trials.read_to_end(&mut bytes)?;
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        bytes.truncate(end);
+        let (finished, end) = parse(&String::from_utf8(bytes)?)?;
+        self.trials.set_len(end)?;
+        self.trials.seek(SeekFrom::End(0))?;
+        Ok(finished)
+    }
+
+    /// Returns the path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads what is known of the run, if a part of it has run before.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn run(&self) -> Result<Option<Run>> {
+        let path = self.path.join(RUN);
+        if !path.exists() {
+            return Ok(None);
+        }
+        serde_json::from_str(&read(&path)?).with_context(|| RUN.to_owned()).map(Some)
+    }
+
+    /// Writes what is known of the run.
+    ///
+    /// # Errors
+    /// The disk is full, or fails.
+    pub fn write_run(&self, run: &Run) -> Result<()> {
+        replace(&self.path.join(RUN), serde_json::to_string_pretty(run)?.as_bytes())
+    }
+
+    /// Adds a finished trial, and syncs it.
+    ///
+    /// # Errors
+    /// The disk is full, or fails. The folder is then as before.
+    pub fn add(&mut self, trial: &TrialRecord) -> Result<()> {
+        let before = self.trials.metadata()?.len();
+        let line = serde_json::to_string(trial)? + "\n";
+        let written = self.trials.write_all(line.as_bytes()).and_then(|()| self.trials.sync_data());
+        if written.is_err() {
+            // Removes a part of the line; without room for it, the next start removes it.
+            let _ = self.trials.set_len(before);
+            let _ = self.trials.seek(SeekFrom::End(0));
+        }
+        written.with_context(|| {
+            let path = self.path.join(TRIALS);
+            format!("cannot write {}: make room, and run the same again to resume", path.display())
+        })
+    }
+}
+
+/// Parses complete lines. Returns the trials and the length of their text.
+fn parse(text: &str) -> Result<(Vec<TrialRecord>, u64)> {
+    let (mut trials, mut end) = (Vec::new(), 0);
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        if !line.ends_with('\n') {
+            break;
+        }
+        match serde_json::from_str(line) {
+            Ok(trial) => trials.push(trial),
+            Err(error) => bail!("line {number} of {TRIALS} is damaged: {error}"),
+        }
+        end += line.len() as u64;
+    }
+    Ok((trials, end))
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Replaces a file, so that after a kill the old or the new contents are there.
+fn replace(path: &Path, contents: &[u8]) -> Result<()> {
+    let write = || -> std::io::Result<()> {
+        let staging = path.with_extension("new");
+        let mut file = File::create(&staging)?;
+        file.write_all(contents)?;
+        file.sync_all()?;
+        fs::rename(&staging, path)?;
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Measured, TrialResult};
+    use super::*;
+
+    const TEXT: &str =
+        "name = \"n\"\n[[contenders]]\nname = \"a\"\nurl = \"http://h/\"\n[load]\ntime = \"1s\"\n";
+
+    fn trial(repetition: u32) -> TrialRecord {
+        TrialRecord {
+            contender: "a".to_owned(),
+            point: [("users".to_owned(), "8".to_owned())].into(),
+            repetition,
+            begun: "2026-11-25T00:00:00Z".to_owned(),
+            seconds: 1.5,
+            result: TrialResult::Measured(Box::default()),
+        }
+    }
+
+    #[test]
+    fn a_resumed_run_has_its_finished_trials() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results");
+        let (mut results, none) = ResultsFolder::open(&path, TEXT).unwrap();
+        assert!(none.is_empty() && results.run().unwrap().is_none());
+        results.add(&trial(1)).unwrap();
+        results.add(&TrialRecord { result: TrialResult::Failed("it hung".to_owned()), ..trial(2) }).unwrap();
+        let (_, finished) = ResultsFolder::open(&path, TEXT).unwrap();
+        assert_eq!((finished.len(), finished[0].repetition), (2, 1));
+        assert_eq!(finished[0].measured(), Some(&Measured::default()));
+        assert_eq!(finished[1].measured(), None);
+    }
+
+    #[test]
+    fn a_line_that_a_kill_has_cut_is_removed_wherever_it_was_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut results, _) = ResultsFolder::open(folder.path(), TEXT).unwrap();
+        results.add(&trial(1)).unwrap();
+        results.add(&trial(2)).unwrap();
+        let file = folder.path().join(TRIALS);
+        let whole = fs::read(&file).unwrap();
+        let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in first..whole.len() {
+            fs::write(&file, &whole[..cut]).unwrap();
+            let (mut results, finished) = ResultsFolder::open(folder.path(), TEXT).unwrap();
+            assert_eq!(finished, [trial(1)]);
+            results.add(&trial(2)).unwrap();
+            assert_eq!(fs::read(&file).unwrap(), whole);
+        }
+    }
+
+    #[test]
+    fn a_folder_with_other_contents_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        ResultsFolder::open(folder.path(), TEXT).unwrap();
+        let other = ResultsFolder::open(folder.path(), &format!("{TEXT}# more\n")).unwrap_err();
+        assert!(other.to_string().contains("another experiment"), "{other}");
+        let full = tempfile::tempdir().unwrap();
+        fs::write(full.path().join("thesis.tex"), "").unwrap();
+        let refused = ResultsFolder::open(full.path(), TEXT).unwrap_err();
+        assert!(refused.to_string().contains("is not empty"), "{refused}");
+        assert!(Results::read(full.path()).unwrap_err().to_string().contains("holds no results"));
+    }
+
+    #[test]
+    fn a_damaged_line_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        ResultsFolder::open(folder.path(), TEXT).unwrap();
+        fs::write(folder.path().join(TRIALS), "{}\n").unwrap();
+        let refused = ResultsFolder::open(folder.path(), TEXT).unwrap_err();
+        assert!(refused.to_string().starts_with("line 1 of trials.jsonl is damaged"), "{refused}");
+    }
+}

@@ -1,0 +1,122 @@
+//! The results of an experiment, and the folder that holds them.
+//!
+//! A folder has `experiment.toml` (the experiment as it ran), `run.json` ([`Run`]) and `trials.jsonl` (a
+//! [`TrialRecord`] for each finished trial, one a line). Reports are made from these alone. Invariants: a
+//! trial is in the folder completely or not at all, also after a kill; a finished trial is never changed.
+
+mod figures;
+mod folder;
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::template::Values;
+
+pub use figures::{
+    DiskUse, Generator, Latency, LinkUse, LittlesLaw, LoadFigures, MachineUse, Pressure, ProcessUse, Starts,
+    UserFigures,
+};
+pub use folder::{Results, ResultsFolder};
+
+/// What is known of a run besides its trials.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The version of plimsoll that ran it.
+    pub plimsoll: String,
+    /// The time of its first start (RFC 3339).
+    pub begun: String,
+    /// The machine of the generator.
+    pub machine: Machine,
+    /// The contenders that take part, in the order of the experiment.
+    pub contenders: Vec<Entrant>,
+    /// Deviations from the experiment, each a sentence: contenders that were left out, budgets that made
+    /// file sets smaller.
+    pub notes: Vec<String>,
+}
+
+/// A contender that takes part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entrant {
+    /// Its name.
+    pub name: String,
+    /// Its distinguishing feature.
+    pub about: String,
+    /// The version that it reports.
+    pub version: String,
+    /// Whether the others are compared with it.
+    pub reference: bool,
+    /// Its machine, if it is another than the generator's.
+    pub machine: Option<Machine>,
+}
+
+/// The properties of a machine that affect figures; an unreadable one is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The CPU model.
+    pub cpu: String,
+    /// The number of cores.
+    pub cores: usize,
+    /// The memory in MiB.
+    pub memory_mib: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The distribution.
+    pub system: String,
+    /// The congestion control of TCP.
+    pub congestion: String,
+    /// The MTU of loopback in bytes.
+    pub loopback_mtu: String,
+    /// The maximum length of a listener's accept queue.
+    pub somaxconn: String,
+    /// The range of the ephemeral ports.
+    pub ports: String,
+}
+
+/// A finished trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// The name of the contender.
+    pub contender: String,
+    /// The values of the variables that concern it.
+    pub point: Values,
+    /// The repetition, from 1.
+    pub repetition: u32,
+    /// The time of its start (RFC 3339).
+    pub begun: String,
+    /// The whole time that it took in seconds, preparations included.
+    pub seconds: f64,
+    /// How it ended.
+    pub result: TrialResult,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialResult {
+    /// With figures.
+    Measured(Box<Measured>),
+    /// Without figures, for this reason.
+    Failed(String),
+}
+
+/// The figures of a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The figures of the generator.
+    pub load: LoadFigures,
+    /// The use of each process of the contender in the measured time.
+    pub processes: Vec<ProcessUse>,
+    /// The use of the contender's machine in the measured time; `None` if it could not be sampled.
+    pub machine: Option<MachineUse>,
+    /// Signs of a distorted measurement, each a sentence.
+    pub marks: Vec<String>,
+}
+
+impl TrialRecord {
+    /// Returns the figures, if there are some.
+    pub fn measured(&self) -> Option<&Measured> {
+        match &self.result {
+            TrialResult::Measured(measured) => Some(measured),
+            TrialResult::Failed(_) => None,
+        }
+    }
+}
