@@ -1,20 +1,26 @@
 //! The laboratory: a load generator, and experiments with file servers, ours and others.
 //!
 //! [`load`] is the generator. An [`experiment`] says which contenders get which load; [`results`] are what
-//! its trials measured, and [`analysis`] what follows from them. The feature `bench`, which the server does
+//! its trials measured, and [`analysis`] what follows from them. A [`report`] shows the results of a run,
+//! and [`compare`] finds the figures in which two runs differ. The feature `bench`, which the server does
 //! not enable, is the benchmark of `make bench`.
 //!
 //! It is not a test suite, and it serves nothing. Invariants: each reported figure was measured; anything
 //! that could distort it (errors, wrong bytes, a saturated generator) is reported beside it.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod analysis;
 #[cfg(feature = "bench")]
 pub mod bench;
+pub mod compare;
 #[cfg(feature = "bench")]
 pub mod contender;
 pub mod experiment;
+mod format;
 pub mod load;
 pub mod machine;
+pub mod report;
 pub mod results;
+pub mod run;
 pub mod stats;

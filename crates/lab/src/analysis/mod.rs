@@ -13,11 +13,17 @@
 //! universal scalability law).
 
 mod bounds;
+mod curve;
 mod knee;
 mod mva;
 mod scalability;
 
 pub use bounds::Bounds;
+pub use curve::{
+    Curve, DiskLoad, Hint, LoadPoint, PointFigures, PointRatio, Prediction, PredictionError, ProcessLoad,
+    Resource, ResourceKind, ServiceDemand, ServiceDemands, curves, paired_ratios, reference, sweep_axis,
+};
+pub(crate) use curve::{counterpart, cpu_per_request, kept};
 pub use knee::{Point, Saturation};
 pub use mva::{Centre, Solution, solve};
 pub use scalability::Scalability;

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
+pub(crate) use crate::agent::find_program;
 pub use accounting::{Group, Spent, cores_busy};
 pub use pinned::on_core;
 pub use running::{Running, Started};
@@ -98,17 +99,6 @@ pub fn read_all(folder: &Path) -> Result<Vec<Contender>> {
 fn read(file: &Path) -> Result<Contender> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{}", file.display()))?;
     Contender::parse(&text).with_context(|| format!("{}", file.display()))
-}
-
-/// Finds a program in `PATH`, or in Debian's folders for servers, which an unprivileged user's `PATH` may
-/// lack.
-pub fn find_program(name: &str) -> Option<PathBuf> {
-    if name.contains('/') {
-        return Path::new(name).is_file().then(|| name.into());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    folders.map(|folder| folder.join(name)).find(|at| at.is_file())
 }
 
 #[cfg(test)]

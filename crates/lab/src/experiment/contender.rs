@@ -51,6 +51,9 @@ pub struct Contender {
     /// The words before a command that run it on that machine, such as `ssh HOST`; none for this machine.
     #[serde(default)]
     pub prefix: Vec<String>,
+    /// The path of plimsoll on that machine.
+    #[serde(default)]
+    pub plimsoll: Option<String>,
     /// A command that prints its version.
     #[serde(default)]
     pub version: Vec<String>,

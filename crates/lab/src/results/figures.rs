@@ -40,6 +40,8 @@ pub struct LoadFigures {
     pub users_each: Vec<UserFigures>,
     /// When the users sent their first request.
     pub starts: Option<Starts>,
+    /// The measured time by the monotonic clock of the generator's machine.
+    pub window: Option<Window>,
     /// The generator's own cost.
     pub generator: Generator,
 }
@@ -81,6 +83,16 @@ pub struct UserFigures {
     pub bytes: u64,
     /// Requests without such a response.
     pub errors: u64,
+}
+
+/// The measured time by a machine's monotonic clock, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Window {
+    /// Its start.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
 }
 
 /// When the users sent their first request after the common start.

@@ -6,6 +6,7 @@
 
 mod figures;
 mod folder;
+pub mod synthetic;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use crate::experiment::template::Values;
 
 pub use figures::{
     DiskUse, Generator, Latency, LinkUse, LittlesLaw, LoadFigures, MachineUse, Pressure, ProcessUse, Starts,
-    UserFigures,
+    UserFigures, Window,
 };
 pub use folder::{Results, ResultsFolder};
 

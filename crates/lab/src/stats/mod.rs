@@ -1,8 +1,12 @@
-//! Medians and their confidence intervals.
+//! Medians and means, their confidence intervals, and tests of differences.
 //!
 //! It measures nothing and knows no contender. Invariants: an interval depends on the samples alone, and
 //! the same samples give the same interval.
 
+mod interval;
+pub mod student;
+
+pub use interval::MeanInterval;
 pub use plimsoll_io::sim::Chance;
 
 use serde::{Deserialize, Serialize};

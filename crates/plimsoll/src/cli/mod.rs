@@ -10,6 +10,7 @@ mod check;
 mod completions;
 mod doctor;
 mod greeting;
+mod lab;
 mod load;
 mod man;
 mod serve;
@@ -37,6 +38,7 @@ use crate::{open_files, resolve};
   plimsoll serve --site /=./public
   plimsoll doctor
   plimsoll load http://127.0.0.1:8080/index.html -u 64 -d 10s
+  plimsoll lab run saturation-http
 
 Each command has more, with examples, in its --help.")]
 pub(crate) struct Plimsoll {
@@ -55,6 +57,7 @@ enum Order {
     Account(account::Account),
     Doctor(doctor::Doctor),
     Load(load::Load),
+    Lab(lab::Lab),
     Completions(completions::Completions),
     Man(man::Man),
     #[command(flatten)]
@@ -91,6 +94,7 @@ impl Plimsoll {
             Order::Account(account) => account.run(),
             Order::Doctor(doctor) => doctor.run(),
             Order::Load(load) => load.run(),
+            Order::Lab(lab) => lab.run(),
             Order::Completions(completions) => completions.run(),
             Order::Man(man) => man.run(),
             Order::Client(command) => command.run(runtime()),

@@ -3,6 +3,7 @@
 //! Invariant: a missing figure is empty, never 0.
 
 use crate::bench::{Measured, Trial};
+use crate::format::csv::quoted;
 
 const HEAD: &str = "case,congestion,round,contender,seconds,requests,requests_per_second,bytes_per_second,\
                     cpu_us_per_request,server_share,generator_share,generator_is_the_limit,p50_us,p99_us,\
@@ -45,16 +46,6 @@ fn figures(of: &Measured) -> Vec<String> {
 /// Returns one empty cell per figure.
 fn none() -> Vec<String> {
     vec![String::new(); HEAD.split(',').count() - 5]
-}
-
-/// Quotes a cell: "Fields containing line breaks (CRLF), double quotes, and commas should be enclosed in
-/// double-quotes."
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use super::cells::{Cell, Summary};
 use super::figures::{NONE, bytes, microseconds, rate, ratio};
 use super::rounds;
-use super::table::Table;
 use crate::bench::Results;
+use crate::format::table::Table;
 
 /// From this file size on, throughput is in bytes per second.
 const BYTES_TOLD_FROM: usize = 1_000_000;

@@ -8,7 +8,6 @@ mod csv;
 mod figures;
 mod markdown;
 mod plots;
-mod table;
 
 use std::fmt::Write as _;
 use std::fs;

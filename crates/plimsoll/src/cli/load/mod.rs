@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::builder::{ArgPredicate, Resettable};
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches as _, ValueEnum};
 use plimsoll_cli::PasswordFrom;
 use plimsoll_cli::output::{print, print_json};
 use plimsoll_engine::EngineKind;
@@ -262,6 +262,23 @@ impl Load {
         match &self.csv {
             Some(path) => add_line(path, outcome).with_context(|| format!("cannot write {}", path.display())),
             None => Ok(()),
+        }
+    }
+}
+
+/// Refuses arguments of `plimsoll load` that it would refuse itself.
+///
+/// # Errors
+/// The message that it would print, without the usage.
+pub(crate) fn check_arguments(arguments: &[String]) -> anyhow::Result<()> {
+    let command = Load::augment_args(Command::new("load").no_binary_name(true));
+    let parsed = command.try_get_matches_from(arguments).and_then(|found| Load::from_arg_matches(&found));
+    match parsed {
+        Ok(load) => Ok(load.check()?),
+        Err(error) => {
+            let text = error.to_string();
+            let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            anyhow::bail!("the load generator refuses `load`: {message}")
         }
     }
 }

@@ -62,7 +62,7 @@ impl Load {
         })
     }
 
-    fn check(&self) -> Result<(), WrongUsage> {
+    pub(super) fn check(&self) -> Result<(), WrongUsage> {
         let too = |what: &str, max: u64| Err(WrongUsage(format!("{what} must be from 1 to {max}")));
         if self.users == 0 || self.users > USERS_MAX {
             return too("--users", USERS_MAX as u64);

@@ -4,23 +4,23 @@
 
 /// Rows of cells below a header.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// Creates a table with its header.
-    pub(super) fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
+    pub(crate) fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
         Table { rows: vec![head.into_iter().map(Into::into).collect()] }
     }
 
     /// Appends a row.
-    pub(super) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
     /// Formats the table.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let columns = self.rows.first().map_or(0, Vec::len);
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));

@@ -1,0 +1,108 @@
+//! The laboratory's side: starts an agent and sends it requests.
+//!
+//! It measures nothing. Invariant: dropping the value ends the agent, which then ends everything that it
+//! started.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde::de::DeserializeOwned;
+
+use super::limits::AGENT_END_TIME_MAX;
+use super::probe::clock;
+use super::{Greeting, Request, Response};
+
+/// The interval between two checks whether an agent has ended.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
+
+/// A running agent.
+#[derive(Debug)]
+pub struct Agent {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    /// Its description of itself.
+    pub greeting: Greeting,
+    /// Its clock minus ours, in seconds.
+    clock_ahead: f64,
+}
+
+impl Agent {
+    /// Starts an agent: `program lab agent` behind the words of `prefix`. Its folder is below `work`.
+    ///
+    /// # Errors
+    /// The program or the prefix cannot be run, or the agent has another version.
+    pub fn start(prefix: &[String], program: &str, work: &Path) -> Result<Agent> {
+        let words = prefix.iter().map(String::as_str).chain([program, "lab", "agent"]);
+        let words: Vec<&str> = words.collect();
+        let mut command = Command::new(words[0]);
+        // A process group of its own: Ctrl-C reaches only the laboratory, which then ends the agent.
+        command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().with_context(|| format!("cannot run {}", words.join(" ")))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take().context("an agent has an output")?);
+        let greeting = Greeting::default();
+        let mut agent = Agent { child, input, output: BufReader::new(output), greeting, clock_ahead: 0.0 };
+        let hello = Request::Hello { work: work.to_owned() };
+        agent.greeting = agent.call(&hello).with_context(|| format!("the agent {}", words.join(" ")))?;
+        let version = env!("CARGO_PKG_VERSION");
+        if agent.greeting.version != version {
+            bail!(
+                "{} is version {}, and this is {version}: install the same",
+                words.join(" "),
+                agent.greeting.version
+            );
+        }
+        agent.compare_clocks()?;
+        Ok(agent)
+    }
+
+    /// Sends a request and returns the value of its response.
+    ///
+    /// # Errors
+    /// The agent's error, or the agent has ended.
+    pub fn call<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T> {
+        let input = self.input.as_mut().context("the agent has ended")?;
+        let line = serde_json::to_string(request)? + "\n";
+        input.write_all(line.as_bytes()).context("the agent has ended")?;
+        let mut response = String::new();
+        self.output.read_line(&mut response)?;
+        match serde_json::from_str(&response).context("the agent has ended")? {
+            Response::Value(value) => Ok(serde_json::from_value(value)?),
+            Response::Error(error) => bail!("{error}"),
+        }
+    }
+
+    /// Returns a time of our monotonic clock by that of the agent's machine.
+    pub fn its_time(&self, ours: f64) -> f64 {
+        ours + self.clock_ahead
+    }
+
+    /// Compares the clocks: its clock was read in the middle between request and response, as nearly as can
+    /// be known.
+    fn compare_clocks(&mut self) -> Result<()> {
+        let before = clock();
+        let its: f64 = self.call(&Request::Clock)?;
+        self.clock_ahead = its - (before + clock()) / 2.0;
+        Ok(())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // The end of its input ends the agent.
+        self.input = None;
+        let until = Instant::now() + AGENT_END_TIME_MAX;
+        while Instant::now() < until {
+            if self.child.try_wait().map_or(true, |status| status.is_some()) {
+                return;
+            }
+            std::thread::sleep(CHECK_EVERY);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,143 @@
+//! The processes of contenders: start, readiness, and the end with all their children.
+//!
+//! It sends no load. Invariant: no process started here outlives its value; a process group is ended as a
+//! whole.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::Process;
+use super::limits::{END_TIME_MAX, QUOTED_BYTES_MAX, START_TIME_MAX};
+
+/// The interval between two checks of a process.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
+/// The time for one attempt to connect.
+const CONNECT_TIME: Duration = Duration::from_secs(1);
+
+/// A running process, the leader of its process group.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// The name in the experiment.
+    pub(super) name: String,
+    child: Child,
+}
+
+impl Running {
+    /// Starts a process and waits until it accepts connections. Its output goes to a file of `folder`.
+    /// `is_ending` ends the wait.
+    pub(super) fn start(process: &Process, folder: &Path, is_ending: &dyn Fn() -> bool) -> Result<Running> {
+        let (path, config) = &process.config;
+        fs::write(path, config).with_context(|| format!("cannot write {}", path.display()))?;
+        let output = folder.join(format!("{}.output", process.name));
+        let file = File::create(&output)?;
+        let mut command = command(&process.words)?;
+        command.envs(&process.environment).current_dir(folder).stdin(Stdio::null());
+        command.stdout(file.try_clone()?).stderr(file);
+        let child = spawn(&mut command, &process.cores)
+            .with_context(|| format!("process {:?} cannot be started", process.name))?;
+        let mut running = Running { name: process.name.clone(), child };
+        running
+            .wait_until_ready(&process.ready, is_ending)
+            .with_context(|| format!("process {:?}: {}", process.name, end_of(&output)))?;
+        Ok(running)
+    }
+
+    /// Returns its process ID.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn wait_until_ready(&mut self, ready: &[SocketAddr], is_ending: &dyn Fn() -> bool) -> Result<()> {
+        let until = Instant::now() + START_TIME_MAX;
+        for address in ready {
+            while TcpStream::connect_timeout(address, CONNECT_TIME).is_err() {
+                if let Some(status) = self.child.try_wait()? {
+                    bail!("it ended with {status}");
+                }
+                if is_ending() {
+                    bail!("the run was ended");
+                }
+                if Instant::now() > until {
+                    bail!("it does not accept connections at {address} after {} s", START_TIME_MAX.as_secs());
+                }
+                std::thread::sleep(CHECK_EVERY);
+            }
+        }
+        // A process without an address to wait for has at least started.
+        match self.child.try_wait()? {
+            Some(status) if !status.success() => bail!("it ended with {status}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// Ends a child with its whole process group: by SIGTERM, then by SIGKILL.
+pub(super) fn end(child: &mut Child) {
+    let group = Pid::from_child(child);
+    // An error means that the group is empty, which is the goal.
+    let _ = kill_process_group(group, Signal::TERM);
+    let until = Instant::now() + END_TIME_MAX;
+    while Instant::now() < until && child.try_wait().is_ok_and(|status| status.is_none()) {
+        std::thread::sleep(CHECK_EVERY);
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+}
+
+/// Returns a command whose process has a group of its own.
+pub(super) fn command(words: &[String]) -> Result<Command> {
+    let (program, arguments) = words.split_first().context("a command has no program")?;
+    let path = find_program(program).with_context(|| format!("{program} is not installed"))?;
+    let mut command = Command::new(path);
+    command.args(arguments).process_group(0);
+    Ok(command)
+}
+
+/// Starts a command on some cores; on any if there are none.
+pub(crate) fn spawn(command: &mut Command, cores: &[usize]) -> io::Result<Child> {
+    if cores.is_empty() {
+        return command.spawn();
+    }
+    // A child inherits the affinity of the thread that starts it.
+    let start = || {
+        let mut set = CpuSet::new();
+        cores.iter().filter(|core| **core < CpuSet::MAX_CPU).for_each(|core| set.set(*core));
+        sched_setaffinity(None, &set)?;
+        command.spawn()
+    };
+    std::thread::scope(|scope| scope.spawn(start).join())
+        .unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes panicked")))
+}
+
+/// Finds a program in `PATH`, or in Debian's folders for servers, which an unprivileged user's `PATH` may
+/// lack.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Path::new(name).is_file().then(|| name.into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
+    folders.map(|folder| folder.join(name)).find(|at| at.is_file())
+}
+
+/// Returns the end of the output of a process.
+fn end_of(output: &Path) -> String {
+    let output = fs::read(output).unwrap_or_default();
+    let from = output.len().saturating_sub(QUOTED_BYTES_MAX);
+    String::from_utf8_lossy(&output[from..]).trim().to_owned()
+}

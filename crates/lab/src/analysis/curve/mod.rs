@@ -1,0 +1,169 @@
+//! The curves of an experiment: the figures of a contender against the number of users, with all that
+//! follows from them.
+//!
+//! It formats nothing. Invariants: only measured repetitions after the discarded ones are in a figure; a
+//! figure that the trials do not determine is `None`.
+
+mod hint;
+mod model;
+mod points;
+mod ratios;
+#[cfg(test)]
+mod tests;
+
+use super::{Bounds, Point, Saturation, Scalability};
+use crate::experiment::template::Values;
+use crate::experiment::{Trial, TrialSettings};
+use crate::results::{Entrant, Measured, Results, TrialRecord};
+
+pub use hint::{Hint, Resource, ResourceKind};
+pub use model::{Prediction, PredictionError, ServiceDemand, ServiceDemands};
+pub(crate) use points::cpu_per_request;
+pub use points::{DiskLoad, LoadPoint, PointFigures, ProcessLoad};
+pub(crate) use ratios::counterpart;
+pub use ratios::{PointRatio, paired_ratios, reference};
+
+/// The variable that a curve has on its horizontal axis by preference.
+const USERS: &str = "users";
+/// The variable that an open loop has there instead.
+const RATE: &str = "rate";
+
+/// The figures of a contender with all variables fixed but one.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// The name of the contender.
+    pub contender: String,
+    /// The values of the fixed variables.
+    pub values: Values,
+    /// The think time of the users in seconds.
+    pub think: f64,
+    /// The points, by rising load.
+    pub points: Vec<LoadPoint>,
+    /// Where it saturates; of closed loops only, as all that follows.
+    pub saturation: Option<Saturation>,
+    /// The response time in seconds at N* users, interpolated between measured points.
+    pub response_at_saturation: Option<f64>,
+    /// The fit of the universal scalability law.
+    pub scalability: Option<Scalability>,
+    /// The service demands at the smallest number of users.
+    pub demands: Option<ServiceDemands>,
+    /// The asymptotic bounds of these demands.
+    pub bounds: Option<Bounds>,
+    /// The throughput and response time that mean value analysis expects from these demands.
+    pub prediction: Option<Prediction>,
+    /// A first answer to the question for the bottleneck, by utilisation at the maximum throughput. A
+    /// measured verdict will stand beside it.
+    pub hint: Option<Hint>,
+}
+
+impl Curve {
+    /// Returns the measured points of closed loops.
+    pub fn closed_points(&self) -> Vec<Point> {
+        let measured = self.points.iter().filter_map(|point| Some((point, point.figures.as_ref()?)));
+        let closed = measured.filter(|(_, figures)| !figures.is_open);
+        let point = |(point, figures): (&LoadPoint, &PointFigures)| Point {
+            users: point.users,
+            throughput: figures.throughput.mean,
+            response: figures.response.mean,
+        };
+        closed.map(point).collect()
+    }
+
+    /// Returns the point with the maximum throughput.
+    pub fn best_point(&self) -> Option<&LoadPoint> {
+        let measured = self.points.iter().filter(|point| point.figures.is_some());
+        let throughput = |point: &LoadPoint| point.figures.as_ref().map_or(0.0, |one| one.throughput.mean);
+        measured.max_by(|one, other| throughput(one).total_cmp(&throughput(other)))
+    }
+}
+
+/// Returns the variable on the horizontal axis: `users` if several numbers were measured, or else `rate`.
+/// None if neither was swept.
+pub fn sweep_axis(results: &Results) -> Option<&'static str> {
+    let is_swept = |name: &str| {
+        let mut values: Vec<&str> =
+            results.trials.iter().filter_map(|trial| trial.point.get(name)).map(String::as_str).collect();
+        values.sort_unstable();
+        values.dedup();
+        values.len() > 1
+    };
+    [USERS, RATE].into_iter().find(|name| is_swept(name))
+}
+
+/// Returns the curves of all contenders, in the order of the contenders and of the trials.
+pub fn curves(results: &Results) -> Vec<Curve> {
+    let axis = sweep_axis(results).unwrap_or(USERS);
+    let mut keys: Vec<(&str, Values)> = Vec::new();
+    for trial in &results.trials {
+        let mut values = trial.point.clone();
+        values.remove(axis);
+        let key = (trial.contender.as_str(), values);
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let names: Vec<&str> = results.run.contenders.iter().map(|one| one.name.as_str()).collect();
+    keys.sort_by_key(|(name, _)| names.iter().position(|known| known == name).unwrap_or(usize::MAX));
+    keys.into_iter().map(|(contender, values)| curve(results, axis, contender, values)).collect()
+}
+
+fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curve {
+    let own: Vec<&TrialRecord> = results.trials.iter().filter(|trial| trial.contender == contender).collect();
+    let own = own.into_iter().filter(|trial| {
+        let mut fixed = trial.point.clone();
+        fixed.remove(axis);
+        fixed == values
+    });
+    let own: Vec<&TrialRecord> = own.collect();
+    let settings = own.iter().find_map(|trial| settings(results, trial));
+    let think = settings.as_ref().and_then(|settings| settings.load.think().ok());
+    let mut curve = Curve {
+        contender: contender.to_owned(),
+        values,
+        think: think.map_or(0.0, |think| think.as_secs_f64()),
+        points: points::of(results, axis, &own),
+        saturation: None,
+        response_at_saturation: None,
+        scalability: None,
+        demands: None,
+        bounds: None,
+        prediction: None,
+        hint: None,
+    };
+    let link = settings.and_then(|settings| settings.conditions.link?.rate);
+    let machine = hint::ContenderMachine::new(results, contender, link);
+    curve.hint = curve.best_point().and_then(|point| machine.hint(point));
+    let closed = curve.closed_points();
+    curve.saturation = Saturation::of(&closed, curve.think);
+    curve.scalability = Scalability::fit(&closed);
+    let crossing = curve.saturation.and_then(|saturation| saturation.asymptotic);
+    curve.response_at_saturation = crossing.and_then(|users| interpolated_response(&closed, users));
+    model::add(&mut curve, &machine);
+    curve
+}
+
+/// Returns what the experiment says about a finished trial. None if its contender is unknown.
+fn settings(results: &Results, trial: &TrialRecord) -> Option<TrialSettings> {
+    let contender = results.experiment.contenders.iter().position(|one| one.name == trial.contender)?;
+    let planned = Trial { contender, point: trial.point.clone(), repetition: trial.repetition };
+    results.experiment.settings(&planned).ok()
+}
+
+/// Returns the figures of a trial, unless it failed or is discarded.
+pub(crate) fn kept<'a>(results: &Results, trial: &'a TrialRecord) -> Option<&'a Measured> {
+    trial.measured().filter(|_| trial.repetition > results.experiment.order.discarded)
+}
+
+/// Returns what is known of a contender.
+fn entrant<'a>(results: &'a Results, contender: &str) -> Option<&'a Entrant> {
+    results.run.contenders.iter().find(|one| one.name == contender)
+}
+
+/// Interpolates linearly between the two measured points around `users`.
+fn interpolated_response(points: &[Point], users: f64) -> Option<f64> {
+    let at = |point: &Point| f64::from(point.users);
+    let pair = points.windows(2).find(|pair| at(&pair[0]) <= users && users <= at(&pair[1]))?;
+    let width = at(&pair[1]) - at(&pair[0]);
+    let share = if width > 0.0 { (users - at(&pair[0])) / width } else { 0.0 };
+    Some(pair[0].response + (pair[1].response - pair[0].response) * share)
+}

@@ -1,0 +1,170 @@
+//! The service demands of a curve, and the bounds and the prediction that follow from them.
+//!
+//! Demands are measured at the smallest number of users, by the utilisation law. The rest of its response
+//! time is a delay without a queue (network, generator, waits). The prediction is mean value analysis, which
+//! assumes exponential demands: constant ones give more. Invariant: the prediction at the smallest number of
+//! users has the measured response time, unless the demands alone exceed it.
+
+use super::hint::{ContenderMachine, ResourceKind};
+use super::{Curve, LoadPoint, PointFigures};
+use crate::analysis::{Bounds, Centre, Point, demand, solve};
+
+/// The largest number of users for which a prediction is computed: its time grows with the square.
+const PREDICTED_USERS: u32 = 2000;
+/// The largest number of users at which demands are measured.
+const FEW_USERS: u32 = 64;
+
+/// The service demands of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceDemands {
+    /// The number of users at which they were measured.
+    pub users: u32,
+    /// The demand at each resource with a queue.
+    pub resources: Vec<ServiceDemand>,
+    /// The demand of each process alone.
+    pub processes: Vec<(String, f64)>,
+    /// The demand at each core of the machine, of all its processes and the kernel.
+    pub cores: Vec<f64>,
+    /// The rest of the response time in seconds, without a queue.
+    pub delay: f64,
+}
+
+/// The service demand at a resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceDemand {
+    /// The name of the resource.
+    pub name: String,
+    /// Its kind.
+    pub kind: ResourceKind,
+    /// Seconds for each request.
+    pub demand: f64,
+    /// The number of its servers.
+    pub servers: u32,
+}
+
+/// The prediction of mean value analysis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The throughput and response time for each number of users from 1.
+    pub points: Vec<Point>,
+    /// Its relative errors at the measured numbers of users above the one of the demands.
+    pub errors: Vec<PredictionError>,
+}
+
+/// The relative errors of a prediction: positive if it is above the measured figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PredictionError {
+    /// The number of users.
+    pub users: u32,
+    /// Of the throughput.
+    pub throughput: f64,
+    /// Of the response time; none if none was measured.
+    pub response: Option<f64>,
+}
+
+impl ServiceDemands {
+    fn centres(&self, delay: f64) -> Vec<Centre> {
+        let queues = self.resources.iter().map(|one| match one.servers {
+            0 | 1 => Centre::Queue(one.demand),
+            servers => Centre::Servers(one.demand, servers),
+        });
+        queues.chain([Centre::Delay(delay)]).collect()
+    }
+}
+
+/// Adds demands, bounds and prediction to a curve, as far as its points determine them.
+pub(super) fn add(curve: &mut Curve, machine: &ContenderMachine) {
+    let measured = curve.points.iter().filter_map(|point| Some((point, point.figures.as_ref()?)));
+    let Some((point, figures)) = measured.into_iter().find(|(_, figures)| !figures.is_open) else { return };
+    let Some(demands) = demands(point, figures, machine, curve.think) else { return };
+    let largest = demands.resources.iter().map(|one| one.demand / f64::from(one.servers.max(1)));
+    let largest_demand = largest.fold(0.0, f64::max);
+    let sum: f64 = demands.resources.iter().map(|one| one.demand).sum();
+    curve.bounds = (largest_demand > 0.0).then_some(Bounds {
+        total_demand: sum + demands.delay,
+        largest_demand,
+        think: curve.think,
+    });
+    curve.prediction = prediction(&demands, &curve.closed_points(), curve.think);
+    curve.demands = Some(demands);
+}
+
+fn demands(
+    point: &LoadPoint,
+    figures: &PointFigures,
+    machine: &ContenderMachine,
+    think: f64,
+) -> Option<ServiceDemands> {
+    let throughput = figures.throughput.mean;
+    let of = |busy: f64| demand(busy, throughput);
+    let resources: Vec<ServiceDemand> = machine
+        .service_resources(figures)
+        .into_iter()
+        .filter_map(|one| {
+            Some(ServiceDemand {
+                demand: of(one.busy)?,
+                name: one.name,
+                kind: one.kind,
+                servers: one.servers,
+            })
+        })
+        .collect();
+    if resources.is_empty() {
+        return None;
+    }
+    let processes = figures.processes.iter();
+    let processes =
+        processes.filter_map(|one| Some((one.name.clone(), of(one.user + one.system)?))).collect();
+    let cores = figures.cores.iter().filter_map(|busy| of(*busy)).collect();
+    let mut demands = ServiceDemands { users: point.users, resources, processes, cores, delay: 0.0 };
+    demands.delay = delay(&demands, figures.response.mean, think)?;
+    Some(demands)
+}
+
+/// Returns the delay with which the response time of the model is the measured one. None with more users
+/// than a model of few users has.
+fn delay(demands: &ServiceDemands, response: f64, think: f64) -> Option<f64> {
+    let users = demands.users;
+    if users == 0 || users > FEW_USERS {
+        return None;
+    }
+    let modelled = |delay: f64| {
+        solve(&demands.centres(delay), think, users).last().map_or(0.0, |solution| solution.response)
+    };
+    let (mut low, mut high) = (0.0, response);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if modelled(middle) < response {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
+}
+
+fn prediction(demands: &ServiceDemands, measured: &[Point], think: f64) -> Option<Prediction> {
+    let most = measured.iter().map(|point| point.users).max()?;
+    if most > PREDICTED_USERS {
+        return None;
+    }
+    let solutions = solve(&demands.centres(demands.delay), think, most);
+    let point = |solution: &crate::analysis::Solution| Point {
+        users: solution.users,
+        throughput: solution.throughput,
+        response: solution.response,
+    };
+    let points: Vec<Point> = solutions.iter().map(point).collect();
+    let larger = measured.iter().filter(|point| point.users > demands.users && point.throughput > 0.0);
+    let error = |measured: &Point| {
+        let predicted = points.iter().find(|point| point.users == measured.users)?;
+        let has_response = measured.response > 0.0;
+        Some(PredictionError {
+            users: measured.users,
+            throughput: predicted.throughput / measured.throughput - 1.0,
+            response: has_response.then(|| predicted.response / measured.response - 1.0),
+        })
+    };
+    let errors = larger.filter_map(error).collect();
+    Some(Prediction { points, errors })
+}

@@ -1,0 +1,80 @@
+//! Ratios of each contender to the reference, paired by point and repetition.
+//!
+//! They are not ratios of means. Invariants: both trials of a pair have the same repetition, and the same
+//! values of the variables that concern the reference. A drift of the machine cancels out.
+
+use super::points::cpu_per_request;
+use super::{Curve, kept};
+use crate::experiment::template::Values;
+use crate::results::{Measured, Results, TrialRecord};
+use crate::stats::MeanInterval;
+
+/// The ratios of a contender to the reference at a point.
+#[derive(Clone, Debug)]
+pub struct PointRatio {
+    /// The name of the contender.
+    pub contender: String,
+    /// The values of all variables.
+    pub point: Values,
+    /// Of requests a second: above 1 is better.
+    pub throughput: Option<MeanInterval>,
+    /// Of mean latencies: below 1 is better.
+    pub response: Option<MeanInterval>,
+    /// Of CPU times for a request: below 1 is better.
+    pub cpu: Option<MeanInterval>,
+}
+
+/// Returns the name of the contender that the others are compared with: the reference, or else the first.
+pub fn reference(results: &Results) -> Option<&str> {
+    let entrants = &results.run.contenders;
+    let marked = entrants.iter().find(|one| one.reference).or_else(|| entrants.first());
+    marked.map(|one| one.name.as_str()).or_else(|| results.trials.first().map(|one| one.contender.as_str()))
+}
+
+/// Returns the ratios of all contenders but the reference, in the order of the curves.
+pub fn paired_ratios(results: &Results, curves: &[Curve], reference: &str) -> Vec<PointRatio> {
+    let mut ratios = Vec::new();
+    for curve in curves.iter().filter(|curve| curve.contender != reference) {
+        for point in &curve.points {
+            let own = |figure: &dyn Fn(&Measured) -> Option<f64>| {
+                ratio(results, reference, &curve.contender, &point.point, figure)
+            };
+            ratios.push(PointRatio {
+                contender: curve.contender.clone(),
+                point: point.point.clone(),
+                throughput: own(&|one| Some(one.load.requests_per_second)),
+                response: own(&|one| Some(one.load.latency_us.mean)),
+                cpu: own(&cpu_per_request),
+            });
+        }
+    }
+    ratios
+}
+
+fn ratio(
+    results: &Results,
+    reference: &str,
+    contender: &str,
+    point: &Values,
+    figure: &dyn Fn(&Measured) -> Option<f64>,
+) -> Option<MeanInterval> {
+    let own = results.trials.iter().filter(|one| one.contender == contender && one.point == *point);
+    let pairs = own.filter_map(|trial| {
+        let other = counterpart(results, reference, trial)?;
+        let (own, other) = (figure(kept(results, trial)?)?, figure(kept(results, other)?)?);
+        (own > 0.0 && other > 0.0).then_some(own / other)
+    });
+    MeanInterval::of_ratios(&pairs.collect::<Vec<f64>>())
+}
+
+/// Returns the trial of the reference with the same repetition and the same values of its variables.
+pub(crate) fn counterpart<'a>(
+    results: &'a Results,
+    reference: &str,
+    trial: &TrialRecord,
+) -> Option<&'a TrialRecord> {
+    let has_values = |point: &Values| point.iter().all(|(name, value)| trial.point.get(name) == Some(value));
+    results.trials.iter().find(|other| {
+        other.contender == reference && other.repetition == trial.repetition && has_values(&other.point)
+    })
+}

@@ -1,0 +1,206 @@
+//! Tests of reports, of modelled systems.
+
+use super::*;
+use crate::results::TrialResult;
+use crate::results::synthetic::{SyntheticPlan, System};
+
+fn system(name: &str) -> System {
+    System { disk: 0.0004, ..System::simple(name, 0.001, 0.003) }
+}
+
+fn results() -> Results {
+    let plan = SyntheticPlan { noise: 0.01, has_reference: true, ..SyntheticPlan::default() };
+    plan.results(&[system("base"), System::simple("fast", 0.0006, 0.002)]).unwrap()
+}
+
+fn page(results: &Results) -> String {
+    html::page(&contents(results))
+}
+
+/// Parses comma-separated values by RFC 4180.
+fn parsed(text: &str) -> Vec<Vec<String>> {
+    let mut records = vec![vec![String::new()]];
+    let mut characters = text.chars().peekable();
+    let mut is_quoted = false;
+    while let Some(character) = characters.next() {
+        let record = records.last_mut().unwrap();
+        let field = record.last_mut().unwrap();
+        match (character, is_quoted) {
+            ('"', true) if characters.peek() == Some(&'"') => field.extend(characters.next()),
+            ('"', _) => is_quoted = !is_quoted,
+            (',', false) => record.push(String::new()),
+            ('\r', false) if characters.peek() == Some(&'\n') => {
+                characters.next();
+                records.push(vec![String::new()]);
+            }
+            (other, _) => field.push(other),
+        }
+    }
+    records.pop();
+    records
+}
+
+#[test]
+fn the_files_of_a_report_are_written_and_can_be_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &results()).unwrap();
+    write(folder.path(), &results()).unwrap();
+    let mut names: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["report.html", "report.md", "trials.csv"]);
+}
+
+#[test]
+fn the_page_has_all_parts_and_loads_nothing() {
+    let page = page(&results());
+    for part in [
+        "Overview",
+        "Curves",
+        "Ratios to base",
+        "All points",
+        "Demands and models",
+        "How it was run",
+        "(closed loop)",
+        "MVA from N = 1",
+        "asymptotic bounds",
+        "CPU by process",
+        "Disk",
+        "plimsoll lab run experiment.toml",
+        "bottleneck (hint)",
+        "Content-Security-Policy",
+        "n=5",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("http://www") && !page.contains("src=") && !page.contains("NaN"));
+}
+
+#[test]
+fn a_name_with_markup_is_escaped_in_every_format() {
+    let name = "<script>alert(1)</script>";
+    let mut results = results();
+    for trial in results.trials.iter_mut().filter(|trial| trial.contender == "fast") {
+        trial.contender = name.to_owned();
+    }
+    results.run.contenders[1].name = name.to_owned();
+    results.trials[3].result = TrialResult::Failed(format!("{name} | hung,\r\n\"badly\""));
+    results.text += &format!("# {name}\n");
+    let page = page(&results);
+    assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    let markdown = markdown::markdown(&contents(&results));
+    let outside_code: String = markdown.split("```").step_by(2).collect();
+    assert!(!outside_code.contains("<script>") && outside_code.contains("&lt;script>alert(1)"));
+}
+
+#[test]
+fn failed_trials_are_listed_with_their_reasons_and_missing_figures_are_shown_as_missing() {
+    let mut results = results();
+    for trial in results.trials.iter_mut().filter(|trial| trial.point["users"] == "8") {
+        trial.result = TrialResult::Failed("the server hung".to_owned());
+    }
+    let page = page(&results);
+    assert!(page.contains("Failed trials") && page.contains("the server hung") && page.contains("5 failed"));
+    let table = tables::points(&results, &curves(&results));
+    let row = table.rows.iter().find(|row| row[1].text == "8").unwrap();
+    let throughput = &row[2];
+    assert_eq!((throughput.text.as_str(), throughput.order), ("–", None));
+    assert!(summary(&results).contains("the server hung"));
+}
+
+#[test]
+fn a_report_without_processes_shows_no_demands() {
+    let mut results = results();
+    for trial in &mut results.trials {
+        if let TrialResult::Measured(measured) = &mut trial.result {
+            measured.processes.clear();
+            measured.machine = None;
+            measured.marks.push("the clock jumped".to_owned());
+        }
+    }
+    let page = page(&results);
+    assert!(!page.contains("CPU by process") && !page.contains("MVA from N"));
+    assert!(page.contains("the clock jumped (5 of 5)"));
+}
+
+#[test]
+fn an_experiment_with_one_point_has_bars() {
+    let plan = SyntheticPlan { users: vec![16], repetitions: 1, ..SyntheticPlan::default() };
+    let results = plan.results(&[system("only")]).unwrap();
+    let report = contents(&results);
+    let page = html::page(&report);
+    assert!(report.sections.iter().any(|section| section.title == "Figures"));
+    assert!(page.contains("n=1") && !page.contains("Curves") && !page.contains("NaN"));
+    assert!(!page.contains("N95"), "there is no curve");
+}
+
+#[test]
+fn an_open_loop_is_drawn_against_its_rate_and_has_no_model() {
+    let mut results = results();
+    for trial in &mut results.trials {
+        let users: u32 = trial.point.remove("users").unwrap().parse().unwrap();
+        trial.point.insert("rate".to_owned(), format!("{}/s", users * 100));
+        if let TrialResult::Measured(measured) = &mut trial.result {
+            measured.load.pace = "open".to_owned();
+        }
+    }
+    let page = page(&results);
+    for part in ["planned requests/s", "(open loop)", ">6400<"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("(closed loop)") && !page.contains("MVA from N") && !page.contains("N95"));
+}
+
+#[test]
+fn results_without_trials_have_a_report() {
+    let mut results = results();
+    results.trials.clear();
+    assert!(page(&results).contains("No trial has finished."));
+    assert!(summary(&results).contains("0 trials of 70 planned"), "{}", summary(&results));
+}
+
+#[test]
+fn every_record_of_the_csv_has_all_fields_and_reads_back() {
+    let mut results = results();
+    let reason = "said \"no\",\r\nand ended";
+    results.trials[0].result = TrialResult::Failed(reason.to_owned());
+    let records = parsed(&trials::csv(&results));
+    assert_eq!(records.len(), results.trials.len() + 1);
+    assert!(records.iter().all(|record| record.len() == records[0].len()));
+    let column = |name: &str| records[0].iter().position(|one| one == name).unwrap();
+    assert_eq!(records[1][column("failure")], reason);
+    assert_eq!(
+        (records[2][column("contender")].as_str(), records[2][column("users")].as_str()),
+        ("fast", "1")
+    );
+}
+
+#[test]
+fn a_missing_figure_is_empty_and_never_zero() {
+    let mut results = results();
+    results.trials[0].result = TrialResult::Failed("hung".to_owned());
+    if let TrialResult::Measured(measured) = &mut results.trials[1].result {
+        measured.processes.clear();
+        measured.machine = None;
+    }
+    let records = parsed(&trials::csv(&results));
+    let of = |record: &[String], name: &str| {
+        record[records[0].iter().position(|one| one == name).unwrap()].clone()
+    };
+    for name in ["requests_per_second", "latency_p99_us", "errors", "cpu_user_seconds", "marks"] {
+        assert_eq!(of(&records[1], name), "", "{name}");
+    }
+    for name in ["cpu_user_seconds", "cores_busy", "disk_read_bytes", "disk_busy_max"] {
+        assert_eq!(of(&records[2], name), "", "{name}");
+    }
+    assert_ne!(of(&records[2], "requests_per_second"), "");
+}
+
+#[test]
+fn the_summary_has_aligned_tables() {
+    let text = summary(&results());
+    assert!(text.contains("| contender |") && text.contains("Ratios to base"), "{text}");
+    assert!(text.contains("CPU of server at"), "{text}");
+}

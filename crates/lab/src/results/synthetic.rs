@@ -1,0 +1,252 @@
+//! Results of modelled systems instead of measured ones: for tests, and to look at a report.
+//!
+//! Nothing is measured; the notes of such a run say so. Invariants: without noise, the figures are those of
+//! mean value analysis; the same plan gives the same results.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::{
+    DiskUse, Entrant, Generator, Latency, LittlesLaw, LoadFigures, Machine, MachineUse, Measured, ProcessUse,
+    Results, Run, TrialRecord, TrialResult,
+};
+use crate::analysis::{Centre, Solution, solve};
+use crate::experiment::Experiment;
+use crate::stats::Chance;
+
+/// The measured time of a trial in seconds.
+const SECONDS: f64 = 10.0;
+/// Bytes of each body.
+const BODY: f64 = 10_240.0;
+
+/// A modelled system.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// The name of the contender.
+    pub name: String,
+    /// Its processes.
+    pub processes: Vec<ModelledProcess>,
+    /// The demand at a disk in seconds.
+    pub disk: f64,
+    /// The rest of a request's time in seconds, without a queue.
+    pub delay: f64,
+}
+
+/// A process of a modelled system.
+#[derive(Clone, Debug)]
+pub struct ModelledProcess {
+    /// The name.
+    pub name: String,
+    /// Its CPU time for a request in seconds.
+    pub demand: f64,
+    /// The cores to which it is pinned, such as `0`.
+    pub cores: Option<String>,
+    /// The number of its threads, which are as many servers.
+    pub threads: u32,
+}
+
+/// The trials of modelled systems.
+#[derive(Clone, Debug)]
+pub struct SyntheticPlan {
+    /// The numbers of users.
+    pub users: Vec<u32>,
+    /// The think time in milliseconds.
+    pub think_ms: u32,
+    /// The number of repetitions.
+    pub repetitions: u32,
+    /// The number of discarded repetitions.
+    pub discarded: u32,
+    /// The standard deviation of the logarithm of each figure.
+    pub noise: f64,
+    /// The same, for a factor that all contenders of a repetition share.
+    pub drift: f64,
+    /// The seed of the noise.
+    pub seed: u64,
+    /// Whether the first system is the reference.
+    pub has_reference: bool,
+}
+
+impl Default for SyntheticPlan {
+    fn default() -> SyntheticPlan {
+        SyntheticPlan {
+            users: vec![1, 2, 4, 8, 16, 32, 64],
+            think_ms: 0,
+            repetitions: 5,
+            discarded: 0,
+            noise: 0.0,
+            drift: 0.0,
+            seed: 1,
+            has_reference: false,
+        }
+    }
+}
+
+impl System {
+    /// Returns a system of one process with one thread.
+    pub fn simple(name: &str, demand: f64, delay: f64) -> System {
+        let process = ModelledProcess { name: "server".to_owned(), demand, cores: None, threads: 1 };
+        System { name: name.to_owned(), processes: vec![process], disk: 0.0, delay }
+    }
+
+    fn centres(&self) -> Vec<Centre> {
+        let processes = self.processes.iter().map(|one| Centre::Servers(one.demand, one.threads));
+        processes.chain([Centre::Queue(self.disk), Centre::Delay(self.delay)]).collect()
+    }
+}
+
+impl SyntheticPlan {
+    /// Returns the results of the plan.
+    ///
+    /// # Errors
+    /// The plan is no valid experiment.
+    pub fn results(&self, systems: &[System]) -> Result<Results> {
+        let text = self.experiment(systems);
+        let experiment = Experiment::parse(&text)?;
+        let most = self.users.iter().copied().max().unwrap_or(1);
+        let think = f64::from(self.think_ms) / 1000.0;
+        let solved: Vec<Vec<Solution>> =
+            systems.iter().map(|system| solve(&system.centres(), think, most)).collect();
+        let mut chance = Chance::new(self.seed);
+        let mut trials = Vec::new();
+        for users in &self.users {
+            for repetition in 1..=self.repetitions {
+                let common = self.drift * normal(&mut chance);
+                for (system, solutions) in systems.iter().zip(&solved) {
+                    let factors = [0, 1].map(|_| (self.noise * normal(&mut chance)).exp());
+                    let solution = solutions.iter().find(|one| one.users == *users);
+                    let measured = solution.map(|one| measured(system, one, think, common.exp(), factors));
+                    trials.push(TrialRecord {
+                        contender: system.name.clone(),
+                        point: [("users".to_owned(), users.to_string())].into(),
+                        repetition,
+                        begun: "2026-11-25T10:00:00Z".to_owned(),
+                        seconds: SECONDS + 2.0,
+                        result: TrialResult::Measured(Box::new(measured.unwrap_or_default())),
+                    });
+                }
+            }
+        }
+        Ok(Results { experiment, text, run: self.run(systems), trials })
+    }
+
+    fn experiment(&self, systems: &[System]) -> String {
+        let mut text = String::from("name = \"synthetic\"\nabout = \"How do the modelled systems scale?\"\n");
+        for (at, system) in systems.iter().enumerate() {
+            let is_reference = self.has_reference && at == 0;
+            // Writing to a string does not fail.
+            let _ = write!(text, "\n[[contenders]]\nname = {:?}\nreference = {is_reference}\n", system.name);
+            let _ = writeln!(text, "url = \"http://{{host}}:{{port}}/\"");
+            for process in &system.processes {
+                let _ = write!(text, "[[contenders.processes]]\nname = {:?}\n", process.name);
+                let _ = writeln!(text, "command = [\"true\", \"{{port}}\"]");
+                if let Some(cores) = &process.cores {
+                    let _ = writeln!(text, "cores = {cores:?}");
+                }
+            }
+        }
+        let _ = write!(
+            text,
+            "\n[load]\ntime = \"10s\"\nthink = \"{}ms\"\n\n[sweep]\nusers = {:?}\n\n\
+             [order]\nrepetitions = {}\ndiscarded = {}\n",
+            self.think_ms, self.users, self.repetitions, self.discarded
+        );
+        text
+    }
+
+    fn run(&self, systems: &[System]) -> Run {
+        let machine = Machine {
+            cpu: "a modelled processor".to_owned(),
+            cores: 2,
+            memory_mib: 8192,
+            kernel: "6.12".to_owned(),
+            system: "no distribution".to_owned(),
+            ..Machine::default()
+        };
+        let entrant = |(at, system): (usize, &System)| Entrant {
+            name: system.name.clone(),
+            about: "a modelled system".to_owned(),
+            version: "1.0".to_owned(),
+            reference: self.has_reference && at == 0,
+            machine: None,
+        };
+        Run {
+            plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+            begun: "2026-11-25T10:00:00Z".to_owned(),
+            machine,
+            contenders: systems.iter().enumerate().map(entrant).collect(),
+            notes: vec!["These results are synthetic: nothing was measured.".to_owned()],
+        }
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of a modelled trial, far below 2^52"
+)]
+fn measured(system: &System, solution: &Solution, think: f64, common: f64, factors: [f64; 2]) -> Measured {
+    let [speed, cost] = factors;
+    let users = f64::from(solution.users);
+    let throughput = solution.throughput * speed * common;
+    let mean = users / throughput - think;
+    let us = mean * 1e6;
+    let process = |one: &ModelledProcess| {
+        let busy = throughput * SECONDS * one.demand * cost / common;
+        ProcessUse {
+            name: one.name.clone(),
+            user_seconds: busy * 0.4,
+            system_seconds: busy * 0.6,
+            threads: u64::from(one.threads),
+            processes: 1,
+            rss_bytes: 40 << 20,
+            ..ProcessUse::default()
+        }
+    };
+    let processes: Vec<ProcessUse> = system.processes.iter().map(process).collect();
+    let busy = processes.iter().map(ProcessUse::cpu_seconds).sum::<f64>() / SECONDS;
+    let disk = DiskUse {
+        name: "sda".to_owned(),
+        busy: (throughput * system.disk).min(1.0),
+        read_bytes: (throughput * BODY * SECONDS) as u64,
+        ..DiskUse::default()
+    };
+    let has_disk = system.disk > 0.0;
+    Measured {
+        load: LoadFigures {
+            users: u64::from(solution.users),
+            seconds: SECONDS,
+            requests: (throughput * SECONDS) as u64,
+            bytes: (throughput * SECONDS * BODY) as u64,
+            requests_per_second: throughput,
+            bytes_per_second: throughput * BODY,
+            latency_us: Latency {
+                mean: us,
+                p50: us * 0.7,
+                p90: us * 2.2,
+                p99: us * 4.4,
+                p999: us * 6.6,
+                max: us * 9.0,
+            },
+            pace: "closed".to_owned(),
+            littles_law: LittlesLaw { users, ratio: 1.0 },
+            generator: Generator { cpu_seconds: 1.0, share: 0.1, is_the_limit: false },
+            ..LoadFigures::default()
+        },
+        processes,
+        machine: Some(MachineUse {
+            seconds: SECONDS,
+            cores_busy: vec![(busy / 2.0).min(1.0), (busy / 2.0 + 0.02).min(1.0)],
+            disks: if has_disk { vec![disk] } else { Vec::new() },
+            ..MachineUse::default()
+        }),
+        marks: Vec::new(),
+    }
+}
+
+/// Returns a draw of the standard normal distribution, nearly: the sum of twelve uniform draws.
+#[allow(clippy::cast_precision_loss, reason = "53 bits fit")]
+fn normal(chance: &mut Chance) -> f64 {
+    let uniform = |_| (chance.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+    (0..12).map(uniform).sum::<f64>() - 6.0
+}

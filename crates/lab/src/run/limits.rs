@@ -1,0 +1,10 @@
+//! Limits of a run.
+//!
+//! They bound a measurement, not a client.
+
+/// Maximum time of a command of a contender, in seconds.
+pub(super) const COMMAND_SECONDS_MAX: f64 = 120.0;
+/// Maximum time of a trial beyond its planned time, in seconds: connections, references, last responses.
+pub(super) const OVERTIME_SECONDS_MAX: f64 = 330.0;
+/// Maximum time of a trial that ends by a number of requests, in seconds.
+pub(super) const COUNTED_TRIAL_SECONDS_MAX: f64 = 3600.0;

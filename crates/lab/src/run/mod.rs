@@ -1,0 +1,231 @@
+//! Runs an experiment: starts contenders, puts load on them in the planned order, and writes each trial
+//! down.
+//!
+//! It analyses nothing. Invariants: a trial that fails or hangs ends as that, and the run goes on; a
+//! finished trial is on the disk before the next starts; every process and folder of the run ends with it.
+
+mod limits;
+mod quick;
+mod session;
+mod trial;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context as _, Result, ensure};
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
+
+use crate::experiment::{Experiment, Trial};
+use crate::results::{Machine, ResultsFolder, Run, TrialRecord, TrialResult};
+pub use quick::quick;
+use session::Session;
+
+/// The parameters of a run that are not in its file.
+pub struct Options<'a> {
+    /// The results folder.
+    pub out: &'a Path,
+    /// The folder for files and servers, on the machine of each contender.
+    pub work: &'a Path,
+    /// The path of plimsoll, whose generator and agent are used.
+    pub program: PathBuf,
+    /// Set to end the run early.
+    pub stop: &'a AtomicBool,
+    /// Refuses arguments that the generator does not know.
+    pub check_load: &'a dyn Fn(&[String]) -> Result<()>,
+}
+
+/// The progress of a run.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// Finished trials, those of an earlier start included.
+    pub done: usize,
+    /// All trials.
+    pub total: usize,
+    /// The next trial, as a reader knows it.
+    pub next: String,
+    /// An estimate of the time until the end.
+    pub left: Duration,
+}
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether all trials are finished.
+    pub is_complete: bool,
+    /// The number of trials without figures.
+    pub failed: usize,
+}
+
+/// Runs the trials of an experiment that its results folder lacks. `progress` is called before each.
+///
+/// # Errors
+/// The reason why nothing was started, or why no trial can be written down.
+pub fn run(text: &str, options: &Options<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<Ended> {
+    let experiment = Experiment::parse(text)?;
+    check(&experiment, options.check_load)?;
+    let (mut folder, finished) = ResultsFolder::open(options.out, text)?;
+    let mut session = Session::start(&experiment, options)?;
+    let run = describe(&experiment, &session, folder.run()?);
+    folder.write_run(&run)?;
+    let trials: Vec<Trial> =
+        experiment.trials().into_iter().filter(|trial| session.takes_part(trial.contender)).collect();
+    ensure!(!trials.is_empty(), "no contender is left: {}", run.notes.join("; "));
+    let mut pace = Pace::new(&experiment, &trials);
+    let mut failed = finished.iter().filter(|record| record.measured().is_none()).count();
+    let is_finished = |trial: &Trial| finished.iter().any(|record| is_of(record, &experiment, trial));
+    let total = trials.len();
+    let mut done = trials.iter().filter(|trial| is_finished(trial)).count();
+    for trial in trials.iter().filter(|trial| !is_finished(trial)) {
+        progress(&Progress { done, total, next: label(&experiment, trial), left: pace.left(total - done) });
+        let begun = Instant::now();
+        let Some(record) = one(&mut session, &experiment, trial, options) else {
+            return Ok(Ended { is_complete: false, failed });
+        };
+        failed += usize::from(record.measured().is_none());
+        folder.add(&record)?;
+        done += 1;
+        pause(experiment.order.gap()?, options.stop);
+        pace.note(begun.elapsed());
+    }
+    Ok(Ended { is_complete: done == total, failed })
+}
+
+/// Refuses what can be found out before anything is started.
+///
+/// # Errors
+/// The first setting that cannot work.
+pub fn check(experiment: &Experiment, check_load: &dyn Fn(&[String]) -> Result<()>) -> Result<()> {
+    for trial in experiment.trials().iter().filter(|trial| trial.repetition == 1) {
+        let settings = experiment.settings(trial)?;
+        trial::check(&settings)
+            .and_then(|()| check_load(&trial::plain_arguments(&settings)?))
+            .with_context(|| format!("contender {:?}", experiment.contenders[trial.contender].name))?;
+    }
+    Ok(())
+}
+
+/// Runs one trial; returns `None` if the run was ended meanwhile.
+fn one(
+    session: &mut Session<'_>,
+    experiment: &Experiment,
+    trial: &Trial,
+    options: &Options<'_>,
+) -> Option<TrialRecord> {
+    if options.stop.load(Ordering::Relaxed) {
+        return None;
+    }
+    let (begun, started) = (now(), Instant::now());
+    let result = session.trial(trial);
+    if options.stop.load(Ordering::Relaxed) {
+        return None;
+    }
+    let result = match result {
+        Ok(measured) => TrialResult::Measured(Box::new(measured)),
+        Err(error) => TrialResult::Failed(format!("{error:#}")),
+    };
+    Some(TrialRecord {
+        contender: experiment.contenders[trial.contender].name.clone(),
+        point: trial.point.clone(),
+        repetition: trial.repetition,
+        begun,
+        seconds: started.elapsed().as_secs_f64(),
+        result,
+    })
+}
+
+fn describe(experiment: &Experiment, session: &Session<'_>, before: Option<Run>) -> Run {
+    let mut run = before.unwrap_or_else(|| Run {
+        plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+        begun: now(),
+        machine: Machine::this(),
+        contenders: Vec::new(),
+        notes: Vec::new(),
+    });
+    run.contenders = session.entrants();
+    run.notes = session.notes().to_vec();
+    for set in budgets(experiment) {
+        run.notes.push(set);
+    }
+    run
+}
+
+/// Returns a sentence for each file set that its budget made smaller.
+fn budgets(experiment: &Experiment) -> Vec<String> {
+    let mut notes = Vec::new();
+    for trial in experiment.trials() {
+        let files = experiment.settings(&trial).ok().and_then(|settings| settings.files);
+        let Some(files) = files.filter(|files| files.count < files.planned) else { continue };
+        let note = format!(
+            "file set {:?} has {} files, because of its budget; the experiment asks for {} at most users",
+            files.folder, files.count, files.planned
+        );
+        let is_same = |other: &String| other.starts_with(&format!("file set {:?}", files.folder));
+        match notes.iter().position(is_same) {
+            Some(at) => notes[at] = note,
+            None => notes.push(note),
+        }
+    }
+    notes
+}
+
+fn is_of(record: &TrialRecord, experiment: &Experiment, trial: &Trial) -> bool {
+    record.contender == experiment.contenders[trial.contender].name
+        && record.point == trial.point
+        && record.repetition == trial.repetition
+}
+
+/// Returns a trial as a reader knows it: `nginx  users = 8  repetition 2`.
+fn label(experiment: &Experiment, trial: &Trial) -> String {
+    let known = experiment.variables().into_iter().filter_map(|name| Some((name, trial.point.get(name)?)));
+    let point: Vec<String> = known.map(|(name, value)| format!("{name} = {value}")).collect();
+    let name = &experiment.contenders[trial.contender].name;
+    format!("{name}  {}  repetition {}", point.join(", "), trial.repetition)
+}
+
+fn now() -> String {
+    format_rfc3339(since_1970(SystemTime::now()))
+}
+
+/// Waits, unless the run is to end.
+fn pause(time: Duration, stop: &AtomicBool) {
+    const STEP: Duration = Duration::from_millis(20);
+    let until = Instant::now() + time;
+    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(STEP.min(until.saturating_duration_since(Instant::now())));
+    }
+}
+
+/// How long trials take.
+struct Pace {
+    /// The time of a trial by the experiment's file.
+    planned: Duration,
+    taken: Duration,
+    trials: u32,
+}
+
+impl Pace {
+    /// The time of a trial besides the load.
+    const BESIDE: Duration = Duration::from_secs(1);
+
+    fn new(experiment: &Experiment, trials: &[Trial]) -> Pace {
+        let time = |trial: &Trial| {
+            let settings = experiment.settings(trial).ok()?;
+            settings.load.planned_time().ok().flatten()
+        };
+        let times: Vec<Duration> = trials.iter().filter_map(time).collect();
+        let mean = times.iter().sum::<Duration>() / u32::try_from(times.len().max(1)).unwrap_or(u32::MAX);
+        let gap = experiment.order.gap().unwrap_or_default();
+        Pace { planned: mean + gap + Pace::BESIDE, taken: Duration::ZERO, trials: 0 }
+    }
+
+    fn note(&mut self, taken: Duration) {
+        self.taken += taken;
+        self.trials += 1;
+    }
+
+    fn left(&self, trials: usize) -> Duration {
+        let each = self.taken.checked_div(self.trials).unwrap_or(self.planned);
+        each * u32::try_from(trials).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,113 @@
+//! The quick form of an experiment: every contender and kind of trial once, for a fraction of a second.
+//!
+//! It shows that an experiment works; its figures answer nothing. Invariant: the quick form is an
+//! experiment file of its own, so that its results cannot be taken for those of the whole one.
+
+use anyhow::Result;
+use toml::{Table, Value};
+
+/// The time of a trial, and of its warm-up.
+const TIME: &str = "300ms";
+const WARM_UP: &str = "100ms";
+/// The requests of a trial that ends by their number.
+const REQUESTS: i64 = 20;
+/// The most files of a set, and the most bytes.
+const FILES: i64 = 20;
+const BUDGET: &str = "20MB";
+
+/// Returns the quick form of an experiment's text.
+///
+/// # Errors
+/// The text is no TOML.
+pub fn quick(text: &str) -> Result<String> {
+    let mut file: Table = text.parse()?;
+    if let Some(Value::String(name)) = file.get_mut("name") {
+        name.push_str("-quick");
+    }
+    let mut order = Table::new();
+    order.insert("repetitions".to_owned(), Value::Integer(1));
+    order.insert("settle".to_owned(), Value::String("0s".to_owned()));
+    if let Some(innermost) = file.get("order").and_then(|order| order.get("innermost")) {
+        order.insert("innermost".to_owned(), innermost.clone());
+    }
+    file.insert("order".to_owned(), Value::Table(order));
+    if let Some(Value::Table(load)) = file.get_mut("load") {
+        shorten(load);
+    }
+    if let Some(Value::Table(sweep)) = file.get_mut("sweep") {
+        for (name, values) in sweep.iter_mut() {
+            match (name.as_str(), values) {
+                ("time", values) => *values = Value::Array(vec![Value::String(TIME.to_owned())]),
+                (_, Value::Array(values)) if values.len() > 2 => {
+                    let last = values.pop();
+                    values.truncate(1);
+                    values.extend(last);
+                }
+                _ => {}
+            }
+        }
+    }
+    if let Some(Value::Array(sets)) = file.get_mut("files") {
+        sets.iter_mut().filter_map(Value::as_table_mut).for_each(shrink);
+    }
+    Ok(toml::to_string(&file)?)
+}
+
+fn shorten(load: &mut Table) {
+    for (name, value) in
+        [("time", Value::String(TIME.to_owned())), ("warm_up", Value::String(WARM_UP.to_owned()))]
+    {
+        if load.contains_key(name) {
+            load.insert(name.to_owned(), value);
+        }
+    }
+    for name in ["requests", "requests_each"] {
+        if let Some(requests) = load.get_mut(name).filter(|value| value.is_integer()) {
+            *requests = Value::Integer(requests.as_integer().unwrap_or_default().min(REQUESTS));
+        }
+    }
+}
+
+fn shrink(set: &mut Table) {
+    for name in ["count", "per_user"] {
+        if let Some(number) = set.get_mut(name).filter(|value| value.is_integer()) {
+            *number = Value::Integer(number.as_integer().unwrap_or_default().min(FILES));
+        }
+    }
+    if set.get("budget").is_none_or(Value::is_str) {
+        set.insert("budget".to_owned(), Value::String(BUDGET.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+
+    #[test]
+    fn the_quick_form_has_the_ends_of_each_sweep_once() {
+        let text = r#"
+            name = "whole"
+            [[files]]
+            name = "1K"
+            size = "1KiB"
+            count = 1000
+            [load]
+            time = "10s"
+            warm_up = "2s"
+            [sweep]
+            users = [1, 2, 4, 8]
+            [order]
+            repetitions = 15
+            discarded = 5
+            gap = "60s"
+            [[contenders]]
+            like = "nginx-tuned"
+        "#;
+        let quick = Experiment::parse(&quick(text).unwrap()).unwrap();
+        assert_eq!(quick.name, "whole-quick");
+        let trials = quick.trials();
+        assert_eq!(trials.iter().map(|trial| trial.point["users"].as_str()).collect::<Vec<_>>(), ["1", "8"]);
+        assert_eq!(quick.settings(&trials[0]).unwrap().files.unwrap().count, 20);
+    }
+}

@@ -1,0 +1,326 @@
+//! The agents and running contenders of a run.
+//!
+//! It plans nothing. Invariants: a contender runs with exactly the texts of its trial; dropping the session
+//! ends everything.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Options;
+use super::limits::COMMAND_SECONDS_MAX;
+use super::trial::{command, figures, marks};
+use crate::agent::{Agent, CacheMode, Command, FileSet, Output, Process, Request, Use, clock};
+use crate::experiment::conditions::Cache;
+use crate::experiment::contender::Contender;
+use crate::experiment::files::{Files, Renewed};
+use crate::experiment::order::Restart;
+use crate::experiment::template::{Values, fill};
+use crate::experiment::{Experiment, Trial, TrialSettings};
+use crate::results::{Entrant, LoadFigures, Machine, Measured};
+
+/// A running experiment.
+pub(super) struct Session<'a> {
+    experiment: &'a Experiment,
+    options: &'a Options<'a>,
+    /// The agent that runs the generator.
+    generator: Agent,
+    /// The agents by the words before their command.
+    agents: BTreeMap<Vec<String>, Agent>,
+    /// The state of each contender; `None` for one that was left out.
+    contenders: Vec<Option<State>>,
+    notes: Vec<String>,
+}
+
+/// A contender that takes part.
+struct State {
+    version: String,
+    machine: Option<Machine>,
+    /// The ports of its processes, by the names of their variables.
+    ports: Values,
+    /// The values with which it runs, and the point of the trial for which it was started.
+    running: Option<(Vec<String>, Values)>,
+    /// The values of its last start.
+    values: Values,
+}
+
+impl<'a> Session<'a> {
+    /// Starts the agents, and finds out which contenders take part.
+    pub(super) fn start(experiment: &'a Experiment, options: &'a Options<'a>) -> Result<Session<'a>> {
+        let program = options.program.display().to_string();
+        let generator = Agent::start(&[], &program, options.work)?;
+        let (agents, contenders, notes) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let mut session = Session { experiment, options, generator, agents, contenders, notes };
+        for contender in &experiment.contenders {
+            let state = match session.admit(contender) {
+                Ok(state) => Some(state),
+                Err(error) => {
+                    session.notes.push(format!("contender {:?} was left out: {error:#}", contender.name));
+                    None
+                }
+            };
+            session.contenders.push(state);
+        }
+        Ok(session)
+    }
+
+    pub(super) fn takes_part(&self, contender: usize) -> bool {
+        self.contenders.get(contender).is_some_and(Option::is_some)
+    }
+
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Describes the contenders that take part.
+    pub(super) fn entrants(&self) -> Vec<Entrant> {
+        let both = self.experiment.contenders.iter().zip(&self.contenders);
+        let taking_part = both.filter_map(|(contender, state)| Some((contender, state.as_ref()?)));
+        let entrants = taking_part.map(|(contender, state)| Entrant {
+            name: contender.name.clone(),
+            about: contender.about.clone(),
+            version: state.version.clone(),
+            reference: contender.reference,
+            machine: state.machine.clone(),
+        });
+        entrants.collect()
+    }
+
+    /// Runs one trial.
+    pub(super) fn trial(&mut self, trial: &Trial) -> Result<Measured> {
+        let settings = self.experiment.settings(trial)?;
+        let set = settings.files.as_ref().map(|files| self.file_set(files));
+        if let Some(set) = &set {
+            self.agent(trial.contender)?.call::<()>(&Request::MakeFiles(set.clone()))?;
+        }
+        let measured = self.with_files(trial, &settings, set.as_ref());
+        let is_renewed = settings.files.as_ref().is_some_and(|files| files.renewed == Renewed::Trial);
+        if let Some(set) = set.filter(|_| is_renewed) {
+            self.agent(trial.contender)?.call::<()>(&Request::RemoveFiles(set))?;
+        }
+        measured
+    }
+
+    fn with_files(
+        &mut self,
+        trial: &Trial,
+        settings: &TrialSettings,
+        set: Option<&FileSet>,
+    ) -> Result<Measured> {
+        let values = self.run_contender(trial, settings)?;
+        let mode = match settings.conditions.cache {
+            Cache::Warm | Cache::Dropped(_) => None,
+            Cache::Cold => Some(CacheMode::Cold),
+            Cache::Prefetched => Some(CacheMode::Prefetched),
+        };
+        if let Some((mode, set)) = mode.zip(set) {
+            self.agent(trial.contender)?.call::<()>(&Request::Cache(mode, set.clone()))?;
+        }
+        let url = fill(&self.experiment.contenders[trial.contender].url, &values)?;
+        self.load(trial.contender, settings, &url)
+    }
+
+    /// Puts the load on a contender, and samples it meanwhile.
+    fn load(&mut self, contender: usize, settings: &TrialSettings, url: &str) -> Result<Measured> {
+        let settle = self.experiment.order.settle()?;
+        let name = self.experiment.contenders[contender].name.clone();
+        let agent = self.agent(contender)?;
+        let settled: bool = agent.call(&Request::Settle(settle.as_secs_f64()))?;
+        agent.call::<()>(&Request::StartProbe { name })?;
+        let command = command(&self.options.program.display().to_string(), settings, url)?;
+        let output: Result<Output> = self.generator.call(&Request::Run(command));
+        let end = clock();
+        let figures = output.and_then(|output| figures(&output));
+        let (from, to) = figures.as_ref().map_or((end, end), |figures| window(figures, end));
+        let agent = self.agent(contender)?;
+        let (from, to) = (agent.its_time(from), agent.its_time(to));
+        let used: Use = agent.call(&Request::EndProbe { from, to })?;
+        let Use { processes, machine } = used;
+        let mut measured = Measured { load: figures?, processes, machine, marks: Vec::new() };
+        measured.marks = marks(&measured, settled, settle);
+        Ok(measured)
+    }
+
+    /// Starts a contender, unless it runs with the same texts. Returns the values of its variables.
+    fn run_contender(&mut self, trial: &Trial, settings: &TrialSettings) -> Result<Values> {
+        let contender = &self.experiment.contenders[trial.contender];
+        let state = self.contenders[trial.contender].as_ref().context("it was left out")?;
+        let (root, program) = (self.root(contender)?, self.program(contender)?);
+        let mut run = state.ports.clone();
+        run.insert("root".to_owned(), root);
+        run.insert("plimsoll".to_owned(), program);
+        // Texts with these placeholders tell whether another start is needed.
+        run.insert("dir".to_owned(), "{dir}".to_owned());
+        run.insert("config".to_owned(), "{config}".to_owned());
+        let values = self.experiment.values(trial, settings, run.clone())?;
+        let texts = contender.texts().map(|text| fill(text, &values)).collect::<Result<Vec<_>>>()?;
+        let is_due = match (&state.running, self.experiment.order.restart) {
+            (None, _) | (Some(_), Restart::Trial) => true,
+            (Some((before, _)), Restart::Change) => *before != texts,
+            (Some((before, point)), Restart::Point) => *before != texts || *point != trial.point,
+        };
+        if !is_due {
+            return Ok(state.values.clone());
+        }
+        let name = contender.name.clone();
+        let dir: PathBuf = self.agent(trial.contender)?.call(&Request::Folder { name })?;
+        run.insert("dir".to_owned(), dir.display().to_string());
+        run.insert("config".to_owned(), String::new());
+        let values = self.experiment.values(trial, settings, run.clone())?;
+        self.start_processes(trial, settings, run, &dir)?;
+        if let Some(state) = &mut self.contenders[trial.contender] {
+            (state.running, state.values) = (Some((texts, trial.point.clone())), values.clone());
+        }
+        self.run_all(&contender.after, trial.contender, &values)?;
+        Ok(values)
+    }
+
+    fn start_processes(
+        &mut self,
+        trial: &Trial,
+        settings: &TrialSettings,
+        mut run: Values,
+        dir: &std::path::Path,
+    ) -> Result<()> {
+        let contender = &self.experiment.contenders[trial.contender];
+        let name = contender.name.clone();
+        self.agent(trial.contender)?.call::<()>(&Request::Stop { name: name.clone() })?;
+        if let Some(state) = &mut self.contenders[trial.contender] {
+            state.running = None;
+        }
+        let mut named: Vec<String> = Vec::new();
+        let mut processes = Vec::new();
+        let mut values = self.experiment.values(trial, settings, run.clone())?;
+        for process in &contender.processes {
+            let config = dir.join(format!("{}.config", process.name));
+            run.insert("config".to_owned(), config.display().to_string());
+            values = self.experiment.values(trial, settings, run.clone())?;
+            // A process opens the ports that it is the first to name.
+            let own: Vec<String> = process
+                .ports()
+                .filter(|port| !named.iter().any(|named| named == port))
+                .map(str::to_owned)
+                .collect();
+            let ready = own.iter().filter_map(|port| values.get(port)?.parse::<u16>().ok());
+            let ready = ready.map(|port| std::net::SocketAddr::from(([127, 0, 0, 1], port))).collect();
+            named.extend(own);
+            processes.push(Process {
+                name: process.name.clone(),
+                words: filled(&process.command, &values)?,
+                environment: process
+                    .environment
+                    .iter()
+                    .map(|(name, value)| Ok((name.clone(), fill(value, &values)?)))
+                    .collect::<Result<_>>()?,
+                config: (config, fill(&process.config, &values)?),
+                cores: process
+                    .cores
+                    .as_ref()
+                    .map_or(Ok(Vec::new()), |cores| cpu_list(&fill(&cores.0, &values)?))?,
+                ready,
+            });
+        }
+        self.run_all(&contender.before, trial.contender, &values)?;
+        self.agent(trial.contender)?.call(&Request::Start { name, processes })
+    }
+
+    /// Runs commands of a contender on its machine; each must succeed.
+    fn run_all(&mut self, commands: &[Vec<String>], contender: usize, values: &Values) -> Result<()> {
+        for words in commands {
+            let words = filled(words, values)?;
+            let text = words.join(" ");
+            let output: Output = self.agent(contender)?.call(&Request::Run(plain(words)))?;
+            ensure!(
+                output.code == Some(0),
+                "{text} failed: {}{}",
+                output.stdout.trim(),
+                output.stderr.trim()
+            );
+        }
+        Ok(())
+    }
+
+    /// Finds out whether a contender can take part.
+    fn admit(&mut self, contender: &Contender) -> Result<State> {
+        if !self.agents.contains_key(&contender.prefix) {
+            let program = self.program(contender)?;
+            let agent = Agent::start(&contender.prefix, &program, self.options.work)?;
+            self.agents.insert(contender.prefix.clone(), agent);
+        }
+        let program = self.program(contender)?;
+        let agent = self.agents.get_mut(&contender.prefix).context("it has no agent")?;
+        let mut values: Values = [("plimsoll".to_owned(), program)].into();
+        values.insert("dir".to_owned(), agent.greeting.folder.display().to_string());
+        let mut run = |words: &[String]| -> Result<Output> {
+            let output = agent.call(&Request::Run(plain(filled(words, &values)?)))?;
+            Ok(output)
+        };
+        if !contender.requires.is_empty() {
+            let output = run(&contender.requires)?;
+            ensure!(output.code == Some(0), "{}", output.stderr.trim());
+        }
+        let version = match contender.version.is_empty() {
+            true => String::new(),
+            false => run(&contender.version).map(|output| first_line(&output))?,
+        };
+        let names = contender.ports();
+        let ports: Vec<u16> = agent.call(&Request::Ports(names.len()))?;
+        let ports = names.into_iter().zip(ports.iter().map(u16::to_string)).collect();
+        let machine = (!contender.prefix.is_empty()).then(|| agent.greeting.machine.clone());
+        Ok(State { version, machine, ports, running: None, values: Values::new() })
+    }
+
+    fn agent(&mut self, contender: usize) -> Result<&mut Agent> {
+        self.agents.get_mut(&self.experiment.contenders[contender].prefix).context("it has no agent")
+    }
+
+    fn root(&self, contender: &Contender) -> Result<String> {
+        let agent = self.agents.get(&contender.prefix).context("it has no agent")?;
+        Ok(agent.greeting.root.display().to_string())
+    }
+
+    /// Returns the path of plimsoll on the machine of a contender.
+    fn program(&self, contender: &Contender) -> Result<String> {
+        Ok(match (&contender.plimsoll, contender.prefix.is_empty()) {
+            (Some(path), _) => path.clone(),
+            (None, true) => self.options.program.display().to_string(),
+            (None, false) => "plimsoll".to_owned(),
+        })
+    }
+
+    fn file_set(&self, files: &Files) -> FileSet {
+        FileSet {
+            folder: files.folder.clone(),
+            pattern: files.pattern.clone(),
+            bytes: files.bytes,
+            count: files.count,
+            seed: self.experiment.seed,
+        }
+    }
+}
+
+/// Returns the measured time by our clock: as the generator reports it, or up to its end.
+fn window(figures: &LoadFigures, end: f64) -> (f64, f64) {
+    figures.window.map_or((end - figures.seconds, end), |window| (window.from, window.to))
+}
+
+fn filled(words: &[String], values: &Values) -> Result<Vec<String>> {
+    let words = words.iter().map(|word| fill(word, values));
+    words.filter(|word| !word.as_ref().is_ok_and(String::is_empty)).collect()
+}
+
+fn plain(words: Vec<String>) -> Command {
+    Command { words, seconds_max: COMMAND_SECONDS_MAX, ..Command::default() }
+}
+
+fn first_line(output: &Output) -> String {
+    let lines = output.stdout.lines().chain(output.stderr.lines());
+    lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+}
+
+/// Parses a list of cores: `0` or `0,2`.
+fn cpu_list(text: &str) -> Result<Vec<usize>> {
+    let cores = text.split(',').map(|core| core.trim().parse());
+    cores.collect::<Result<_, _>>().with_context(|| format!("`cores` is {text:?}: write a list such as 0,1"))
+}

@@ -1,0 +1,108 @@
+//! The command of the generator for a trial, and the marks of a distorted measurement.
+//!
+//! It starts nothing. Invariant: the generator's figures are adopted unchanged.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX};
+use crate::agent::{Command, Output};
+use crate::experiment::TrialSettings;
+use crate::experiment::conditions::Cache;
+use crate::results::{LoadFigures, Measured};
+
+/// The share of a trial over which its first requests may be spread.
+const STARTS_SHARE: f64 = 0.01;
+/// How far Little's law may be off.
+const LITTLE_SHARE: f64 = 0.05;
+/// The share of a core above which the sampling itself disturbs.
+const PROBE_SHARE: f64 = 0.02;
+
+/// Refuses settings that this version cannot apply.
+pub(super) fn check(settings: &TrialSettings) -> Result<()> {
+    let conditions = &settings.conditions;
+    let unset = [
+        ("memory", conditions.memory.is_some()),
+        ("disk_read, disk_write and disk_operations", conditions.disk != Default::default()),
+        ("file_system", conditions.image.is_some()),
+        ("link, mtu, delay and loss", conditions.link.is_some()),
+        ("congestion", conditions.congestion.is_some()),
+        ("cache = \"dropped every …\"", matches!(conditions.cache, Cache::Dropped(_))),
+    ];
+    match unset.iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => bail!("the condition {name} cannot be set yet: take it out of `conditions`"),
+        None => Ok(()),
+    }
+}
+
+/// Returns the generator's arguments with a placeholder for the URL.
+pub(super) fn plain_arguments(settings: &TrialSettings) -> Result<Vec<String>> {
+    let url = if settings.files.is_some() { "http://127.0.0.1:1/{}" } else { "http://127.0.0.1:1/" };
+    arguments(settings, url)
+}
+
+/// Returns the generator's arguments.
+pub(super) fn arguments(settings: &TrialSettings, url: &str) -> Result<Vec<String>> {
+    let mut arguments = vec![url.to_owned(), "--json".to_owned(), "--quiet".to_owned()];
+    if let Some(files) = settings.files.as_ref().filter(|_| url.contains("{}")) {
+        arguments.extend(["--files".to_owned(), format!("0..{}", files.count)]);
+    }
+    arguments.extend(settings.load.arguments()?);
+    let is_cold = settings.conditions.cache != Cache::Warm;
+    if is_cold && !settings.load.0.contains_key("verify") {
+        // The generator reads what it compares with before the start, which would warm the cache.
+        arguments.extend(["--verify".to_owned(), "none".to_owned()]);
+    }
+    Ok(arguments)
+}
+
+/// Returns the command of the generator.
+pub(super) fn command(program: &str, settings: &TrialSettings, url: &str) -> Result<Command> {
+    let words = [program.to_owned(), "load".to_owned()].into_iter().chain(arguments(settings, url)?);
+    let mut environment = std::collections::BTreeMap::new();
+    if let Some(password) = settings.load.password() {
+        environment.insert("PLIMSOLL_PASSWORD".to_owned(), password.to_owned());
+    }
+    let planned = settings.load.planned_time()?.map(|time| time.as_secs_f64() + OVERTIME_SECONDS_MAX);
+    Ok(Command {
+        words: words.collect(),
+        environment,
+        input: String::new(),
+        cores: Vec::new(),
+        seconds_max: planned.unwrap_or(COUNTED_TRIAL_SECONDS_MAX),
+    })
+}
+
+/// Parses the generator's output, which has figures also after errors.
+pub(super) fn figures(output: &Output) -> Result<LoadFigures> {
+    let why = || format!("the generator printed no figures: {}", output.stderr.trim());
+    serde_json::from_str(&output.stdout).with_context(why)
+}
+
+/// Returns the marks of a trial: signs that its figures are distorted.
+pub(super) fn marks(measured: &Measured, settled: bool, settle: Duration) -> Vec<String> {
+    let load = &measured.load;
+    let mut marks = Vec::new();
+    if load.generator.is_the_limit {
+        marks.push("the generator may have been the limit: give it more cores or threads".to_owned());
+    }
+    let errors = load.errors_all();
+    if errors > 0 {
+        let kinds: Vec<String> = load.errors.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        marks.push(format!("{errors} requests failed: {}", kinds.join(", ")));
+    }
+    if load.requests > 0 && (load.littles_law.ratio - 1.0).abs() > LITTLE_SHARE {
+        marks.push(format!("Little's law is off: X(R+Z)/N is {:.2}", load.littles_law.ratio));
+    }
+    if let Some(starts) = load.starts.filter(|starts| starts.spread_seconds > load.seconds * STARTS_SHARE) {
+        marks.push(format!("the first requests were spread over {:.1} ms", starts.spread_seconds * 1000.0));
+    }
+    if !settled && !settle.is_zero() {
+        marks.push("the machine was not idle at the start".to_owned());
+    }
+    if measured.machine.as_ref().is_some_and(|machine| machine.probe_share > PROBE_SHARE) {
+        marks.push("the sampling used more than 2 % of a core".to_owned());
+    }
+    marks
+}

@@ -1,0 +1,74 @@
+//! `plimsoll lab list`: the experiments and contenders that come with the program.
+//!
+//! It runs none. Invariant: every listed experiment can be parsed, which a test checks.
+
+use clap::Args;
+use clap::builder::Resettable;
+use plimsoll_cli::output::{print, print_json};
+use plimsoll_lab::experiment::Experiment;
+use plimsoll_lab::experiment::contender::built_in_names;
+
+/// The experiments, by their names.
+pub(super) const EXPERIMENTS: [(&str, &str); 2] = [
+    ("saturation-http", include_str!("../../../../../lab/experiments/saturation-http.toml")),
+    ("saturation-ftp", include_str!("../../../../../lab/experiments/saturation-ftp.toml")),
+];
+
+/// Show the experiments and contenders that come with plimsoll
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll lab list
+  plimsoll lab list --json")]
+pub(super) struct List {
+    /// Print JSON
+    #[arg(long, help_heading = Resettable::Reset)]
+    json: bool,
+}
+
+/// Returns the text of an experiment that comes with the program.
+pub(super) fn built_in(name: &str) -> Option<&'static str> {
+    EXPERIMENTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+impl List {
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let experiments = EXPERIMENTS
+            .iter()
+            .map(|(_, text)| Experiment::parse(text))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        if self.json {
+            let experiments: Vec<_> = experiments
+                .iter()
+                .map(|one| {
+                    let trials = one.trials().len();
+                    serde_json::json!({ "name": one.name, "about": one.about, "trials": trials })
+                })
+                .collect();
+            let contenders: Vec<_> = built_in_names().collect();
+            return print_json(&serde_json::json!({ "experiments": experiments, "contenders": contenders }));
+        }
+        let mut text = String::from("experiments (plimsoll lab run NAME)\n");
+        for one in &experiments {
+            text.push_str(&format!("  {:<18} {:>4} trials  {}\n", one.name, one.trials().len(), one.about));
+        }
+        text.push_str("\ncontenders (like = \"NAME\" in an experiment file)\n");
+        for name in built_in_names() {
+            text.push_str(&format!("  {name}\n"));
+        }
+        print(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_that_comes_with_the_program_has_no_mistake() {
+        for (name, text) in EXPERIMENTS {
+            let experiment = super::super::checked(std::path::Path::new(name), text).unwrap();
+            assert_eq!(experiment.name, name);
+            assert!(!experiment.about.is_empty());
+        }
+    }
+}

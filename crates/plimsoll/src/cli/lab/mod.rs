@@ -1,0 +1,115 @@
+//! `plimsoll lab`: the arguments and the output.
+//!
+//! It measures nothing itself (the laboratory does). Invariants: the exit code is 0 if the command did all
+//! of its work, 1 if a trial failed or the run was ended early, 2 if the command line or an experiment file
+//! is wrong.
+
+mod agent;
+mod list;
+mod report;
+mod run;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::builder::Resettable;
+use clap::{Args, Subcommand};
+use plimsoll_cli::WrongUsage;
+use plimsoll_cli::output::{print, print_json};
+use plimsoll_lab::experiment::Experiment;
+
+/// Run experiments: put load on file servers, and find where they saturate
+#[derive(Args)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  plimsoll lab list                                    the experiments and contenders that come with plimsoll
+  plimsoll lab check my.toml                           find mistakes, and show what would run
+  plimsoll lab run my.toml --out results               run it; the same again resumes
+  plimsoll lab run saturation-http --quick             every kind of trial once, for a fraction of a second
+  plimsoll lab compare results/before results/after    what differs beyond noise")]
+pub(crate) struct Lab {
+    #[command(subcommand)]
+    order: Order,
+}
+
+#[derive(Subcommand)]
+enum Order {
+    List(list::List),
+    Check(Check),
+    Run(run::RunExperiments),
+    Report(report::Report),
+    Compare(report::Compare),
+    #[command(hide = true)]
+    Agent(agent::AgentServer),
+}
+
+/// Find mistakes in experiment files, and show how many trials they have
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll lab check my.toml
+  plimsoll lab check saturation-http --json")]
+struct Check {
+    /// Experiment files, or names of `plimsoll lab list`
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print JSON, an object for each experiment
+    #[arg(long, help_heading = Resettable::Reset)]
+    json: bool,
+}
+
+impl Lab {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.order {
+            Order::List(list) => list.run(),
+            Order::Check(check) => check.run(),
+            Order::Run(run) => run.run(),
+            Order::Report(report) => report.run(),
+            Order::Compare(compare) => compare.run(),
+            Order::Agent(agent) => agent.run(),
+        }
+    }
+}
+
+impl Check {
+    fn run(&self) -> anyhow::Result<()> {
+        let mut all = Vec::new();
+        for file in &self.files {
+            let experiment = checked(file, &text_of(file)?)?;
+            let (trials, contenders) = (experiment.trials().len(), experiment.contenders.len());
+            if self.json {
+                all.push(serde_json::json!({
+                    "name": experiment.name, "about": experiment.about,
+                    "trials": trials, "contenders": contenders,
+                }));
+            } else {
+                print(format!(
+                    "{}: {trials} trials of {contenders} contenders; no mistakes\n",
+                    experiment.name
+                ))?;
+            }
+        }
+        if self.json { print_json(&all) } else { Ok(()) }
+    }
+}
+
+/// Returns the text of an experiment: of a file, or of one that comes with the program.
+fn text_of(file: &Path) -> anyhow::Result<String> {
+    let built_in = file.to_str().and_then(list::built_in);
+    if let (Some(text), false) = (built_in, file.exists()) {
+        return Ok(text.to_owned());
+    }
+    std::fs::read_to_string(file).with_context(|| {
+        let names = list::EXPERIMENTS.map(|(name, _)| name).join(", ");
+        format!("cannot read {}; experiments that come with plimsoll: {names}", file.display())
+    })
+}
+
+/// Parses an experiment and checks all that can be checked before anything is started.
+fn checked(file: &Path, text: &str) -> anyhow::Result<Experiment> {
+    let check = || -> anyhow::Result<Experiment> {
+        let experiment = Experiment::parse(text)?;
+        plimsoll_lab::run::check(&experiment, &super::load::check_arguments)?;
+        Ok(experiment)
+    };
+    check().map_err(|error| WrongUsage(format!("{}: {error:#}", file.display())).into())
+}
