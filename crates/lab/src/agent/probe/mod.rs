@@ -191,7 +191,8 @@ mod tests {
         let own = &used.processes[0];
         assert_eq!(own.name, "test");
         assert!(own.cpu_seconds() > 0.02 && own.rss_bytes > 0 && own.pss_bytes > 0, "{own:?}");
-        assert!(own.threads >= 2 && own.processes == 1, "{own:?}");
+        // Other tests of this process may have children.
+        assert!(own.threads >= 2 && own.processes >= 1, "{own:?}");
     }
 
     #[test]
