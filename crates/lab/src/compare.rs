@@ -111,16 +111,19 @@ impl ComparedFigure {
 /// Compares two runs: changes are from `one` to `other`.
 pub fn compare(one: &Results, other: &Results) -> Comparison {
     let reference = shared_reference(one, other);
+    let (first, second) = (cells(one), cells(other));
     let (mut tests, mut missing) = (Vec::new(), Vec::new());
     let compared = |(contender, _): &(String, Values)| Some(contender.as_str()) != reference;
-    for cell in cells(one).into_iter().filter(compared) {
-        let (own, reason) = test_cell(one, other, reference, &cell);
-        let (contender, point) = cell;
+    for cell in first.iter().filter(|cell| compared(cell)) {
+        let (own, reason) = match second.contains(cell) {
+            true => test_cell(one, other, reference, cell),
+            false => (Vec::new(), Some("only in the first run".to_owned())),
+        };
+        let (contender, point) = cell.clone();
         missing.extend(reason.map(|reason| MissingCell { contender, point, reason }));
         tests.extend(own);
     }
-    let first = cells(one);
-    for (contender, point) in cells(other).into_iter().filter(compared) {
+    for (contender, point) in second.into_iter().filter(compared) {
         if !first.contains(&(contender.clone(), point.clone())) {
             missing.push(MissingCell { contender, point, reason: "only in the second run".to_owned() });
         }
@@ -164,9 +167,6 @@ fn test_cell(
     reference: Option<&str>,
     cell: &(String, Values),
 ) -> (Vec<CellTest>, Option<String>) {
-    if !cells(other).contains(cell) {
-        return (Vec::new(), Some("only in the first run".to_owned()));
-    }
     let test = |figure: ComparedFigure| {
         let samples = [logarithms(one, reference, cell, figure), logarithms(other, reference, cell, figure)];
         let difference = Difference::welch(&samples[0], &samples[1])?;

@@ -30,6 +30,7 @@ mod ftp;
 mod ftp_settings;
 mod full;
 mod hostile;
+mod lab;
 mod load;
 mod packaging;
 mod passwords;

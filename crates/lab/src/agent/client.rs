@@ -7,6 +7,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -16,27 +18,31 @@ use super::limits::AGENT_END_TIME_MAX;
 use super::probe::clock;
 use super::{Greeting, Request, Response};
 
-/// The interval between two checks whether an agent has ended.
+/// The interval between two checks whether an agent has responded or ended, or the run is to end.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
 /// A running agent.
 #[derive(Debug)]
-pub struct Agent {
+pub struct Agent<'a> {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    /// The lines of its output.
+    output: Receiver<String>,
     /// Its description of itself.
     pub greeting: Greeting,
     /// Its clock minus ours, in seconds.
     clock_ahead: f64,
+    /// Set when the run is to end.
+    stop: &'a AtomicBool,
 }
 
-impl Agent {
-    /// Starts an agent: `program lab agent` behind the words of `prefix`. Its folder is below `work`.
+impl<'a> Agent<'a> {
+    /// Starts an agent: `program lab agent` behind the words of `prefix`. Its folder is below `work`. Requests
+    /// fail when `stop` is set.
     ///
     /// # Errors
     /// The program or the prefix cannot be run, or the agent has another version.
-    pub fn start(prefix: &[String], program: &str, work: &Path) -> Result<Agent> {
+    pub fn start(prefix: &[String], program: &str, work: &Path, stop: &'a AtomicBool) -> Result<Agent<'a>> {
         let words = prefix.iter().map(String::as_str).chain([program, "lab", "agent"]);
         let words: Vec<&str> = words.collect();
         let mut command = Command::new(words[0]);
@@ -44,8 +50,8 @@ impl Agent {
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().with_context(|| format!("cannot run {}", words.join(" ")))?;
         let (input, output) = (child.stdin.take(), child.stdout.take().context("an agent has an output")?);
-        let greeting = Greeting::default();
-        let mut agent = Agent { child, input, output: BufReader::new(output), greeting, clock_ahead: 0.0 };
+        let (greeting, output) = (Greeting::default(), lines(BufReader::new(output)));
+        let mut agent = Agent { child, input, output, greeting, clock_ahead: 0.0, stop };
         let hello = Request::Hello { work: work.to_owned() };
         agent.greeting = agent.call(&hello).with_context(|| format!("the agent {}", words.join(" ")))?;
         let version = env!("CARGO_PKG_VERSION");
@@ -63,16 +69,28 @@ impl Agent {
     /// Sends a request and returns the value of its response.
     ///
     /// # Errors
-    /// The agent's error, or the agent has ended.
+    /// The agent's error; or the agent has ended; or the run is to end, which ends the agent.
     pub fn call<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T> {
         let input = self.input.as_mut().context("the agent has ended")?;
         let line = serde_json::to_string(request)? + "\n";
         input.write_all(line.as_bytes()).context("the agent has ended")?;
-        let mut response = String::new();
-        self.output.read_line(&mut response)?;
-        match serde_json::from_str(&response).context("the agent has ended")? {
+        match serde_json::from_str(&self.response()?).context("the agent sent no response")? {
             Response::Value(value) => Ok(serde_json::from_value(value)?),
             Response::Error(error) => bail!("{error}"),
+        }
+    }
+
+    fn response(&mut self) -> Result<String> {
+        loop {
+            match self.output.recv_timeout(CHECK_EVERY) {
+                Ok(line) => return Ok(line),
+                Err(RecvTimeoutError::Disconnected) => bail!("the agent has ended"),
+                Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => {
+                    self.input = None;
+                    bail!("the run was ended");
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
     }
 
@@ -91,7 +109,21 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
+/// Returns the lines of an agent's output, which a thread reads.
+fn lines(output: BufReader<ChildStdout>) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in output.lines() {
+            let Ok(line) = line else { break };
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+impl Drop for Agent<'_> {
     fn drop(&mut self) {
         // The end of its input ends the agent.
         self.input = None;

@@ -16,8 +16,8 @@ use crate::stats::Chance;
 /// The part of a folder that the files of a set may take; the rest is left to others.
 const FREE_SHARE: f64 = 0.9;
 
-/// Makes the files of a set below `root`, unless they are there.
-pub(super) fn make(root: &Path, set: &FileSet) -> Result<()> {
+/// Makes the files of a set below `root`, unless they are there. `is_ending` ends it.
+pub(super) fn make(root: &Path, set: &FileSet, is_ending: &dyn Fn() -> bool) -> Result<()> {
     let folder = root.join(&set.folder);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let missing: Vec<u64> =
@@ -32,6 +32,7 @@ pub(super) fn make(root: &Path, set: &FileSet) -> Result<()> {
         folder.display()
     );
     for number in &missing {
+        ensure!(!is_ending(), "the agent is ending");
         let path = folder.join(name(set, *number));
         write(&path, set.bytes, set.seed ^ mixed(set, *number))
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -112,14 +113,14 @@ mod tests {
     #[test]
     fn files_have_their_size_and_differ_and_can_be_made_again() {
         let folder = tempfile::tempdir().unwrap();
-        make(folder.path(), &set(3, 1001)).unwrap();
+        make(folder.path(), &set(3, 1001), &|| false).unwrap();
         let read = |number: u64| fs::read(folder.path().join(format!("set/f{number}.bin"))).unwrap();
         let before = [read(0), read(1), read(2)];
         assert!(before.iter().all(|file| file.len() == 1001));
         assert!(before[0] != before[1] && before[1] != before[2]);
         remove(folder.path(), &set(3, 1001)).unwrap();
         assert!(!folder.path().join("set").exists());
-        make(folder.path(), &set(3, 1001)).unwrap();
+        make(folder.path(), &set(3, 1001), &|| false).unwrap();
         assert_eq!([read(0), read(1), read(2)], before);
         remove(folder.path(), &set(3, 1001)).unwrap();
         remove(folder.path(), &set(3, 1001)).unwrap();
@@ -128,18 +129,18 @@ mod tests {
     #[test]
     fn a_cut_file_is_made_again_and_a_whole_one_stays() {
         let folder = tempfile::tempdir().unwrap();
-        make(folder.path(), &set(2, 100)).unwrap();
+        make(folder.path(), &set(2, 100), &|| false).unwrap();
         let path = folder.path().join("set/f0.bin");
         let whole = fs::read(&path).unwrap();
         fs::write(&path, &whole[..50]).unwrap();
-        make(folder.path(), &set(2, 100)).unwrap();
+        make(folder.path(), &set(2, 100), &|| false).unwrap();
         assert_eq!(fs::read(&path).unwrap(), whole);
     }
 
     #[test]
     fn files_that_do_not_fit_are_refused_before_one_is_made() {
         let folder = tempfile::tempdir().unwrap();
-        let refused = make(folder.path(), &set(1000, 1 << 50)).unwrap_err();
+        let refused = make(folder.path(), &set(1000, 1 << 50), &|| false).unwrap_err();
         assert!(refused.to_string().contains("make room"), "{refused}");
         assert_eq!(fs::read_dir(folder.path().join("set")).unwrap().count(), 0);
     }

@@ -42,7 +42,7 @@ pub enum Request {
     Run(Command),
     /// Returns as many free TCP ports.
     Ports(usize),
-    /// Creates a new folder for a contender's own files.
+    /// Creates a new folder for a contender's start.
     Folder {
         /// The name of the contender.
         name: String,
@@ -113,8 +113,6 @@ pub struct Command {
     pub words: Vec<String>,
     /// Additions to the environment.
     pub environment: BTreeMap<String, String>,
-    /// Bytes of its standard input.
-    pub input: String,
     /// The cores that it may use; empty for all.
     pub cores: Vec<usize>,
     /// The seconds after which it is ended.
@@ -134,8 +132,8 @@ pub struct Process {
     pub config: (PathBuf, String),
     /// The cores that it may use; empty for all.
     pub cores: Vec<usize>,
-    /// The addresses that must accept connections before the next process starts.
-    pub ready: Vec<std::net::SocketAddr>,
+    /// The addresses (`HOST:PORT`) that must accept connections before the next process starts.
+    pub ready: Vec<String>,
 }
 
 /// The agent's description of itself and of its machine.
@@ -145,12 +143,17 @@ pub struct Greeting {
     pub version: String,
     /// The machine.
     pub machine: Machine,
-    /// The agent's folder.
-    pub folder: PathBuf,
-    /// The folder that contenders serve, below it.
+    /// The folder that contenders serve.
     pub root: PathBuf,
-    /// The path of the program itself.
-    pub program: PathBuf,
+}
+
+/// The folders of a start of a contender.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Folders {
+    /// The folder of its configuration and of the output of its processes. Only the agent's user may write to it.
+    pub control: PathBuf,
+    /// The folder of its own data. Its processes may write to it after they have dropped the rights of root.
+    pub data: PathBuf,
 }
 
 /// The result of a command.

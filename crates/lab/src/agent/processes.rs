@@ -1,18 +1,18 @@
 //! The processes of contenders: start, readiness, and the end with all their children.
 //!
-//! It sends no load. Invariant: no process started here outlives its value; a process group is ended as a
-//! whole.
+//! It sends no load. Invariant: no process group started here outlives its value. A daemon that leaves its group
+//! is not found.
 
 use std::fs::{self, File};
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::Process;
@@ -56,10 +56,10 @@ impl Running {
         self.child.id()
     }
 
-    fn wait_until_ready(&mut self, ready: &[SocketAddr], is_ending: &dyn Fn() -> bool) -> Result<()> {
+    fn wait_until_ready(&mut self, ready: &[String], is_ending: &dyn Fn() -> bool) -> Result<()> {
         let until = Instant::now() + START_TIME_MAX;
         for address in ready {
-            while TcpStream::connect_timeout(address, CONNECT_TIME).is_err() {
+            while !accepts(address) {
                 if let Some(status) = self.child.try_wait()? {
                     bail!("it ended with {status}");
                 }
@@ -82,21 +82,36 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        end(&mut self.child);
+        // A process that cannot be waited for has no status, and nobody here needs it.
+        let _ = end(&mut self.child);
     }
 }
 
+/// Returns whether a process accepts connections at an address.
+fn accepts(address: &str) -> bool {
+    let mut addresses = address.to_socket_addrs().into_iter().flatten();
+    addresses.any(|address| TcpStream::connect_timeout(&address, CONNECT_TIME).is_ok())
+}
+
+/// Returns whether a child has not ended yet. It is not reaped, so that its process group keeps its number.
+pub(super) fn is_running(child: &Child) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(Pid::from_child(child)), options).is_ok_and(|status| status.is_none())
+}
+
 /// Ends a child with its whole process group: by SIGTERM, then by SIGKILL.
-pub(super) fn end(child: &mut Child) {
+pub(super) fn end(child: &mut Child) -> io::Result<ExitStatus> {
     let group = Pid::from_child(child);
-    // An error means that the group is empty, which is the goal.
-    let _ = kill_process_group(group, Signal::TERM);
+    // Errors of the signals mean that the group is empty, which is the goal.
+    if is_running(child) {
+        let _ = kill_process_group(group, Signal::TERM);
+    }
     let until = Instant::now() + END_TIME_MAX;
-    while Instant::now() < until && child.try_wait().is_ok_and(|status| status.is_none()) {
+    while is_running(child) && Instant::now() < until {
         std::thread::sleep(CHECK_EVERY);
     }
     let _ = kill_process_group(group, Signal::KILL);
-    let _ = child.wait();
+    child.wait()
 }
 
 /// Returns a command whose process has a group of its own.

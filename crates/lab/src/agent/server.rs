@@ -1,31 +1,35 @@
 //! The agent's side: handles requests until its input ends.
 //!
 //! It decides nothing about an experiment. Invariants: at the end of its input, or at SIGTERM, every
-//! process is ended and the agent's folder is removed, also in the middle of a request.
+//! process group is ended and the agent's folder is removed, also in the middle of a request. A daemon that
+//! leaves its process group is not found.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read as _, Seek as _, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
 use tempfile::TempDir;
 
+use super::limits::OUTPUT_BYTES_MAX;
 use super::probe::{Probe, clock, cores_busy};
-use super::processes::{Running, command, end, spawn};
-use super::{Command, FileSet, Greeting, Output, Process, Request, Response, files};
+use super::processes::{Running, command, end, is_running, spawn};
+use super::{Command, FileSet, Folders, Greeting, Output, Process, Request, Response, files};
 use crate::results::Machine;
 
 /// The interval between two checks of a command.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
+/// The interval between two checks whether the agent is to end.
+const NOTICE_END_EVERY: Duration = Duration::from_millis(100);
 /// The time over which a core counts as idle or not, and the share that an idle core may be busy.
 const IDLE_TIME: Duration = Duration::from_millis(100);
 const IDLE_SHARE: f64 = 0.1;
@@ -46,10 +50,11 @@ pub fn serve(
         ending: Arc::clone(ending),
         folder: None,
         contenders: BTreeMap::new(),
+        made: BTreeMap::new(),
         probe: None,
         ports: PORTS,
     };
-    while let Ok(line) = requests.recv() {
+    while let Some(line) = next(&requests, ending) {
         let response = match serde_json::from_str(&line) {
             Ok(request) => agent.handle(request),
             Err(error) => Err(anyhow::anyhow!("not a request: {error}")),
@@ -62,6 +67,16 @@ pub fn serve(
         output.flush()?;
     }
     Ok(())
+}
+
+/// Returns the next request; none at the end of the input, and when `ending` is set.
+fn next(requests: &Receiver<String>, ending: &AtomicBool) -> Option<String> {
+    loop {
+        match requests.recv_timeout(NOTICE_END_EVERY) {
+            Err(RecvTimeoutError::Timeout) if !ending.load(Ordering::Relaxed) => {}
+            received => return received.ok(),
+        }
+    }
 }
 
 /// Returns the lines of the input. A thread of its own reads them, so that the end of the input is noticed
@@ -86,6 +101,8 @@ struct Server {
     folder: Option<TempDir>,
     /// The processes of each contender, in the order of their start.
     contenders: BTreeMap<String, Vec<Running>>,
+    /// The file sets that are there, by their folders.
+    made: BTreeMap<String, FileSet>,
     probe: Option<Probe>,
     /// The ports that were not given out yet.
     ports: std::ops::Range<u16>,
@@ -100,9 +117,12 @@ impl Server {
             Request::Run(command) => json(&self.run(&command)?),
             Request::Ports(count) => json(&self.free_ports(count)?),
             Request::Folder { name } => json(&self.new_folder(&name)?),
-            Request::MakeFiles(set) => json(&files::make(&self.root()?, &set)?),
-            Request::RemoveFiles(set) => json(&files::remove(&self.root()?, &set)?),
-            Request::Cache(mode, set) => json(&self.set_cache(mode, &set)?),
+            Request::MakeFiles(set) => json(&self.make_files(set)?),
+            Request::RemoveFiles(set) => {
+                self.made.remove(&set.folder);
+                json(&files::remove(&self.root()?, &set)?)
+            }
+            Request::Cache(mode, set) => json(&files::set_cache(&self.root()?, mode, &set)?),
             Request::Start { name, processes } => json(&self.start(name, &processes)?),
             Request::Stop { name } => {
                 self.stop(&name);
@@ -135,13 +155,8 @@ impl Server {
         for path in [folder.path(), &root] {
             fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
         }
-        let greeting = Greeting {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            machine: Machine::this(),
-            folder: folder.path().to_owned(),
-            root,
-            program: std::env::current_exe()?,
-        };
+        let greeting =
+            Greeting { version: env!("CARGO_PKG_VERSION").to_owned(), machine: Machine::this(), root };
         self.folder = Some(folder);
         Ok(greeting)
     }
@@ -154,44 +169,51 @@ impl Server {
         Ok(self.folder()?.join("files"))
     }
 
-    /// Creates a folder; servers that drop root's rights must be able to write to it.
-    fn new_folder(&self, name: &str) -> Result<PathBuf> {
+    /// Creates the folders of a start of a contender.
+    fn new_folder(&self, name: &str) -> Result<Folders> {
         let prefix = format!("{}.", name.replace('/', "-"));
-        let folder = tempfile::Builder::new().prefix(&prefix).tempdir_in(self.folder()?)?.keep();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777))?;
-        Ok(folder)
+        let control = tempfile::Builder::new().prefix(&prefix).tempdir_in(self.folder()?)?.keep();
+        let data = control.join("data");
+        fs::create_dir(&data)?;
+        // Servers that drop root's rights must be able to write. In a sticky folder, no other user can replace
+        // their files, and the kernel follows no other user's links.
+        let is_root = rustix::process::geteuid().is_root();
+        let (of_control, of_data) = if is_root { (0o755, 0o1777) } else { (0o700, 0o700) };
+        fs::set_permissions(&control, fs::Permissions::from_mode(of_control))?;
+        fs::set_permissions(&data, fs::Permissions::from_mode(of_data))?;
+        Ok(Folders { control, data })
     }
 
-    fn set_cache(&self, mode: super::CacheMode, set: &FileSet) -> Result<()> {
-        files::set_cache(&self.root()?, mode, set)
+    /// Makes the files of a set, unless as many of them were made before.
+    fn make_files(&mut self, set: FileSet) -> Result<()> {
+        let is_made = self.made.get(&set.folder).is_some_and(|made| {
+            FileSet { count: set.count, ..made.clone() } == set && made.count >= set.count
+        });
+        if !is_made {
+            files::make(&self.root()?, &set, &|| self.is_ending())?;
+            self.made.insert(set.folder.clone(), set);
+        }
+        Ok(())
     }
 
-    /// Runs a command to its end, or until the agent ends.
+    /// Runs a command to its end, or until the agent ends. Processes that it leaves behind are ended.
     fn run(&self, wanted: &Command) -> Result<Output> {
         let mut command = command(&wanted.words)?;
-        command.envs(&wanted.environment).stdin(Stdio::piped());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Files, because a pipe could be held open by a process that the command leaves behind.
+        let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        command.envs(&wanted.environment).stdin(Stdio::null());
+        command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
         let mut child = spawn(&mut command, &wanted.cores)
             .with_context(|| format!("{} cannot be started", wanted.words.join(" ")))?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // A command that reads no input closes it, which is no error.
-            let _ = stdin.write_all(wanted.input.as_bytes());
-        }
-        let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
         let until = Instant::now() + Duration::from_secs_f64(wanted.seconds_max);
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if self.is_ending() || Instant::now() > until {
-                end(&mut child);
-                ensure!(!self.is_ending(), "the agent is ending");
-                bail!("{} did not end in {} s", wanted.words.join(" "), wanted.seconds_max);
-            }
+        while is_running(&child) && !self.is_ending() && Instant::now() < until {
             std::thread::sleep(CHECK_EVERY);
-        };
-        let text = |thread: std::thread::JoinHandle<String>| thread.join().unwrap_or_default();
-        Ok(Output { code: status.code(), stdout: text(stdout), stderr: text(stderr) })
+        }
+        let is_late = is_running(&child);
+        let status = end(&mut child)?;
+        ensure!(!self.is_ending(), "the agent is ending");
+        ensure!(!is_late, "{} did not end in {} s", wanted.words.join(" "), wanted.seconds_max);
+        Ok(Output { code: status.code(), stdout: text_of(&mut stdout)?, stderr: text_of(&mut stderr)? })
     }
 
     /// Returns free ports; each is given out once.
@@ -253,13 +275,10 @@ fn json(value: &impl Serialize) -> Result<serde_json::Value> {
     Ok(serde_json::to_value(value)?)
 }
 
-fn read_all(pipe: Option<impl std::io::Read + Send + 'static>) -> std::thread::JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // The bytes before an error are still of use.
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+/// Returns the output that a command wrote to a file.
+fn text_of(output: &mut fs::File) -> Result<String> {
+    output.rewind()?;
+    let mut bytes = Vec::new();
+    output.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -47,7 +47,7 @@ impl Running {
         let dir = places.own.join(&contender.name);
         fs::create_dir_all(&dir)?;
         // Some servers drop root privileges before they open their logs.
-        fs::set_permissions(&dir, fs::Permissions::from_mode(0o777))?;
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777))?;
         let logs = if logs { &contender.logs_on } else { &contender.logs_off };
         let filled = Places { root: places.root, port, dir: &dir, plimsoll: places.plimsoll, logs };
         fs::write(filled.config(), filled.fill(&contender.config))?;

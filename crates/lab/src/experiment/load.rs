@@ -13,7 +13,7 @@ use super::value::{Scalar, count, time};
 
 /// The settings and the generator's flags for them. Settings without a flag are used by the laboratory
 /// itself.
-const SETTINGS: [(&str, Option<&str>); 22] = [
+const SETTINGS: [(&str, Option<&str>); 21] = [
     ("users", Some("--users")),
     ("time", Some("--duration")),
     ("requests", Some("--requests")),
@@ -35,7 +35,6 @@ const SETTINGS: [(&str, Option<&str>); 22] = [
     ("files", None),
     ("requests_each", None),
     ("password", None),
-    ("xml", None),
 ];
 
 /// The settings of the load, by name; each may be a variable of the sweep instead.
@@ -87,9 +86,10 @@ impl Settings {
         self.get("password")
     }
 
-    /// Returns the test file of document 003's client.
-    pub fn xml(&self) -> Option<&str> {
-        self.get("xml")
+    /// Returns whether requests download files, one each.
+    pub fn is_download(&self) -> bool {
+        self.get("mix").is_none()
+            && self.get("method").is_none_or(|method| method.eq_ignore_ascii_case("get"))
     }
 
     /// Returns the think time of a closed loop.
@@ -98,11 +98,6 @@ impl Settings {
     /// The value is no time.
     pub fn think(&self) -> Result<Duration> {
         self.get("think").map_or(Ok(Duration::ZERO), |text| time(text).context("`think`"))
-    }
-
-    /// Returns whether requests are planned at a rate (an open loop).
-    pub fn is_open(&self) -> bool {
-        self.get("rate").is_some()
     }
 
     /// Returns the time that the trial takes by its settings; `None` if it ends by a number of requests.
@@ -118,7 +113,7 @@ impl Settings {
 
     /// Refuses settings that contradict each other, and wrong values.
     pub(super) fn check(&self) -> Result<()> {
-        let ends = ["time", "requests", "requests_each", "xml"];
+        let ends = ["time", "requests", "requests_each"];
         let given: Vec<&str> = ends.into_iter().filter(|name| self.0.contains_key(*name)).collect();
         match given.as_slice() {
             [_] => {}

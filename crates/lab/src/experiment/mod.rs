@@ -129,11 +129,12 @@ impl Experiment {
     ///
     /// A contender is not measured twice at points that differ only in variables that do not concern it.
     pub fn trials(&self) -> Vec<Trial> {
+        let used: Vec<BTreeSet<String>> = self.contenders.iter().map(|one| self.used_by(one)).collect();
         let mut planned = BTreeSet::new();
         let mut trials = Vec::new();
         for (point, repetition) in self.order.sequence(self.points.len()) {
             for contender in order::turns(self.contenders.len(), repetition) {
-                let point = self.projected(contender, &self.points[point]);
+                let point = projected(&self.points[point], &used[contender]);
                 if planned.insert((contender, point.clone(), repetition)) {
                     trials.push(Trial { contender, point, repetition });
                 }
@@ -211,16 +212,6 @@ impl Experiment {
         }
     }
 
-    /// Returns the part of a point that concerns a contender.
-    fn projected(&self, contender: usize, point: &Values) -> Values {
-        let used = self.used_by(&self.contenders[contender]);
-        point
-            .iter()
-            .filter(|(name, _)| used.contains(*name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    }
-
     /// Returns the names of the variables in the texts that concern a contender.
     fn used_by(&self, contender: &Contender) -> BTreeSet<String> {
         let load = self.load.0.values().map(|value| value.0.as_str());
@@ -253,7 +244,8 @@ impl Experiment {
             "there would be {} trials; {TRIALS_MAX} are possible: leave some values out",
             trials.len()
         );
-        trials.iter().filter(|trial| trial.repetition == 1).try_for_each(|trial| self.check_trial(trial))
+        trials.iter().filter(|trial| trial.repetition == 1).try_for_each(|trial| self.check_trial(trial))?;
+        self.check_use()
     }
 
     fn check_contenders(&self) -> Result<()> {
@@ -277,7 +269,6 @@ impl Experiment {
     }
 
     fn check_variables(&self) -> Result<()> {
-        let used: BTreeSet<String> = self.contenders.iter().flat_map(|one| self.used_by(one)).collect();
         for name in self.variables() {
             ensure!(
                 template::is_name(name),
@@ -289,6 +280,14 @@ impl Experiment {
                 !self.load.0.contains_key(name),
                 "`load` and the sweep both set `{name}`: leave it out of `load`"
             );
+        }
+        Ok(())
+    }
+
+    /// Refuses variables that concern no contender.
+    fn check_use(&self) -> Result<()> {
+        let used: BTreeSet<String> = self.contenders.iter().flat_map(|one| self.used_by(one)).collect();
+        for name in self.variables() {
             ensure!(
                 used.contains(name),
                 "nothing uses the variable `{name}` of the sweep: write {{{name}}} where it belongs"
@@ -316,6 +315,12 @@ impl Experiment {
         let values = self.values(trial, &settings, run)?;
         contender.texts().chain([contender.url.as_str()]).try_for_each(|text| fill(text, &values).map(|_| ()))
     }
+}
+
+/// Returns the part of a point with the used variables.
+fn projected(point: &Values, used: &BTreeSet<String>) -> Values {
+    let used = point.iter().filter(|(name, _)| used.contains(*name));
+    used.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 fn swept(table: toml::Table) -> Result<Vec<(String, Vec<Scalar>)>> {

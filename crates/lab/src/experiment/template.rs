@@ -1,8 +1,8 @@
 //! Texts with variables in braces: `{port}`, `{users}`, `{port.auth}`.
 //!
-//! It is not a template language: a variable is replaced by its value. Invariants: braces that enclose
-//! anything but a variable's name stay as they are, because configuration files have braces of their own;
-//! an unknown variable is an error before anything is started.
+//! It is not a template language: a variable is replaced by its value. Invariants: other braces
+//! stay as they are, because configuration files have braces of their own. An unknown variable is an error
+//! before anything is started.
 
 use std::collections::BTreeMap;
 

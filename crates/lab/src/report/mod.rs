@@ -14,14 +14,12 @@ mod svg;
 mod tables;
 mod trials;
 
-use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::analysis::{Curve, curves, paired_ratios, reference, sweep_axis};
-use crate::results::{Machine, Results};
+use crate::results::{Machine, Results, replace};
 use charts::Sweep;
 use content::{Block, DataTable, Report, Section};
 
@@ -46,9 +44,9 @@ const USL: &str = "The universal scalability law, X(N) = λ N / (1 + σ (N - 1) 
 /// The folder cannot be written.
 pub fn write(folder: &Path, results: &Results) -> Result<()> {
     let report = contents(results);
-    replace(&folder.join("report.html"), &html::page(&report))?;
-    replace(&folder.join("report.md"), &markdown::markdown(&report))?;
-    replace(&folder.join("trials.csv"), &trials::csv(results))
+    replace(&folder.join("report.html"), html::page(&report).as_bytes())?;
+    replace(&folder.join("report.md"), markdown::markdown(&report).as_bytes())?;
+    replace(&folder.join("trials.csv"), trials::csv(results).as_bytes())
 }
 
 /// Returns the summary for the terminal: maxima, ratios to the reference, and the number of failures.
@@ -169,18 +167,6 @@ fn machine_text(machine: &Machine) -> String {
     );
     parts.retain(|part| !part.is_empty());
     parts.join("; ")
-}
-
-/// Replaces a file, so that after a kill the old or the new contents are there.
-fn replace(path: &Path, contents: &str) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let staging = path.with_extension("new");
-        let mut file = File::create(&staging)?;
-        file.write_all(contents.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&staging, path)
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Tests of reports, of modelled systems.
 
+use std::fs;
+
 use super::*;
 use crate::results::TrialResult;
 use crate::results::synthetic::{SyntheticPlan, System};

@@ -165,7 +165,7 @@ fn read(path: &Path) -> Result<String> {
 }
 
 /// Replaces a file, so that after a kill the old or the new contents are there.
-fn replace(path: &Path, contents: &[u8]) -> Result<()> {
+pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     let write = || -> std::io::Result<()> {
         let staging = path.with_extension("new");
         let mut file = File::create(&staging)?;

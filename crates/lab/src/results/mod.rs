@@ -16,6 +16,7 @@ pub use figures::{
     DiskUse, Generator, Latency, LinkUse, LittlesLaw, LoadFigures, MachineUse, Pressure, ProcessUse, Starts,
     UserFigures, Window,
 };
+pub(crate) use folder::replace;
 pub use folder::{Results, ResultsFolder};
 
 /// What is known of a run besides its trials.

@@ -1,14 +1,15 @@
 //! Runs an experiment: starts contenders, puts load on them in the planned order, and writes each trial
 //! down.
 //!
-//! It analyses nothing. Invariants: a trial that fails or hangs ends as that, and the run goes on; a
-//! finished trial is on the disk before the next starts; every process and folder of the run ends with it.
+//! It analyses nothing. Invariants: a trial that fails or hangs ends as that, and the run goes on. A finished
+//! trial is on the disk before the next starts. Every process and folder of the run ends with it.
 
 mod limits;
 mod quick;
 mod session;
 mod trial;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -17,7 +18,7 @@ use anyhow::{Context as _, Result, ensure};
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 
 use crate::experiment::{Experiment, Trial};
-use crate::results::{Machine, ResultsFolder, Run, TrialRecord, TrialResult};
+use crate::results::{Entrant, Machine, ResultsFolder, Run, TrialRecord, TrialResult};
 pub use quick::quick;
 use session::Session;
 
@@ -27,7 +28,7 @@ pub struct Options<'a> {
     pub out: &'a Path,
     /// The folder for files and servers, on the machine of each contender.
     pub work: &'a Path,
-    /// The path of plimsoll, whose generator and agent are used.
+    /// The path of plimsoll: the run uses its generator and its agent.
     pub program: PathBuf,
     /// Set to end the run early.
     pub stop: &'a AtomicBool,
@@ -73,7 +74,12 @@ pub fn run(text: &str, options: &Options<'_>, progress: &mut dyn FnMut(&Progress
     ensure!(!trials.is_empty(), "no contender is left: {}", run.notes.join("; "));
     let mut pace = Pace::new(&experiment, &trials);
     let mut failed = finished.iter().filter(|record| record.measured().is_none()).count();
-    let is_finished = |trial: &Trial| finished.iter().any(|record| is_of(record, &experiment, trial));
+    let keys: BTreeSet<_> =
+        finished.iter().map(|record| (record.contender.as_str(), &record.point, record.repetition)).collect();
+    let is_finished = |trial: &Trial| {
+        let name = experiment.contenders[trial.contender].name.as_str();
+        keys.contains(&(name, &trial.point, trial.repetition))
+    };
     let total = trials.len();
     let mut done = trials.iter().filter(|trial| is_finished(trial)).count();
     for trial in trials.iter().filter(|trial| !is_finished(trial)) {
@@ -142,11 +148,24 @@ fn describe(experiment: &Experiment, session: &Session<'_>, before: Option<Run>)
         contenders: Vec::new(),
         notes: Vec::new(),
     });
-    run.contenders = session.entrants();
-    run.notes = session.notes().to_vec();
-    for set in budgets(experiment) {
-        run.notes.push(set);
+    let (present, before) = (session.entrants(), std::mem::take(&mut run.contenders));
+    run.notes.extend(session.notes().iter().cloned().chain(budgets(experiment)));
+    for former in &before {
+        let now = present.iter().find(|entrant| entrant.name == former.name);
+        if let Some(now) = now.filter(|now| now.version != former.version) {
+            let (name, then, now) = (&now.name, &former.version, &now.version);
+            run.notes
+                .push(format!("contender {name:?} was {then:?}, and is {now:?} since the run was resumed"));
+        }
     }
+    // Earlier trials may be of a contender that is left out now.
+    let former = before.into_iter().filter(|former| present.iter().all(|now| now.name != former.name));
+    run.contenders = former.collect();
+    run.contenders.extend(present);
+    let place = |entrant: &Entrant| experiment.contenders.iter().position(|one| one.name == entrant.name);
+    run.contenders.sort_by_key(place);
+    let mut known = BTreeSet::new();
+    run.notes.retain(|note| known.insert(note.clone()));
     run
 }
 
@@ -157,7 +176,7 @@ fn budgets(experiment: &Experiment) -> Vec<String> {
         let files = experiment.settings(&trial).ok().and_then(|settings| settings.files);
         let Some(files) = files.filter(|files| files.count < files.planned) else { continue };
         let note = format!(
-            "file set {:?} has {} files, because of its budget; the experiment asks for {} at most users",
+            "file set {:?} has {} files because of its budget; its largest number of users asks for {}",
             files.folder, files.count, files.planned
         );
         let is_same = |other: &String| other.starts_with(&format!("file set {:?}", files.folder));
@@ -167,12 +186,6 @@ fn budgets(experiment: &Experiment) -> Vec<String> {
         }
     }
     notes
-}
-
-fn is_of(record: &TrialRecord, experiment: &Experiment, trial: &Trial) -> bool {
-    record.contender == experiment.contenders[trial.contender].name
-        && record.point == trial.point
-        && record.repetition == trial.repetition
 }
 
 /// Returns a trial as a reader knows it: `nginx  users = 8  repetition 2`.

@@ -24,13 +24,15 @@ pub fn quick(text: &str) -> Result<String> {
     if let Some(Value::String(name)) = file.get_mut("name") {
         name.push_str("-quick");
     }
-    let mut order = Table::new();
-    order.insert("repetitions".to_owned(), Value::Integer(1));
-    order.insert("settle".to_owned(), Value::String("0s".to_owned()));
-    if let Some(innermost) = file.get("order").and_then(|order| order.get("innermost")) {
-        order.insert("innermost".to_owned(), innermost.clone());
+    let order = file.entry("order").or_insert_with(|| Value::Table(Table::new()));
+    if let Some(order) = order.as_table_mut() {
+        for (name, number) in [("repetitions", 1), ("discarded", 0)] {
+            order.insert(name.to_owned(), Value::Integer(number));
+        }
+        for name in ["gap", "settle"] {
+            order.insert(name.to_owned(), Value::String("0s".to_owned()));
+        }
     }
-    file.insert("order".to_owned(), Value::Table(order));
     if let Some(Value::Table(load)) = file.get_mut("load") {
         shorten(load);
     }

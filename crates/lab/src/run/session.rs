@@ -11,9 +11,9 @@ use anyhow::{Context as _, Result, ensure};
 use super::Options;
 use super::limits::COMMAND_SECONDS_MAX;
 use super::trial::{command, figures, marks};
-use crate::agent::{Agent, CacheMode, Command, FileSet, Output, Process, Request, Use, clock};
+use crate::agent::{Agent, CacheMode, Command, FileSet, Folders, Output, Process, Request, Use, clock};
 use crate::experiment::conditions::Cache;
-use crate::experiment::contender::Contender;
+use crate::experiment::contender::{Contender, Process as ContenderProcess};
 use crate::experiment::files::{Files, Renewed};
 use crate::experiment::order::Restart;
 use crate::experiment::template::{Values, fill};
@@ -25,9 +25,9 @@ pub(super) struct Session<'a> {
     experiment: &'a Experiment,
     options: &'a Options<'a>,
     /// The agent that runs the generator.
-    generator: Agent,
+    generator: Agent<'a>,
     /// The agents by the words before their command.
-    agents: BTreeMap<Vec<String>, Agent>,
+    agents: BTreeMap<Vec<String>, Agent<'a>>,
     /// The state of each contender; `None` for one that was left out.
     contenders: Vec<Option<State>>,
     notes: Vec<String>,
@@ -39,9 +39,16 @@ struct State {
     machine: Option<Machine>,
     /// The ports of its processes, by the names of their variables.
     ports: Values,
-    /// The values with which it runs, and the point of the trial for which it was started.
-    running: Option<(Vec<String>, Values)>,
-    /// The values of its last start.
+    running: Option<RunningContender>,
+}
+
+/// A contender that runs.
+struct RunningContender {
+    /// Its texts, with placeholders for the folders of this start.
+    texts: Vec<String>,
+    /// The point of the trial for which it was started.
+    point: Values,
+    /// The values of its variables.
     values: Values,
 }
 
@@ -49,7 +56,7 @@ impl<'a> Session<'a> {
     /// Starts the agents, and finds out which contenders take part.
     pub(super) fn start(experiment: &'a Experiment, options: &'a Options<'a>) -> Result<Session<'a>> {
         let program = options.program.display().to_string();
-        let generator = Agent::start(&[], &program, options.work)?;
+        let generator = Agent::start(&[], &program, options.work, options.stop)?;
         let (agents, contenders, notes) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut session = Session { experiment, options, generator, agents, contenders, notes };
         for contender in &experiment.contenders {
@@ -124,14 +131,17 @@ impl<'a> Session<'a> {
     /// Puts the load on a contender, and samples it meanwhile.
     fn load(&mut self, contender: usize, settings: &TrialSettings, url: &str) -> Result<Measured> {
         let settle = self.experiment.order.settle()?;
+        let is_here = self.experiment.contenders[contender].prefix.is_empty();
+        let root = is_here.then(|| self.root(&self.experiment.contenders[contender])).transpose()?;
         let name = self.experiment.contenders[contender].name.clone();
         let agent = self.agent(contender)?;
         let settled: bool = agent.call(&Request::Settle(settle.as_secs_f64()))?;
         agent.call::<()>(&Request::StartProbe { name })?;
-        let command = command(&self.options.program.display().to_string(), settings, url)?;
+        let program = self.options.program.display().to_string();
+        let command = command(&program, settings, url, root.as_deref())?;
         let output: Result<Output> = self.generator.call(&Request::Run(command));
         let end = clock();
-        let figures = output.and_then(|output| figures(&output));
+        let figures = output.and_then(|output| figures(&output, settings));
         let (from, to) = figures.as_ref().map_or((end, end), |figures| window(figures, end));
         let agent = self.agent(contender)?;
         let (from, to) = (agent.its_time(from), agent.its_time(to));
@@ -146,83 +156,64 @@ impl<'a> Session<'a> {
     fn run_contender(&mut self, trial: &Trial, settings: &TrialSettings) -> Result<Values> {
         let contender = &self.experiment.contenders[trial.contender];
         let state = self.contenders[trial.contender].as_ref().context("it was left out")?;
-        let (root, program) = (self.root(contender)?, self.program(contender)?);
         let mut run = state.ports.clone();
-        run.insert("root".to_owned(), root);
-        run.insert("plimsoll".to_owned(), program);
-        // Texts with these placeholders tell whether another start is needed.
-        run.insert("dir".to_owned(), "{dir}".to_owned());
-        run.insert("config".to_owned(), "{config}".to_owned());
+        run.insert("root".to_owned(), self.root(contender)?.display().to_string());
+        run.insert("plimsoll".to_owned(), self.program(contender)?);
+        for placeholder in ["dir", "config"] {
+            run.insert(placeholder.to_owned(), format!("{{{placeholder}}}"));
+        }
         let values = self.experiment.values(trial, settings, run.clone())?;
         let texts = contender.texts().map(|text| fill(text, &values)).collect::<Result<Vec<_>>>()?;
-        let is_due = match (&state.running, self.experiment.order.restart) {
-            (None, _) | (Some(_), Restart::Trial) => true,
-            (Some((before, _)), Restart::Change) => *before != texts,
-            (Some((before, point)), Restart::Point) => *before != texts || *point != trial.point,
-        };
-        if !is_due {
-            return Ok(state.values.clone());
+        if let Some(running) = state.running.as_ref().filter(|running| !self.is_due(running, &texts, trial)) {
+            return Ok(running.values.clone());
         }
-        let name = contender.name.clone();
-        let dir: PathBuf = self.agent(trial.contender)?.call(&Request::Folder { name })?;
-        run.insert("dir".to_owned(), dir.display().to_string());
-        run.insert("config".to_owned(), String::new());
-        let values = self.experiment.values(trial, settings, run.clone())?;
-        self.start_processes(trial, settings, run, &dir)?;
+        let values = self.start_contender(trial, settings, run)?;
         if let Some(state) = &mut self.contenders[trial.contender] {
-            (state.running, state.values) = (Some((texts, trial.point.clone())), values.clone());
+            let (point, values) = (trial.point.clone(), values.clone());
+            state.running = Some(RunningContender { texts, point, values });
         }
-        self.run_all(&contender.after, trial.contender, &values)?;
         Ok(values)
     }
 
-    fn start_processes(
+    /// Returns whether a running contender must be started again for a trial.
+    fn is_due(&self, running: &RunningContender, texts: &[String], trial: &Trial) -> bool {
+        running.texts != texts
+            || match self.experiment.order.restart {
+                Restart::Change => false,
+                Restart::Point => running.point != trial.point,
+                Restart::Trial => true,
+            }
+    }
+
+    /// Ends a contender and starts it with the values of a trial. Returns the values of its variables.
+    fn start_contender(
         &mut self,
         trial: &Trial,
         settings: &TrialSettings,
         mut run: Values,
-        dir: &std::path::Path,
-    ) -> Result<()> {
+    ) -> Result<Values> {
         let contender = &self.experiment.contenders[trial.contender];
         let name = contender.name.clone();
-        self.agent(trial.contender)?.call::<()>(&Request::Stop { name: name.clone() })?;
         if let Some(state) = &mut self.contenders[trial.contender] {
             state.running = None;
         }
-        let mut named: Vec<String> = Vec::new();
+        let agent = self.agent(trial.contender)?;
+        agent.call::<()>(&Request::Stop { name: name.clone() })?;
+        let folders: Folders = agent.call(&Request::Folder { name: name.clone() })?;
+        run.insert("dir".to_owned(), folders.data.display().to_string());
+        run.insert("config".to_owned(), String::new());
+        let (mut values, mut named) = (self.experiment.values(trial, settings, run.clone())?, Vec::new());
         let mut processes = Vec::new();
-        let mut values = self.experiment.values(trial, settings, run.clone())?;
         for process in &contender.processes {
-            let config = dir.join(format!("{}.config", process.name));
+            let config = folders.control.join(format!("{}.config", process.name));
             run.insert("config".to_owned(), config.display().to_string());
             values = self.experiment.values(trial, settings, run.clone())?;
-            // A process opens the ports that it is the first to name.
-            let own: Vec<String> = process
-                .ports()
-                .filter(|port| !named.iter().any(|named| named == port))
-                .map(str::to_owned)
-                .collect();
-            let ready = own.iter().filter_map(|port| values.get(port)?.parse::<u16>().ok());
-            let ready = ready.map(|port| std::net::SocketAddr::from(([127, 0, 0, 1], port))).collect();
-            named.extend(own);
-            processes.push(Process {
-                name: process.name.clone(),
-                words: filled(&process.command, &values)?,
-                environment: process
-                    .environment
-                    .iter()
-                    .map(|(name, value)| Ok((name.clone(), fill(value, &values)?)))
-                    .collect::<Result<_>>()?,
-                config: (config, fill(&process.config, &values)?),
-                cores: process
-                    .cores
-                    .as_ref()
-                    .map_or(Ok(Vec::new()), |cores| cpu_list(&fill(&cores.0, &values)?))?,
-                ready,
-            });
+            processes.push(filled_process(process, &values, config, &mut named)?);
         }
         self.run_all(&contender.before, trial.contender, &values)?;
-        self.agent(trial.contender)?.call(&Request::Start { name, processes })
+        self.agent(trial.contender)?.call::<()>(&Request::Start { name, processes })?;
+        self.run_all(&contender.after, trial.contender, &values)?;
+        Ok(values)
     }
 
     /// Runs commands of a contender on its machine; each must succeed.
@@ -245,13 +236,13 @@ impl<'a> Session<'a> {
     fn admit(&mut self, contender: &Contender) -> Result<State> {
         if !self.agents.contains_key(&contender.prefix) {
             let program = self.program(contender)?;
-            let agent = Agent::start(&contender.prefix, &program, self.options.work)?;
+            let agent = Agent::start(&contender.prefix, &program, self.options.work, self.options.stop)?;
             self.agents.insert(contender.prefix.clone(), agent);
         }
         let program = self.program(contender)?;
         let agent = self.agents.get_mut(&contender.prefix).context("it has no agent")?;
         let mut values: Values = [("plimsoll".to_owned(), program)].into();
-        values.insert("dir".to_owned(), agent.greeting.folder.display().to_string());
+        values.insert("root".to_owned(), agent.greeting.root.display().to_string());
         let mut run = |words: &[String]| -> Result<Output> {
             let output = agent.call(&Request::Run(plain(filled(words, &values)?)))?;
             Ok(output)
@@ -268,16 +259,17 @@ impl<'a> Session<'a> {
         let ports: Vec<u16> = agent.call(&Request::Ports(names.len()))?;
         let ports = names.into_iter().zip(ports.iter().map(u16::to_string)).collect();
         let machine = (!contender.prefix.is_empty()).then(|| agent.greeting.machine.clone());
-        Ok(State { version, machine, ports, running: None, values: Values::new() })
+        Ok(State { version, machine, ports, running: None })
     }
 
-    fn agent(&mut self, contender: usize) -> Result<&mut Agent> {
+    fn agent(&mut self, contender: usize) -> Result<&mut Agent<'a>> {
         self.agents.get_mut(&self.experiment.contenders[contender].prefix).context("it has no agent")
     }
 
-    fn root(&self, contender: &Contender) -> Result<String> {
+    /// Returns the folder that a contender serves.
+    fn root(&self, contender: &Contender) -> Result<PathBuf> {
         let agent = self.agents.get(&contender.prefix).context("it has no agent")?;
-        Ok(agent.greeting.root.display().to_string())
+        Ok(agent.greeting.root.clone())
     }
 
     /// Returns the path of plimsoll on the machine of a contender.
@@ -298,6 +290,35 @@ impl<'a> Session<'a> {
             seed: self.experiment.seed,
         }
     }
+}
+
+/// Returns a process with the values of its variables. `named` has the ports that earlier processes name, and gets
+/// those of this one: a process opens the ports that it is the first to name.
+fn filled_process(
+    process: &ContenderProcess,
+    values: &Values,
+    config: PathBuf,
+    named: &mut Vec<String>,
+) -> Result<Process> {
+    let host = values.get("host").map_or("127.0.0.1", String::as_str);
+    let mut ready = Vec::new();
+    for name in process.ports() {
+        if !named.iter().any(|named| named == name) {
+            named.push(name.to_owned());
+            ready.extend(values.get(name).map(|port| format!("{host}:{port}")));
+        }
+    }
+    let environment =
+        process.environment.iter().map(|(name, value)| Ok((name.clone(), fill(value, values)?)));
+    let cores = process.cores.as_ref().map(|cores| cpu_list(&fill(&cores.0, values)?)).transpose()?;
+    Ok(Process {
+        name: process.name.clone(),
+        words: filled(&process.command, values)?,
+        environment: environment.collect::<Result<_>>()?,
+        config: (config, fill(&process.config, values)?),
+        cores: cores.unwrap_or_default(),
+        ready,
+    })
 }
 
 /// Returns the measured time by our clock: as the generator reports it, or up to its end.

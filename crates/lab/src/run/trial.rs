@@ -2,9 +2,10 @@
 //!
 //! It starts nothing. Invariant: the generator's figures are adopted unchanged.
 
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX};
 use crate::agent::{Command, Output};
@@ -39,27 +40,40 @@ pub(super) fn check(settings: &TrialSettings) -> Result<()> {
 /// Returns the generator's arguments with a placeholder for the URL.
 pub(super) fn plain_arguments(settings: &TrialSettings) -> Result<Vec<String>> {
     let url = if settings.files.is_some() { "http://127.0.0.1:1/{}" } else { "http://127.0.0.1:1/" };
-    arguments(settings, url)
+    arguments(settings, url, None)
 }
 
-/// Returns the generator's arguments.
-pub(super) fn arguments(settings: &TrialSettings, url: &str) -> Result<Vec<String>> {
+/// Returns the generator's arguments. `root` is the folder with the files, if the generator can read them.
+fn arguments(settings: &TrialSettings, url: &str, root: Option<&Path>) -> Result<Vec<String>> {
     let mut arguments = vec![url.to_owned(), "--json".to_owned(), "--quiet".to_owned()];
-    if let Some(files) = settings.files.as_ref().filter(|_| url.contains("{}")) {
+    let numbered = settings.files.as_ref().filter(|_| url.contains("{}"));
+    if let Some(files) = numbered {
         arguments.extend(["--files".to_owned(), format!("0..{}", files.count)]);
     }
     arguments.extend(settings.load.arguments()?);
-    let is_cold = settings.conditions.cache != Cache::Warm;
-    if is_cold && !settings.load.0.contains_key("verify") {
-        // The generator reads what it compares with before the start, which would warm the cache.
+    let is_warm = settings.conditions.cache == Cache::Warm;
+    match root.zip(numbered) {
+        Some((root, files)) if is_warm => {
+            let folder = root.join(&files.folder).display().to_string();
+            arguments.extend(["--against".to_owned(), folder]);
+        }
+        _ => {}
+    }
+    if !is_warm && !settings.load.0.contains_key("verify") {
+        // The generator reads the expected bodies before the start, which would warm the cache.
         arguments.extend(["--verify".to_owned(), "none".to_owned()]);
     }
     Ok(arguments)
 }
 
-/// Returns the command of the generator.
-pub(super) fn command(program: &str, settings: &TrialSettings, url: &str) -> Result<Command> {
-    let words = [program.to_owned(), "load".to_owned()].into_iter().chain(arguments(settings, url)?);
+/// Returns the command of the generator. `root` is the folder with the files, if it can read them.
+pub(super) fn command(
+    program: &str,
+    settings: &TrialSettings,
+    url: &str,
+    root: Option<&Path>,
+) -> Result<Command> {
+    let words = [program.to_owned(), "load".to_owned()].into_iter().chain(arguments(settings, url, root)?);
     let mut environment = std::collections::BTreeMap::new();
     if let Some(password) = settings.load.password() {
         environment.insert("PLIMSOLL_PASSWORD".to_owned(), password.to_owned());
@@ -68,16 +82,29 @@ pub(super) fn command(program: &str, settings: &TrialSettings, url: &str) -> Res
     Ok(Command {
         words: words.collect(),
         environment,
-        input: String::new(),
         cores: Vec::new(),
         seconds_max: planned.unwrap_or(COUNTED_TRIAL_SECONDS_MAX),
     })
 }
 
 /// Parses the generator's output, which has figures also after errors.
-pub(super) fn figures(output: &Output) -> Result<LoadFigures> {
+///
+/// # Errors
+/// There are no figures, or bodies of another length than that of the files.
+pub(super) fn figures(output: &Output, settings: &TrialSettings) -> Result<LoadFigures> {
     let why = || format!("the generator printed no figures: {}", output.stderr.trim());
-    serde_json::from_str(&output.stdout).with_context(why)
+    let figures: LoadFigures = serde_json::from_str(&output.stdout).with_context(why)?;
+    if let Some(files) = settings.files.as_ref().filter(|_| settings.load.is_download()) {
+        let expected = figures.requests.saturating_mul(files.bytes);
+        ensure!(
+            figures.bytes == expected,
+            "the contender sent {} bytes in {} responses; its files have {} each",
+            figures.bytes,
+            figures.requests,
+            files.bytes
+        );
+    }
+    Ok(figures)
 }
 
 /// Returns the marks of a trial: signs that its figures are distorted.
@@ -97,6 +124,9 @@ pub(super) fn marks(measured: &Measured, settled: bool, settle: Duration) -> Vec
     }
     if let Some(starts) = load.starts.filter(|starts| starts.spread_seconds > load.seconds * STARTS_SHARE) {
         marks.push(format!("the first requests were spread over {:.1} ms", starts.spread_seconds * 1000.0));
+    }
+    if load.verified == 0 && load.requests > 0 {
+        marks.push("no body was compared with the expected bytes; their lengths were".to_owned());
     }
     if !settled && !settle.is_zero() {
         marks.push("the machine was not idle at the start".to_owned());

@@ -117,7 +117,7 @@ impl<'a> Conversation<'a> {
         let (access, transfer) = operations.read(caller, &HomePath::own(path), Operation::Download).await?;
         let ReadAccess { location, shown, .. } = access;
         let own = if shown == VisibleEntries::All {
-            // For the account, whose share of transfers it counts for.
+            // With the account's `Io`, the transfer counts for the account's share.
             open(caller.io(), &location, 0).await
         } else {
             Err(StoreError::NotFound)

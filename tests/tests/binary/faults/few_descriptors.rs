@@ -9,9 +9,9 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::left::until_nothing_is_pending;
 
-/// Too few for every account's home in the second test, and enough for so many connections that the server
-/// may take a moment to notice the end of each: of 128, one address had two at a time. An even and an odd
-/// number: a home takes two, so the failing call differs.
+/// Too few for every account's home in the second test. With 128, one address may have only two connections,
+/// and is refused while the server has not noticed the end of an earlier one. An even and an odd number: a
+/// home takes two, so the failing call differs.
 const OPEN_FILES: [u32; 2] = [192, 193];
 /// The number of accounts: their homes' folders, kept open, would take more descriptors than that.
 const PEOPLE: usize = 100;

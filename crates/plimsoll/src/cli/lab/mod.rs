@@ -1,8 +1,8 @@
 //! `plimsoll lab`: the arguments and the output.
 //!
 //! It measures nothing itself (the laboratory does). Invariants: the exit code is 0 if the command did all
-//! of its work, 1 if a trial failed or the run was ended early, 2 if the command line or an experiment file
-//! is wrong.
+//! of its work. It is 1 if a trial failed or the run was ended early, and 2 if the command line or an
+//! experiment file is wrong.
 
 mod agent;
 mod list;

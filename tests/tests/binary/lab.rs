@@ -1,0 +1,277 @@
+//! `plimsoll lab`: whole runs with real servers, and their ends by signals.
+//!
+//! No figure is judged. Each run is short.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use plimsoll_tests::binary::{command, until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// An experiment with plimsoll and four trials of a second.
+const EXPERIMENT: &str = r#"
+name = "four"
+about = "four trials"
+[[files]]
+name = "1KiB"
+size = "1KiB"
+count = 5
+[[contenders]]
+name = "ours"
+version = ["{plimsoll}", "--version"]
+command = [
+  "{plimsoll}", "serve", "--engine", "{engine}", "--threads", "1", "--http", "127.0.0.1:{port}",
+  "--site", "/={root}", "--data", "{dir}/data", "--access-log", "off",
+]
+[load]
+time = "1s"
+users = 2
+verify = "all"
+[sweep]
+engine = ["epoll", "thread"]
+[order]
+repetitions = 2
+settle = "0s"
+"#;
+
+/// A folder with an experiment file, and the folders of its results and of its work.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(experiment: &str) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("experiment.toml"), experiment).unwrap();
+        fs::create_dir(folder.path().join("work")).unwrap();
+        Place { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn run(&self, more: &[&str]) -> Command {
+        let mut run = command();
+        run.args(["lab", "run", "experiment.toml", "--out", "out", "--work", "work"]).args(more);
+        run.current_dir(self.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        run
+    }
+
+    fn trials(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.path().join("out/trials.jsonl")).unwrap_or_default();
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        whole.map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Returns whether nothing of a run is left: no process of its work folder, and no folder.
+    fn is_clean(&self) -> bool {
+        let work = self.path().join("work");
+        let named = work.to_str().unwrap().as_bytes();
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+        let is_none_left = !lines.into_iter().any(|line| line.windows(named.len()).any(|part| part == named));
+        is_none_left && fs::read_dir(&work).unwrap().next().is_none()
+    }
+
+    /// Starts a run, and waits until its second trial begins.
+    fn second_trial(&self) -> Child {
+        let mut run = self.run(&[]).spawn().unwrap();
+        let stderr = BufReader::new(run.stderr.take().unwrap());
+        let line = stderr.lines().map_while(Result::ok).find(|line| line.starts_with("2/4"));
+        assert!(line.is_some(), "the run ended: {:?}", run.wait_with_output());
+        run
+    }
+
+    /// Resumes a run to its end. The trials that were finished before must not have changed.
+    fn resume(&self, finished: &[Value]) {
+        let resumed = self.run(&[]).output().unwrap();
+        assert!(resumed.status.success(), "{}", text(&resumed));
+        let trials = self.trials();
+        assert_eq!(&trials[..finished.len()], finished);
+        let mut keys: Vec<String> =
+            trials.iter().map(|trial| format!("{} {}", trial["point"], trial["repetition"])).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!((trials.len(), keys.len()), (4, 4));
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+#[test]
+fn a_quick_run_verifies_the_bytes_and_leaves_a_report_and_nothing_else() {
+    let place = Place::new(EXPERIMENT);
+    let done = place.run(&["--quick"]).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done));
+    let trials = place.trials();
+    assert_eq!(trials.len(), 2);
+    for trial in &trials {
+        let measured = &trial["result"]["measured"];
+        let load = &measured["load"];
+        assert!(load["requests"].as_u64() > Some(0), "{trial}");
+        assert_eq!(load["requests"], load["verified"], "{trial}");
+        assert_eq!(load["errors"], serde_json::json!({}), "{trial}");
+        let server = &measured["processes"][0];
+        assert!(server["rss_bytes"].as_u64() > Some(1 << 20), "{trial}");
+        assert!(
+            measured["machine"]["cores_busy"].as_array().is_some_and(|cores| !cores.is_empty()),
+            "{trial}"
+        );
+    }
+    for file in ["report.html", "report.md", "trials.csv"] {
+        assert!(fs::read_to_string(place.path().join("out").join(file)).unwrap().contains("ours"), "{file}");
+    }
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_run_that_is_interrupted_ends_at_once_keeps_its_trials_and_resumes() {
+    let place = Place::new(EXPERIMENT);
+    let run = place.second_trial();
+    let finished = place.trials();
+    assert_eq!(finished.len(), 1);
+    kill_process(pid(&run), Signal::INT).unwrap();
+    let ended = run.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{}", text(&ended));
+    assert!(place.is_clean(), "servers or files are left");
+    place.resume(&finished);
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_no_process_and_no_file_and_resumes() {
+    let place = Place::new(EXPERIMENT);
+    let mut run = place.second_trial();
+    let finished = place.trials();
+    kill_process(pid(&run), Signal::KILL).unwrap();
+    run.wait().unwrap();
+    until("the agents have ended everything", || place.is_clean());
+    place.resume(&finished);
+}
+
+#[test]
+fn an_agent_that_is_told_to_end_removes_its_folder() {
+    let work = tempfile::tempdir().unwrap();
+    let mut agent = command();
+    agent.args(["lab", "agent"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut agent = agent.spawn().unwrap();
+    let mut input = agent.stdin.take().unwrap();
+    let hello = serde_json::json!({ "hello": { "work": work.path() } });
+    std::io::Write::write_all(&mut input, format!("{hello}\n").as_bytes()).unwrap();
+    let mut greeting = String::new();
+    BufReader::new(agent.stdout.take().unwrap()).read_line(&mut greeting).unwrap();
+    assert!(greeting.contains("plimsoll-lab."), "{greeting}");
+    kill_process(pid(&agent), Signal::TERM).unwrap();
+    // Its input is still open.
+    assert!(agent.wait().unwrap().success());
+    assert!(fs::read_dir(work.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn a_contender_that_sends_other_bytes_has_errors_and_one_that_sends_other_lengths_has_no_figures() {
+    for (zeros, outcome) in [("1024", "wrong_body"), ("1000", "wrong_body")] {
+        let before = format!(
+            "before = [[\"cp\", \"-r\", \"{{root}}\", \"{{dir}}/site\"], \
+             [\"truncate\", \"-s\", \"0\", \"{{dir}}/site/1KiB/f0\"], \
+             [\"truncate\", \"-s\", \"{zeros}\", \"{{dir}}/site/1KiB/f0\"]]\nname = \"ours\"\n"
+        );
+        let experiment = EXPERIMENT.replace("name = \"ours\"\n", &before).replace("/={root}", "/={dir}/site");
+        let place = Place::new(&experiment.replace("count = 5", "count = 1"));
+        let done = place.run(&["--quick"]).output().unwrap();
+        let trials = place.trials();
+        assert_eq!(trials.len(), 2, "{}", text(&done));
+        for trial in &trials {
+            let load = &trial["result"]["measured"]["load"];
+            assert_eq!(load["requests"], 0, "{trial}");
+            assert!(load["errors"][outcome].as_u64() > Some(0), "{trial}");
+            assert!(trial["result"]["measured"]["marks"].to_string().contains("requests failed"), "{trial}");
+        }
+    }
+}
+
+#[test]
+fn lengths_are_checked_where_the_bytes_are_not() {
+    let before = "before = [[\"cp\", \"-r\", \"{root}\", \"{dir}/site\"], \
+                  [\"truncate\", \"-s\", \"1000\", \"{dir}/site/1KiB/f0\"]]\nname = \"ours\"\n";
+    let experiment = EXPERIMENT.replace("name = \"ours\"\n", before).replace("/={root}", "/={dir}/site");
+    let experiment = experiment.replace("verify = \"all\"\n", "") + "[conditions]\ncache = \"cold\"\n";
+    let place = Place::new(&experiment);
+    let done = place.run(&["--quick"]).output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{}", text(&done));
+    for trial in place.trials() {
+        let reason = trial["result"]["failed"].as_str().unwrap_or_default();
+        assert!(reason.contains("its files have 1024 each"), "{trial}");
+    }
+}
+
+#[test]
+fn a_command_that_leaves_a_process_behind_does_not_hang_the_run() {
+    let leaving = "after = [[\"bash\", \"-c\", \"sleep 1000 &\"]]\nname = \"ours\"\n";
+    let place = Place::new(&EXPERIMENT.replace("name = \"ours\"\n", leaving));
+    let done = place.run(&["--quick"]).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_mistake_is_refused_in_one_line_before_anything_is_started() {
+    for (from, to, why) in [
+        ("users = 2", "usres = 2", "usres"),
+        ("verify = \"all\"", "verify = \"most\"", "--verify"),
+        ("{engine}", "{engin}", "{engin}"),
+        ("count = 5", "count = 0", "`count`"),
+        ("[order]", "[conditions]\nmemory = \"64MiB\"\n[order]", "cannot be set yet"),
+    ] {
+        let place = Place::new(&EXPERIMENT.replace(from, to));
+        let refused = place.run(&[]).output().unwrap();
+        let told = text(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{told}");
+        assert!(told.contains(why) && told.contains("experiment.toml"), "{told}");
+        assert!(!place.path().join("out").exists(), "{told}");
+    }
+}
+
+#[test]
+fn a_contender_that_cannot_run_is_recorded_and_the_others_are_measured() {
+    let more = "[[contenders]]\nname = \"absent\"\ncommand = [\"no-such-server\", \"{port}\"]\n[load]";
+    let place = Place::new(&EXPERIMENT.replace("[load]", more));
+    let done = place.run(&["--quick"]).output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{}", text(&done));
+    let trials = place.trials();
+    let failed: Vec<&Value> = trials.iter().filter(|trial| trial["contender"] == "absent").collect();
+    assert!(!failed.is_empty());
+    assert!(failed.iter().all(|trial| trial["result"]["failed"].to_string().contains("is not installed")));
+    let ours = trials.iter().filter(|trial| trial["contender"] == "ours");
+    assert!(
+        ours.clone().count() == 2 && ours.into_iter().all(|trial| trial["result"]["measured"].is_object())
+    );
+}
+
+#[test]
+fn equal_runs_can_be_compared_and_reports_can_be_made_again() {
+    let place = Place::new(EXPERIMENT);
+    for out in ["one", "other"] {
+        let mut run = command();
+        run.args(["lab", "run", "experiment.toml", "--quick", "--out", out, "--work", "work"]);
+        let done = run.current_dir(place.path()).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done));
+    }
+    let lab = |words: &[&str]| command().arg("lab").args(words).current_dir(place.path()).output().unwrap();
+    let compared = lab(&["compare", "one", "other", "--json"]);
+    assert!(serde_json::from_slice::<Value>(&compared.stdout).unwrap().is_object(), "{}", text(&compared));
+    let before = fs::read(place.path().join("one/report.html")).unwrap();
+    fs::remove_file(place.path().join("one/report.html")).unwrap();
+    assert!(lab(&["report", "one"]).status.success());
+    assert_eq!(fs::read(place.path().join("one/report.html")).unwrap(), before);
+    let refused = lab(&["report", "work"]);
+    assert!(text(&refused).contains("holds no results"), "{}", text(&refused));
+}
