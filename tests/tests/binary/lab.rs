@@ -38,16 +38,16 @@ settle = "0s"
 "#;
 
 /// A folder with an experiment file, and the folders of its results and of its work.
-struct Place {
+struct RunFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
-    fn new(experiment: &str) -> Place {
+impl RunFolder {
+    fn new(experiment: &str) -> RunFolder {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("experiment.toml"), experiment).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
-        Place { folder }
+        RunFolder { folder }
     }
 
     fn path(&self) -> &Path {
@@ -110,10 +110,10 @@ fn pid(child: &Child) -> Pid {
 
 #[test]
 fn a_quick_run_verifies_the_bytes_and_leaves_a_report_and_nothing_else() {
-    let place = Place::new(EXPERIMENT);
-    let done = place.run(&["--quick"]).output().unwrap();
+    let folder = RunFolder::new(EXPERIMENT);
+    let done = folder.run(&["--quick"]).output().unwrap();
     assert!(done.status.success(), "{}", text(&done));
-    let trials = place.trials();
+    let trials = folder.trials();
     assert_eq!(trials.len(), 2);
     for trial in &trials {
         let measured = &trial["result"]["measured"];
@@ -129,33 +129,33 @@ fn a_quick_run_verifies_the_bytes_and_leaves_a_report_and_nothing_else() {
         );
     }
     for file in ["report.html", "report.md", "trials.csv"] {
-        assert!(fs::read_to_string(place.path().join("out").join(file)).unwrap().contains("ours"), "{file}");
+        assert!(fs::read_to_string(folder.path().join("out").join(file)).unwrap().contains("ours"), "{file}");
     }
-    assert!(place.is_clean());
+    assert!(folder.is_clean());
 }
 
 #[test]
 fn a_run_that_is_interrupted_ends_at_once_keeps_its_trials_and_resumes() {
-    let place = Place::new(EXPERIMENT);
-    let run = place.second_trial();
-    let finished = place.trials();
+    let folder = RunFolder::new(EXPERIMENT);
+    let run = folder.second_trial();
+    let finished = folder.trials();
     assert_eq!(finished.len(), 1);
     kill_process(pid(&run), Signal::INT).unwrap();
     let ended = run.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(1), "{}", text(&ended));
-    assert!(place.is_clean(), "servers or files are left");
-    place.resume(&finished);
+    assert!(folder.is_clean(), "servers or files are left");
+    folder.resume(&finished);
 }
 
 #[test]
 fn a_run_that_is_killed_leaves_no_process_and_no_file_and_resumes() {
-    let place = Place::new(EXPERIMENT);
-    let mut run = place.second_trial();
-    let finished = place.trials();
+    let folder = RunFolder::new(EXPERIMENT);
+    let mut run = folder.second_trial();
+    let finished = folder.trials();
     kill_process(pid(&run), Signal::KILL).unwrap();
     run.wait().unwrap();
-    until("the agents have ended everything", || place.is_clean());
-    place.resume(&finished);
+    until("the agents have ended everything", || folder.is_clean());
+    folder.resume(&finished);
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn a_contender_that_sends_other_bytes_has_errors_and_one_that_sends_other_length
              [\"truncate\", \"-s\", \"{zeros}\", \"{{dir}}/site/1KiB/f0\"]]\nname = \"ours\"\n"
         );
         let experiment = EXPERIMENT.replace("name = \"ours\"\n", &before).replace("/={root}", "/={dir}/site");
-        let place = Place::new(&experiment.replace("count = 5", "count = 1"));
-        let done = place.run(&["--quick"]).output().unwrap();
-        let trials = place.trials();
+        let folder = RunFolder::new(&experiment.replace("count = 5", "count = 1"));
+        let done = folder.run(&["--quick"]).output().unwrap();
+        let trials = folder.trials();
         assert_eq!(trials.len(), 2, "{}", text(&done));
         for trial in &trials {
             let load = &trial["result"]["measured"]["load"];
@@ -204,10 +204,10 @@ fn lengths_are_checked_where_the_bytes_are_not() {
                   [\"truncate\", \"-s\", \"1000\", \"{dir}/site/1KiB/f0\"]]\nname = \"ours\"\n";
     let experiment = EXPERIMENT.replace("name = \"ours\"\n", before).replace("/={root}", "/={dir}/site");
     let experiment = experiment.replace("verify = \"all\"\n", "") + "[conditions]\ncache = \"cold\"\n";
-    let place = Place::new(&experiment);
-    let done = place.run(&["--quick"]).output().unwrap();
+    let folder = RunFolder::new(&experiment);
+    let done = folder.run(&["--quick"]).output().unwrap();
     assert_eq!(done.status.code(), Some(1), "{}", text(&done));
-    for trial in place.trials() {
+    for trial in folder.trials() {
         let reason = trial["result"]["failed"].as_str().unwrap_or_default();
         assert!(reason.contains("its files have 1024 each"), "{trial}");
     }
@@ -216,10 +216,10 @@ fn lengths_are_checked_where_the_bytes_are_not() {
 #[test]
 fn a_command_that_leaves_a_process_behind_does_not_hang_the_run() {
     let leaving = "after = [[\"bash\", \"-c\", \"sleep 1000 &\"]]\nname = \"ours\"\n";
-    let place = Place::new(&EXPERIMENT.replace("name = \"ours\"\n", leaving));
-    let done = place.run(&["--quick"]).output().unwrap();
+    let folder = RunFolder::new(&EXPERIMENT.replace("name = \"ours\"\n", leaving));
+    let done = folder.run(&["--quick"]).output().unwrap();
     assert!(done.status.success(), "{}", text(&done));
-    assert!(place.is_clean());
+    assert!(folder.is_clean());
 }
 
 #[test]
@@ -231,22 +231,22 @@ fn a_mistake_is_refused_in_one_line_before_anything_is_started() {
         ("count = 5", "count = 0", "`count`"),
         ("[order]", "[conditions]\nmemory = \"64MiB\"\n[order]", "cannot be set yet"),
     ] {
-        let place = Place::new(&EXPERIMENT.replace(from, to));
-        let refused = place.run(&[]).output().unwrap();
+        let folder = RunFolder::new(&EXPERIMENT.replace(from, to));
+        let refused = folder.run(&[]).output().unwrap();
         let told = text(&refused);
         assert_eq!(refused.status.code(), Some(2), "{told}");
         assert!(told.contains(why) && told.contains("experiment.toml"), "{told}");
-        assert!(!place.path().join("out").exists(), "{told}");
+        assert!(!folder.path().join("out").exists(), "{told}");
     }
 }
 
 #[test]
 fn a_contender_that_cannot_run_is_recorded_and_the_others_are_measured() {
     let more = "[[contenders]]\nname = \"absent\"\ncommand = [\"no-such-server\", \"{port}\"]\n[load]";
-    let place = Place::new(&EXPERIMENT.replace("[load]", more));
-    let done = place.run(&["--quick"]).output().unwrap();
+    let folder = RunFolder::new(&EXPERIMENT.replace("[load]", more));
+    let done = folder.run(&["--quick"]).output().unwrap();
     assert_eq!(done.status.code(), Some(1), "{}", text(&done));
-    let trials = place.trials();
+    let trials = folder.trials();
     let failed: Vec<&Value> = trials.iter().filter(|trial| trial["contender"] == "absent").collect();
     assert!(!failed.is_empty());
     assert!(failed.iter().all(|trial| trial["result"]["failed"].to_string().contains("is not installed")));
@@ -258,20 +258,20 @@ fn a_contender_that_cannot_run_is_recorded_and_the_others_are_measured() {
 
 #[test]
 fn equal_runs_can_be_compared_and_reports_can_be_made_again() {
-    let place = Place::new(EXPERIMENT);
+    let folder = RunFolder::new(EXPERIMENT);
     for out in ["one", "other"] {
         let mut run = command();
         run.args(["lab", "run", "experiment.toml", "--quick", "--out", out, "--work", "work"]);
-        let done = run.current_dir(place.path()).output().unwrap();
+        let done = run.current_dir(folder.path()).output().unwrap();
         assert!(done.status.success(), "{}", text(&done));
     }
-    let lab = |words: &[&str]| command().arg("lab").args(words).current_dir(place.path()).output().unwrap();
+    let lab = |words: &[&str]| command().arg("lab").args(words).current_dir(folder.path()).output().unwrap();
     let compared = lab(&["compare", "one", "other", "--json"]);
     assert!(serde_json::from_slice::<Value>(&compared.stdout).unwrap().is_object(), "{}", text(&compared));
-    let before = fs::read(place.path().join("one/report.html")).unwrap();
-    fs::remove_file(place.path().join("one/report.html")).unwrap();
+    let before = fs::read(folder.path().join("one/report.html")).unwrap();
+    fs::remove_file(folder.path().join("one/report.html")).unwrap();
     assert!(lab(&["report", "one"]).status.success());
-    assert_eq!(fs::read(place.path().join("one/report.html")).unwrap(), before);
+    assert_eq!(fs::read(folder.path().join("one/report.html")).unwrap(), before);
     let refused = lab(&["report", "work"]);
     assert!(text(&refused).contains("holds no results"), "{}", text(&refused));
 }
