@@ -16,9 +16,13 @@ use crate::load::barrier::Barrier;
 use crate::load::cpu;
 use crate::load::failure::Failure;
 use crate::load::limits::{LOOK_EVERY, READY_TIME_MAX};
-use crate::load::measure::{CorrectResponse, Measure, UserTime};
+use crate::load::measure::{CorrectResponse, Interval, Measure, UserTime};
 use crate::load::progress::ProgressReporter;
 use crate::load::workload::{End, Pace};
+
+/// Reads the engine's clock now. [`Io::now`] stands still within one turn of the event loop, in which many
+/// users may start.
+pub(crate) type ReadClock = fn(&Io) -> Instant;
 
 /// The state shared by all threads of a trial.
 pub(crate) struct Shared {
@@ -26,13 +30,20 @@ pub(crate) struct Shared {
     /// Ordered at the end of the trial, or by the caller before.
     pub(crate) stop: Stop,
     pub(crate) noted: Arc<ProgressReporter>,
+    read_clock: ReadClock,
     /// Requests that may still be sent, if their number ends the trial, and those that have not ended.
     tickets: AtomicU64,
     unended: AtomicU64,
 }
 
 impl Shared {
-    pub(crate) fn new(users: usize, end: End, stop: &Stop, noted: &Arc<ProgressReporter>) -> Arc<Shared> {
+    pub(crate) fn new(
+        users: usize,
+        end: End,
+        stop: &Stop,
+        noted: &Arc<ProgressReporter>,
+        read_clock: ReadClock,
+    ) -> Arc<Shared> {
         let requests = match end {
             End::After(_) => u64::MAX,
             End::Requests(requests) => requests,
@@ -42,6 +53,7 @@ impl Shared {
             barrier: Barrier::new(users, stop),
             stop: stop.clone(),
             noted: Arc::clone(noted),
+            read_clock,
             tickets: AtomicU64::new(requests),
             unended: AtomicU64::new(requests),
         })
@@ -214,6 +226,7 @@ impl Course {
             let (now, (began, cpu)) = (self.io.now(), self.began.get());
             let mut measure = self.measure();
             measure.time = now - began;
+            measure.window = Some(Interval { from: began, to: now });
             measure.cpu = cpu::of_this_thread().saturating_sub(cpu);
             measure.missed = self.missed(now);
             measure.between += self.done_early.take().into_iter().map(|since| now - since).sum::<Duration>();
@@ -254,6 +267,9 @@ impl Course {
             return None;
         }
         let sent = self.io.now();
+        if request == 0 {
+            self.measure().first_start((self.shared.read_clock)(&self.io));
+        }
         self.count_under_way(1);
         if self.phase.get() == Phase::Measured {
             self.measure().between += sent - free_since;

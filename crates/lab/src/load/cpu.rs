@@ -1,7 +1,7 @@
-//! The generator's CPU time, and the cores that its threads may use.
+//! The generator's CPU time, the cores that its threads may use, and the machine's monotonic clock.
 //!
-//! It measures no server. Invariant: a thread's CPU time is the kernel's figure, including time in the
-//! kernel.
+//! It measures no server. Invariants: a thread's CPU time is the kernel's figure, including time in the
+//! kernel; the monotonic clock is the one that other processes of the machine read.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +11,16 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Returns the CPU time of this thread so far.
 pub(crate) fn of_this_thread() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    read(ClockId::ThreadCPUTime)
+}
+
+/// Returns the time of CLOCK_MONOTONIC, which counts from the boot of the machine.
+pub(crate) fn monotonic() -> Duration {
+    read(ClockId::Monotonic)
+}
+
+fn read(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }

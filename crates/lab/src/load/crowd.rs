@@ -12,7 +12,7 @@ use std::time::Duration;
 use plimsoll_io::{Io, LocalFuture, Stop};
 
 use crate::load::classic::ClassicUser;
-use crate::load::course::{self, Course, Shared};
+use crate::load::course::{self, Course, ReadClock, Shared};
 use crate::load::failure::Failure;
 use crate::load::ftp::FtpUser;
 use crate::load::http::HttpUser;
@@ -66,11 +66,12 @@ impl Common {
         workload: &Workload,
         stop: &Stop,
         noted: &Arc<ProgressReporter>,
+        read_clock: ReadClock,
         run: u64,
     ) -> io::Result<Common> {
         Ok(Common {
             users: Users::new(workload, run)?,
-            shared: Shared::new(workload.users, workload.end, stop, noted),
+            shared: Shared::new(workload.users, workload.end, stop, noted, read_clock),
             workload: Arc::new(workload.clone()),
         })
     }
@@ -90,7 +91,7 @@ impl Crowd {
     /// # Errors
     /// An error if a target is invalid, or a reference file cannot be read.
     pub fn gather(workload: &Workload, io: &Io, stop: &Stop) -> io::Result<(Crowd, Vec<LocalFuture>)> {
-        let common = Common::new(workload, stop, &Arc::default(), 0)?;
+        let common = Common::new(workload, stop, &Arc::default(), Io::now, 0)?;
         Crowd::of(&common, io, 0, 1)
     }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_engine::{EngineKind, run_all};
+use plimsoll_engine::{EngineKind, run_all, since_start};
 use plimsoll_io::Stop;
 
 use crate::load::cpu;
@@ -54,7 +54,8 @@ pub fn run(workload: &Workload, trial: Trial) -> Result<Outcome, NotRun> {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let run = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
     let noted = Arc::new(trial.noted);
-    let common = Common::new(workload, &trial.stop, &noted, run).map_err(NotRun::NotReady)?;
+    let common =
+        Common::new(workload, &trial.stop, &noted, |_| since_start(), run).map_err(NotRun::NotReady)?;
     let threads = workload.threads.clamp(1, workload.users.max(1));
     let mut others = Vec::new();
     for thread in 1..threads {
@@ -69,8 +70,17 @@ pub fn run(workload: &Workload, trial: Trial) -> Result<Outcome, NotRun> {
     }
     match common.shared.barrier.given_up() {
         Some(why) => Err(NotRun::NoStart(why)),
-        None => Ok(Outcome::new(workload, &all.measure, all.share, all.unanswered)),
+        None => {
+            let outcome = Outcome::new(workload, &all.measure, all.share, all.unanswered);
+            Ok(outcome.with_window(&all.measure, engine_start()))
+        }
     }
+}
+
+/// Returns the start of the engine's clock on CLOCK_MONOTONIC, as precisely as two reads of the clock are
+/// close together.
+fn engine_start() -> Duration {
+    cpu::monotonic().saturating_sub(since_start().since_start())
 }
 
 /// The counts of a thread.

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::load::limits::START_SPREAD_SHARE;
 use crate::load::outcome::{Outcome, Spread};
 
 /// The columns of the CSV.
@@ -83,6 +84,13 @@ impl Outcome {
                 "the generator may be the limit; give it more cores (--threads), or ask for less".to_owned(),
             );
         }
+        if self.start_share() > START_SPREAD_SHARE {
+            notes.push(format!(
+                "the first requests of the users were spread over {}, {:.1} % of the measured time",
+                time(self.start_spread),
+                self.start_share() * 100.0
+            ));
+        }
         if self.errors.contains_key("status_429") {
             notes.push(
                 "the server refused requests because they are too many (429): plimsoll limits sign-ups and \
@@ -113,6 +121,15 @@ impl Outcome {
             );
         }
         notes
+    }
+
+    /// Returns the spread of the starts as a fraction of the measured time. The starts of an open
+    /// loop are planned at intervals, so that it has none.
+    fn start_share(&self) -> f64 {
+        match self.pace {
+            "closed" if !self.time.is_zero() => self.start_spread.as_secs_f64() / self.time.as_secs_f64(),
+            _ => 0.0,
+        }
     }
 
     /// Formats the figures as a line of CSV with the columns of [`CSV_HEAD`].

@@ -48,3 +48,5 @@ pub const ONE_RECEIVE_BYTES_MAX: u64 = 32 * 1024;
 pub const LATENCY_MICROSECONDS_MAX: u64 = 3_600_000_000;
 /// From this fraction of a core on, the generator is assumed to limit the figures.
 pub const SHARE_OF_A_LIMIT: f64 = 0.95;
+/// From this fraction of the measured time on, the report says that users did not start together.
+pub const START_SPREAD_SHARE: f64 = 0.01;

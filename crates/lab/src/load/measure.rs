@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
+use plimsoll_io::Instant;
+
 use crate::load::failure::Failure;
 use crate::load::histogram::Latencies;
 
@@ -38,10 +40,28 @@ pub(crate) struct Measure {
     pub(crate) in_progress: Duration,
     /// Duration of the measurement.
     pub(crate) time: Duration,
+    /// Begin and end of the measurement.
+    pub(crate) window: Option<Interval>,
+    /// From the earliest to the latest first request of the users, warm-up included.
+    pub(crate) first_starts: Option<Interval>,
     /// CPU time of the thread.
     pub(crate) cpu: Duration,
     /// The time of each user, if each has a number of requests.
     pub(crate) users: Vec<UserTime>,
+}
+
+/// An interval on the engine's clock, which all threads share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interval {
+    pub(crate) from: Instant,
+    pub(crate) to: Instant,
+}
+
+impl Interval {
+    /// Returns the smallest interval that contains both.
+    fn hull(self, other: Interval) -> Interval {
+        Interval { from: self.from.min(other.from), to: self.to.max(other.to) }
+    }
 }
 
 /// How long a user took for its requests.
@@ -103,6 +123,8 @@ impl Measure {
             missed: 0,
             in_progress: Duration::ZERO,
             time: Duration::ZERO,
+            window: None,
+            first_starts: None,
             cpu: Duration::ZERO,
             users: Vec::new(),
         })
@@ -124,6 +146,11 @@ impl Measure {
         let kind = failure.kind();
         self.told.entry(kind.clone()).or_insert_with(|| failure.to_string());
         *self.errors.entry(kind).or_default() += 1;
+    }
+
+    /// Records the first request of a user.
+    pub(crate) fn first_start(&mut self, at: Instant) {
+        self.first_starts = hull(self.first_starts, Some(Interval { from: at, to: at }));
     }
 
     /// Returns the number of errors of all kinds.
@@ -152,7 +179,14 @@ impl Measure {
         self.missed += other.missed;
         self.in_progress += other.in_progress;
         self.time = self.time.max(other.time);
+        self.window = hull(self.window, other.window);
+        self.first_starts = hull(self.first_starts, other.first_starts);
         self.cpu += other.cpu;
         self.users.extend_from_slice(&other.users);
     }
+}
+
+/// Returns the smallest interval that contains all of the given ones.
+fn hull(own: Option<Interval>, other: Option<Interval>) -> Option<Interval> {
+    own.into_iter().chain(other).reduce(Interval::hull)
 }

@@ -36,7 +36,7 @@ pub use driver::{NotRun, Trial, run};
 pub use files::{BadFiles, Files, Pick};
 pub use format::{CSV_HEAD, size, time};
 pub use measure::UserTime;
-pub use outcome::{Generator, LittlesLaw, Outcome, Spread};
+pub use outcome::{Generator, LittlesLaw, Outcome, Spread, Window};
 pub use progress::{Progress, ProgressReporter};
 pub use target::{BadPlace, Scheme, Target};
 pub use ten::{BadMix, Mix, Request};

@@ -26,6 +26,10 @@ pub struct Outcome {
     pub connections: &'static str,
     /// Duration of the measurement.
     pub time: Duration,
+    /// The time of the measurement on the machine's clock; the simulator has no such clock.
+    pub window: Option<Window>,
+    /// From the first to the last first request of the users after the common start, warm-up included.
+    pub start_spread: Duration,
     /// Complete and correct responses.
     pub requests: u64,
     /// Bytes of their bodies.
@@ -51,6 +55,15 @@ pub struct Outcome {
     pub littles_law: LittlesLaw,
     /// The generator's own cost.
     pub generator: Generator,
+}
+
+/// The measured window on CLOCK_MONOTONIC, with which another process can align its samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The earliest begin over all threads.
+    pub from: Duration,
+    /// The latest end over all threads.
+    pub to: Duration,
 }
 
 /// The distribution of a duration.
@@ -134,6 +147,8 @@ impl Outcome {
             pace,
             connections: if workload.connections == Connections::Kept { "kept" } else { "new" },
             time: measure.time,
+            window: None,
+            start_spread: measure.first_starts.map_or(Duration::ZERO, |starts| starts.to - starts.from),
             requests: measure.latencies.count(),
             bytes: measure.bytes,
             errors: measure.errors.clone(),
@@ -156,6 +171,15 @@ impl Outcome {
                 without_user: measure.without_user,
             },
         }
+    }
+
+    /// Sets the measured window. `engine_start` is the start of the engine's clock on CLOCK_MONOTONIC.
+    pub(crate) fn with_window(mut self, measure: &Measure, engine_start: Duration) -> Outcome {
+        self.window = measure.window.map(|window| Window {
+            from: engine_start + window.from.since_start(),
+            to: engine_start + window.to.since_start(),
+        });
+        self
     }
 
     /// Returns whether there was no error.
@@ -222,6 +246,10 @@ impl Outcome {
                 "late_us": self.generator.late.json(),
                 "starts_without_user": self.generator.without_user,
             },
+            "window": self.window.map(|window| json!({
+                "from": window.from.as_secs_f64(), "to": window.to.as_secs_f64(),
+            })),
+            "starts": {"spread_seconds": self.start_spread.as_secs_f64()},
         })
     }
 }

@@ -61,3 +61,39 @@ fn users_take_files_by_the_rule_that_was_asked_for() {
     asked.dedup();
     assert_eq!(asked.len(), 30, "each file once");
 }
+
+#[test]
+fn users_of_a_closed_loop_start_at_the_same_time() {
+    for seed in 0..SEEDS {
+        let workload = Workload { users: 7, end: End::Requests(50), ..workload() };
+        let (outcome, _) = run((seed, Faults::splits()), workload, |_, _| ok(b"x").after(MS));
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.start_spread, Duration::ZERO, "seed {seed}");
+        assert_eq!(outcome.json()["starts"]["spread_seconds"], 0.0);
+        assert!(outcome.json()["window"].is_null(), "the simulator has no clock of the machine");
+    }
+}
+
+#[test]
+fn the_spread_of_starts_includes_first_requests_of_the_warm_up() {
+    let pace = Pace::Open { per_second: 50.0 };
+    let workload = Workload { pace, users: 4, warm_up: 10 * SECOND, end: End::After(SECOND), ..workload() };
+    let (outcome, _) = run(calm(), workload, |_, _| ok(b"x").after(30 * MS));
+    let outcome = outcome.unwrap();
+    // The four users take the first four planned starts, 20 ms from each other.
+    assert_eq!(outcome.start_spread, 60 * MS);
+    assert!(!outcome.text().contains("spread over"), "an open loop plans its starts: {}", outcome.text());
+}
+
+#[test]
+fn a_spread_of_starts_above_one_percent_has_a_note() {
+    let workload = Workload { users: 2, end: End::After(10 * SECOND), ..workload() };
+    let (outcome, _) = run(calm(), workload, |_, _| ok(b"x").after(MS));
+    let mut outcome = outcome.unwrap();
+    outcome.start_spread = 100 * MS;
+    assert!(!outcome.text().contains("spread over"), "{}", outcome.text());
+    outcome.start_spread = 150 * MS;
+    let note =
+        "note: the first requests of the users were spread over 150.00 ms, 1.5 % of the measured time\n";
+    assert!(outcome.text().contains(note), "{}", outcome.text());
+}
