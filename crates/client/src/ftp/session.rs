@@ -17,6 +17,9 @@ use super::limits::Times;
 
 /// The answer to USER that requests a password.
 const PASSWORD_WANTED: u16 = 331;
+/// The refusals of a transfer because its data connection does not exist any more: "Can't open data
+/// connection" (RFC 959, section 4.2.1), and a bad sequence of commands.
+const NO_DATA_CONNECTION: [u16; 2] = [425, 503];
 
 /// A session with a server.
 ///
@@ -31,6 +34,8 @@ pub struct Session {
     pub(super) deadline: Deadline,
     /// Whether to try EPSV: true until the server refuses it.
     pub(super) is_extended: bool,
+    /// The data connection of the next transfer, if it was opened early.
+    opened: Option<Stream>,
 }
 
 impl Session {
@@ -50,7 +55,7 @@ impl Session {
             (ReplyClass::Preliminary, _) => drop(control.receive_completion(&deadline, times.answer).await?),
             (ReplyClass::Intermediate, _) => return Err(control.unexpected()),
         }
-        Ok(Session { io: io.clone(), times, control, deadline, is_extended: true })
+        Ok(Session { io: io.clone(), times, control, deadline, is_extended: true, opened: None })
     }
 
     /// Logs in, and selects binary transfers.
@@ -68,6 +73,18 @@ impl Session {
             }
         }
         self.ask(Verb::Type, b"I").await.map(drop)
+    }
+
+    /// Opens the data connection of the next transfer, so that it can begin at once. If the server has closed
+    /// it by then, the transfer opens another.
+    ///
+    /// # Errors
+    /// The data connection failed, or the error that broke the session.
+    pub async fn open_data(&mut self) -> Result<(), Error> {
+        // A server that listens anew closes what it has accepted before.
+        self.opened = None;
+        self.opened = Some(self.data().await?);
+        Ok(())
     }
 
     /// Starts to download a file, from the byte `offset` on.
@@ -112,6 +129,7 @@ impl Session {
     /// # Errors
     /// The error that broke it before the server confirmed.
     pub async fn quit(mut self) -> Result<(), Error> {
+        self.opened = None;
         self.ask(Verb::Quit, b"").await.map(drop)
     }
 
@@ -139,7 +157,24 @@ impl Session {
         path: &[u8],
         offset: u64,
     ) -> Result<(Stream, bool), Error> {
+        if let Some(data) = self.opened.take() {
+            match self.begin_over(data, verb, path, offset).await {
+                Err(Error::Refused { code, .. }) if NO_DATA_CONNECTION.contains(&code) => {}
+                begun => return begun,
+            }
+        }
         let data = self.data().await?;
+        self.begin_over(data, verb, path, offset).await
+    }
+
+    /// As [`Session::begin`], over an open data connection.
+    async fn begin_over(
+        &mut self,
+        data: Stream,
+        verb: Verb,
+        path: &[u8],
+        offset: u64,
+    ) -> Result<(Stream, bool), Error> {
         // "The REST command must be the last command issued before the data transfer command" (RFC 3659,
         // section 5.3).
         if offset > 0 && self.ask_intermediate(Verb::Rest, offset.to_string().as_bytes()).await?.is_none() {

@@ -372,3 +372,86 @@ fn a_listing_is_received_like_a_file() {
         },
     );
 }
+
+#[test]
+fn a_data_connection_that_was_opened_early_serves_the_next_transfer_only() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            let mut listener = control.passive().await;
+            let mut data = listener.accept().await.unwrap();
+            control.io.sleep(SECOND).await;
+            // The first transfer is the next command.
+            control.answer("RETR a", "150 it comes").await;
+            data.tx.push(Segment::Static(b"early"));
+            data.finish().await.unwrap();
+            control.send_line("226 all of it");
+            let mut listener = control.passive().await;
+            control.answer("RETR a", "150 it comes").await;
+            give(&mut listener, b"usual").await;
+            control.send_line("226 all of it");
+            control.quit().await;
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            session.open_data().await.unwrap();
+            client.io.sleep(10 * SECOND).await;
+            for bytes in ["early", "usual"] {
+                assert_eq!(fetch(&mut session, "a", 0).await.unwrap(), bytes.as_bytes());
+            }
+            session.quit().await.unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_data_connection_that_the_server_closed_meanwhile_is_opened_again_once() {
+    for code in [425, 503] {
+        run(
+            calm(),
+            async move |mut server| {
+                let mut control = server.logged_in().await;
+                // An idle server resets the connection; both codes say that it has none.
+                drop(control.passive().await.accept().await.unwrap());
+                control.answer("RETR a", &format!("{code} say EPSV first")).await;
+                let mut listener = control.passive().await;
+                control.answer("RETR a", "150 it comes").await;
+                give(&mut listener, b"file").await;
+                control.send_line("226 all of it");
+                let _listener = control.passive().await;
+                control.answer("RETR b", &format!("{code} say EPSV first")).await;
+                control.quit().await;
+            },
+            async move |client| {
+                let mut session = client.log_in().await.unwrap();
+                session.open_data().await.unwrap();
+                client.io.sleep(SECOND).await;
+                assert_eq!(fetch(&mut session, "a", 0).await.unwrap(), b"file");
+                let error = fetch(&mut session, "b", 0).await.unwrap_err();
+                assert!(is_refused(&error, Verb::Retr, code), "{error}");
+                session.quit().await.unwrap();
+            },
+        );
+    }
+}
+
+#[test]
+fn a_refusal_for_another_reason_does_not_repeat_the_transfer() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            let _listener = control.passive().await;
+            control.answer("RETR a", "550 no such file").await;
+            control.quit().await;
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            session.open_data().await.unwrap();
+            let error = fetch(&mut session, "a", 0).await.unwrap_err();
+            assert!(is_refused(&error, Verb::Retr, 550), "{error}");
+            session.quit().await.unwrap();
+        },
+    );
+}

@@ -1,7 +1,8 @@
 //! A user that speaks FTP: logs in, downloads existing files, uploads under new names.
 //!
 //! The protocol itself is the client library's. Invariants: a control connection is not reused after an
-//! error. With new connections, each request logs in again, and its latency includes the login.
+//! error. With new connections, each request logs in again, and its latency includes the login. With kept
+//! ones, a download user starts with an open data connection, so that RETR is its first command.
 
 use std::io;
 use std::sync::Arc;
@@ -118,6 +119,9 @@ impl Protocol for FtpUser {
         }
         if self.plan.keeps && self.session.is_none() {
             self.session = Some(self.log_in().await?);
+        }
+        if let (PlannedRequests::Download { .. }, Some(session)) = (&self.plan.what, &mut self.session) {
+            session.open_data().await?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 mod bodies;
 mod ending;
+mod ftp;
 mod machine;
 mod open_loop;
 mod start;

@@ -3,6 +3,7 @@
 
 mod dropped;
 mod library;
+mod load;
 mod splits;
 mod strangers;
 
