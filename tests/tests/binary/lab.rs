@@ -275,3 +275,28 @@ fn equal_runs_can_be_compared_and_reports_can_be_made_again() {
     let refused = lab(&["report", "work"]);
     assert!(text(&refused).contains("holds no results"), "{}", text(&refused));
 }
+
+#[test]
+fn tables_of_document_001_are_made_from_an_xferlog_and_a_wrong_line_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("xferlog");
+    let line = |repetition: u32| {
+        format!(
+            "Wed Nov 25 11:00:{:02} 2026 2 127.0.0.1 1048576 /1MB.different.{repetition}.1.1 b _ o a guest ftp 0 * c\n",
+            10 + repetition
+        )
+    };
+    fs::write(&log, (1..=3).map(line).collect::<String>()).unwrap();
+    let tables = |discarded: &str| {
+        let mut report = command();
+        report.args(["lab", "report", "--discarded", discarded, "--from-log"]).arg(&log).output().unwrap()
+    };
+    let made = tables("1");
+    assert!(made.status.success(), "{}", text(&made));
+    // 1024 KB in 2 s.
+    assert!(text(&made).contains("512.00"), "{}", text(&made));
+    fs::write(&log, line(1) + "nonsense\n").unwrap();
+    let refused = tables("1");
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+    assert!(text(&refused).contains("line 2"), "{}", text(&refused));
+}

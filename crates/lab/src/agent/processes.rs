@@ -1,7 +1,7 @@
 //! The processes of contenders: start, readiness, and the end with all their children.
 //!
-//! It sends no load. Invariant: no process group started here outlives its value. A daemon that leaves its group
-//! is not found.
+//! It sends no load. Invariant: no process group started here outlives its value. A daemon that leaves its
+//! group is not found.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -35,6 +35,13 @@ impl Running {
     /// Starts a process and waits until it accepts connections. Its output goes to a file of `folder`.
     /// `is_ending` ends the wait.
     pub(super) fn start(process: &Process, folder: &Path, is_ending: &dyn Fn() -> bool) -> Result<Running> {
+        // A server that is there already would be taken for this one.
+        let taken = process.ready.iter().find(|address| accepts(address));
+        ensure!(
+            taken.is_none(),
+            "another server accepts connections at {}",
+            taken.map_or("", String::as_str)
+        );
         let (path, config) = &process.config;
         fs::write(path, config).with_context(|| format!("cannot write {}", path.display()))?;
         let output = folder.join(format!("{}.output", process.name));

@@ -33,7 +33,9 @@ const NOTICE_END_EVERY: Duration = Duration::from_millis(100);
 /// The time over which a core counts as idle or not, and the share that an idle core may be busy.
 const IDLE_TIME: Duration = Duration::from_millis(100);
 const IDLE_SHARE: f64 = 0.1;
-/// The ports of contenders, below the kernel's ephemeral ports.
+/// The distance of the first ports of two agents with consecutive process IDs.
+const PORTS_APART: usize = 61;
+/// The ports of contenders, below the ephemeral ports that kernels use by default.
 const PORTS: std::ops::Range<u16> = 18_100..28_100;
 
 /// Handles the requests of `input` until it ends, or `ending` is set.
@@ -52,7 +54,7 @@ pub fn serve(
         contenders: BTreeMap::new(),
         made: BTreeMap::new(),
         probe: None,
-        ports: PORTS,
+        ports: ports_of_agent(std::process::id()),
     };
     while let Some(line) = next(&requests, ending) {
         let response = match serde_json::from_str(&line) {
@@ -105,7 +107,7 @@ struct Server {
     made: BTreeMap<String, FileSet>,
     probe: Option<Probe>,
     /// The ports that were not given out yet.
-    ports: std::ops::Range<u16>,
+    ports: std::vec::IntoIter<u16>,
 }
 
 impl Server {
@@ -175,8 +177,8 @@ impl Server {
         let control = tempfile::Builder::new().prefix(&prefix).tempdir_in(self.folder()?)?.keep();
         let data = control.join("data");
         fs::create_dir(&data)?;
-        // Servers that drop root's rights must be able to write. In a sticky folder, no other user can replace
-        // their files, and the kernel follows no other user's links.
+        // Servers that drop root's rights must be able to write. In a sticky folder, no other user can
+        // replace their files, and the kernel follows no other user's links.
         let is_root = rustix::process::geteuid().is_root();
         let (of_control, of_data) = if is_root { (0o755, 0o1777) } else { (0o700, 0o700) };
         fs::set_permissions(&control, fs::Permissions::from_mode(of_control))?;
@@ -271,6 +273,15 @@ impl Drop for Server {
     }
 }
 
+/// Returns the ports in the order in which an agent gives them out. Agents on one machine begin at
+/// different ports, because a port that one agent has given out is free until its contender listens.
+fn ports_of_agent(process: u32) -> std::vec::IntoIter<u16> {
+    let mut ports: Vec<u16> = PORTS.collect();
+    let first = (process as usize).wrapping_mul(PORTS_APART) % ports.len();
+    ports.rotate_left(first);
+    ports.into_iter()
+}
+
 fn json(value: &impl Serialize) -> Result<serde_json::Value> {
     Ok(serde_json::to_value(value)?)
 }
@@ -281,4 +292,18 @@ fn text_of(output: &mut fs::File) -> Result<String> {
     let mut bytes = Vec::new();
     output.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_begin_at_different_ports_and_give_out_all_of_them() {
+        let first: Vec<u16> = (1000..1100).map(|process| ports_of_agent(process).next().unwrap()).collect();
+        let different: std::collections::BTreeSet<u16> = first.iter().copied().collect();
+        assert_eq!(different.len(), first.len());
+        let all: std::collections::BTreeSet<u16> = ports_of_agent(12345).collect();
+        assert_eq!(all.len(), PORTS.len());
+    }
 }
