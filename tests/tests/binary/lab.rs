@@ -229,6 +229,7 @@ fn a_mistake_is_refused_in_one_line_before_anything_is_started() {
         ("verify = \"all\"", "verify = \"most\"", "--verify"),
         ("{engine}", "{engin}", "{engin}"),
         ("count = 5", "count = 0", "`count`"),
+        ("name = \"ours\"", "name = \"ours\"\ncores = \"all\"", "`cores`"),
         ("[order]", "[conditions]\nmemory = \"64MiB\"\n[order]", "cannot be set yet"),
     ] {
         let folder = RunFolder::new(&EXPERIMENT.replace(from, to));
@@ -282,8 +283,9 @@ fn tables_of_document_001_are_made_from_an_xferlog_and_a_wrong_line_is_named() {
     let log = folder.path().join("xferlog");
     let line = |repetition: u32| {
         format!(
-            "Wed Nov 25 11:00:{:02} 2026 2 127.0.0.1 1048576 /1MB.different.{repetition}.1.1 b _ o a guest ftp 0 * c\n",
-            10 + repetition
+            "Wed Nov 25 11:00:{:02} 2026 2 127.0.0.1 1048576 {} b _ o a guest ftp 0 * c\n",
+            10 + repetition,
+            format_args!("/1MB.different.{repetition}.1.1")
         )
     };
     fs::write(&log, (1..=3).map(line).collect::<String>()).unwrap();

@@ -37,8 +37,8 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// Starts an agent: `program lab agent` behind the words of `prefix`. Its folder is below `work`. Requests
-    /// fail when `stop` is set.
+    /// Starts an agent: `program lab agent` behind the words of `prefix`. Its folder is below `work`.
+    /// Requests fail when `stop` is set.
     ///
     /// # Errors
     /// The program or the prefix cannot be run, or the agent has another version.

@@ -150,7 +150,8 @@ pub struct Greeting {
 /// The folders of a start of a contender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Folders {
-    /// The folder of its configuration and of the output of its processes. Only the agent's user may write to it.
+    /// The folder of its configuration and of the output of its processes. Only the agent's user may write
+    /// to it.
     pub control: PathBuf,
     /// The folder of its own data. Its processes may write to it after they have dropped the rights of root.
     pub data: PathBuf,

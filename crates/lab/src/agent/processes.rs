@@ -89,7 +89,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A process that cannot be waited for has no status, and nobody here needs it.
+        // The status of the process is not needed.
         let _ = end(&mut self.child);
     }
 }

@@ -10,5 +10,7 @@ pub const TRIALS_MAX: usize = 100_000;
 pub const REPETITIONS_MAX: u32 = 10_000;
 /// Maximum time between two trials.
 pub const GAP_MAX: Duration = Duration::from_secs(3600);
+/// Maximum number of a core, plus 1: as many as the kernel's sets of cores have in the C library.
+pub const CORES_MAX: usize = 1024;
 /// Maximum length of an experiment file.
 pub const EXPERIMENT_BYTES_MAX: usize = 1024 * 1024;

@@ -25,7 +25,7 @@ use limits::{EXPERIMENT_BYTES_MAX, TRIALS_MAX};
 use load::Load;
 use order::Order;
 use template::{Values, fill, variables};
-pub use value::Scalar;
+pub use value::{Scalar, core_list};
 
 /// The variables that the laboratory sets for the texts of a contender, besides its ports.
 const RUN_VARIABLES: [&str; 6] = ["root", "dir", "config", "plimsoll", "host", "file"];
@@ -313,6 +313,9 @@ impl Experiment {
             run.insert((*name).to_owned(), String::new());
         }
         let values = self.values(trial, &settings, run)?;
+        for cores_of in contender.processes.iter().filter_map(|process| process.cores.as_ref()) {
+            core_list(&fill(&cores_of.0, &values)?)?;
+        }
         contender.texts().chain([contender.url.as_str()]).try_for_each(|text| fill(text, &values).map(|_| ()))
     }
 }

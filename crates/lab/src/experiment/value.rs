@@ -9,6 +9,8 @@ use anyhow::{Result, anyhow};
 use plimsoll_wire::units::{Size, Time};
 use serde::Deserialize;
 
+use super::limits::CORES_MAX;
+
 /// A string, a number or a boolean of the file, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Raw")]
@@ -59,6 +61,21 @@ pub(super) fn count(text: &str) -> Result<u64> {
     parsed.ok_or_else(|| anyhow!("{text:?} is no whole number from 1 on"))
 }
 
+/// Parses a list of cores, such as `0`, `0,2` or `1-3`.
+///
+/// # Errors
+/// The text is no such list.
+pub fn core_list(text: &str) -> Result<Vec<usize>> {
+    let range = |part: &str| -> Option<std::ops::RangeInclusive<usize>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (first <= last && last < CORES_MAX).then_some(first..=last)
+    };
+    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    let cores = ranges.map(|ranges| ranges.into_iter().flatten().collect());
+    cores.ok_or_else(|| anyhow!("`cores` is {text:?}: write a list such as 0 or 0,2-3"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +89,14 @@ mod tests {
         assert!(size("1.5MB").unwrap_err().to_string().contains("10MiB"));
         assert!(time("10").unwrap_err().to_string().contains("10s"));
         assert!(count("0").is_err());
+    }
+
+    #[test]
+    fn a_list_of_cores_has_numbers_and_ranges() {
+        assert_eq!((core_list("0").unwrap(), core_list("0,2-3").unwrap()), (vec![0], vec![0, 2, 3]));
+        for wrong in ["", "all", "3-1", "0-", "0,,1", "9999999999"] {
+            assert!(core_list(wrong).unwrap_err().to_string().contains("0,2-3"), "{wrong}");
+        }
     }
 
     #[test]

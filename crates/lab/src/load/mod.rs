@@ -10,7 +10,7 @@ mod barrier;
 mod checking;
 mod classic;
 mod course;
-mod cpu;
+pub(crate) mod cpu;
 mod crowd;
 mod driver;
 mod failure;

@@ -17,7 +17,7 @@ use crate::experiment::contender::{Contender, Process as ContenderProcess};
 use crate::experiment::files::{Files, Renewed};
 use crate::experiment::order::Restart;
 use crate::experiment::template::{Values, fill};
-use crate::experiment::{Experiment, Trial, TrialSettings};
+use crate::experiment::{Experiment, Trial, TrialSettings, core_list};
 use crate::results::{Entrant, LoadFigures, Machine, Measured};
 
 /// A running experiment.
@@ -292,8 +292,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns a process with the values of its variables. `named` has the ports that earlier processes name, and gets
-/// those of this one: a process opens the ports that it is the first to name.
+/// Returns a process with the values of its variables. `named` has the ports that earlier processes name,
+/// and gets those of this one: a process opens the ports that it is the first to name.
 fn filled_process(
     process: &ContenderProcess,
     values: &Values,
@@ -310,7 +310,7 @@ fn filled_process(
     }
     let environment =
         process.environment.iter().map(|(name, value)| Ok((name.clone(), fill(value, values)?)));
-    let cores = process.cores.as_ref().map(|cores| cpu_list(&fill(&cores.0, values)?)).transpose()?;
+    let cores = process.cores.as_ref().map(|cores| core_list(&fill(&cores.0, values)?)).transpose()?;
     Ok(Process {
         name: process.name.clone(),
         words: filled(&process.command, values)?,
@@ -338,10 +338,4 @@ fn plain(words: Vec<String>) -> Command {
 fn first_line(output: &Output) -> String {
     let lines = output.stdout.lines().chain(output.stderr.lines());
     lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
-}
-
-/// Parses a list of cores: `0` or `0,2`.
-fn cpu_list(text: &str) -> Result<Vec<usize>> {
-    let cores = text.split(',').map(|core| core.trim().parse());
-    cores.collect::<Result<_, _>>().with_context(|| format!("`cores` is {text:?}: write a list such as 0,1"))
 }

@@ -11,10 +11,9 @@ use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX};
 use crate::agent::{Command, Output};
 use crate::experiment::TrialSettings;
 use crate::experiment::conditions::Cache;
+use crate::load::limits::START_SPREAD_SHARE;
 use crate::results::{LoadFigures, Measured};
 
-/// The share of a trial over which its first requests may be spread.
-const STARTS_SHARE: f64 = 0.01;
 /// How far Little's law may be off.
 const LITTLE_SHARE: f64 = 0.05;
 /// The share of a core above which the sampling itself disturbs.
@@ -122,7 +121,9 @@ pub(super) fn marks(measured: &Measured, settled: bool, settle: Duration) -> Vec
     if load.requests > 0 && (load.littles_law.ratio - 1.0).abs() > LITTLE_SHARE {
         marks.push(format!("Little's law is off: X(R+Z)/N is {:.2}", load.littles_law.ratio));
     }
-    if let Some(starts) = load.starts.filter(|starts| starts.spread_seconds > load.seconds * STARTS_SHARE) {
+    // The starts of an open loop are planned at intervals.
+    let starts = load.starts.filter(|_| load.pace == "closed");
+    if let Some(starts) = starts.filter(|starts| starts.spread_seconds > load.seconds * START_SPREAD_SHARE) {
         marks.push(format!("the first requests were spread over {:.1} ms", starts.spread_seconds * 1000.0));
     }
     if load.verified == 0 && load.requests > 0 {

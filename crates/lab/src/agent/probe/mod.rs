@@ -13,10 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, Timespec, clock_gettime};
-
 use super::Use;
 use super::limits::{PROBE_SHARE_MAX, SAMPLES_MAX};
+use crate::load::cpu;
 use machine::MachineSample;
 pub(crate) use machine::cores_busy;
 use process::ProcessSample;
@@ -47,15 +46,11 @@ pub(super) struct Probe {
 
 /// Returns the machine's monotonic clock in seconds.
 pub fn clock() -> f64 {
-    seconds(clock_gettime(ClockId::Monotonic))
+    cpu::monotonic().as_secs_f64()
 }
 
 fn thread_time() -> f64 {
-    seconds(clock_gettime(ClockId::ThreadCPUTime))
-}
-
-fn seconds(time: Timespec) -> f64 {
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    cpu::of_this_thread().as_secs_f64()
 }
 
 impl Probe {

@@ -5,6 +5,7 @@
 //! number of servers.
 
 use super::{LoadPoint, PointFigures, entrant};
+use crate::experiment::core_list;
 use crate::experiment::template::fill;
 use crate::results::Results;
 
@@ -91,7 +92,7 @@ impl ContenderMachine {
         let point = results.trials.iter().find(|trial| trial.contender == contender);
         let pinned = known.into_iter().flat_map(|one| &one.processes).filter_map(|process| {
             let text = fill(&process.cores.as_ref()?.0, &point?.point).ok()?;
-            let count = core_count(&text)?;
+            let count = u32::try_from(core_list(&text).ok()?.len()).ok()?;
             Some((process.name.clone(), text, count))
         });
         ContenderMachine { cores, pinned: pinned.collect(), link }
@@ -211,25 +212,9 @@ fn busiest_core(figures: &PointFigures) -> Option<Resource> {
     Some(Resource { name, kind: ResourceKind::Core, busy: *busy, servers: 1 })
 }
 
-/// Counts the cores of a list such as `0,2-3`.
-fn core_count(text: &str) -> Option<u32> {
-    let range = |part: &str| -> Option<u32> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
-    };
-    text.split(',').map(range).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_list_of_cores_is_counted() {
-        assert_eq!([core_count("0"), core_count("0,2-3"), core_count("3-1")], [Some(1), Some(3), None]);
-        assert_eq!(core_count("all"), None);
-    }
 
     #[test]
     fn processes_on_one_core_are_one_resource() {
