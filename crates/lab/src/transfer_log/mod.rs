@@ -1,8 +1,8 @@
 //! Document 001's results, from the transfer log of a server alone.
 //!
 //! The log is plimsoll's own or xferlog(5) (wu-ftpd, vsftpd and others). The names of the files carry the
-//! experiments ([`ExperimentName`]), so that any client can run them. [`read`] sums a log up, and [`tables`]
-//! computes the document's tables.
+//! experiments ([`ExperimentName`]), so that any client can run them. [`read`] sums a log up, and
+//! [`tables()`] computes the document's tables.
 //!
 //! It runs no experiment. Invariants: only complete downloads count; lines that do not count are reported;
 //! memory is bounded by the number of repetitions, however long the log is.
