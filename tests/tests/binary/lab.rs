@@ -302,3 +302,24 @@ fn tables_of_document_001_are_made_from_an_xferlog_and_a_wrong_line_is_named() {
     assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
     assert!(text(&refused).contains("line 2"), "{}", text(&refused));
 }
+
+#[test]
+fn the_experiments_that_come_with_plimsoll_measure_plimsoll() {
+    for name in ["saturation-http", "saturation-ftp"] {
+        let folder = RunFolder::new("");
+        let mut run = command();
+        run.args(["lab", "run", name, "--quick", "--out", "out", "--work", "work"]);
+        // Peers that this machine lacks are recorded as failed, which is no matter of this test.
+        let done = run.current_dir(folder.path()).output().unwrap();
+        let trials = folder.trials();
+        let ours = trials.iter().filter(|trial| trial["contender"].to_string().contains("plimsoll"));
+        assert_eq!(ours.clone().count(), 4, "{name}: {}", text(&done));
+        for trial in ours {
+            let load = &trial["result"]["measured"]["load"];
+            assert!(
+                load["requests"].as_u64() > Some(0) && load["errors"] == serde_json::json!({}),
+                "{trial}"
+            );
+        }
+    }
+}

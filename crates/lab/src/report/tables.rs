@@ -207,7 +207,8 @@ pub(super) fn failures(results: &Results) -> DataTable {
             Cell::words(values_text(&trial.point)),
             Cell::figure(Some(f64::from(trial.repetition)), |number| format!("{number:.0}")),
             Cell::words(&trial.begun),
-            Cell::words(reason),
+            // A reason may quote the output of a server; a cell of a table is one line.
+            Cell::words(reason.split_whitespace().collect::<Vec<_>>().join(" ")),
         ])
     };
     DataTable { columns: strings(&columns), rows: results.trials.iter().filter_map(row).collect() }

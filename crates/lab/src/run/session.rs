@@ -48,8 +48,8 @@ struct RunningContender {
     texts: Vec<String>,
     /// The point of the trial for which it was started.
     point: Values,
-    /// The values of its variables.
-    values: Values,
+    /// The values that the laboratory set at its start: ports and folders.
+    run: Values,
 }
 
 impl<'a> Session<'a> {
@@ -164,15 +164,17 @@ impl<'a> Session<'a> {
         }
         let values = self.experiment.values(trial, settings, run.clone())?;
         let texts = contender.texts().map(|text| fill(text, &values)).collect::<Result<Vec<_>>>()?;
-        if let Some(running) = state.running.as_ref().filter(|running| !self.is_due(running, &texts, trial)) {
-            return Ok(running.values.clone());
-        }
-        let values = self.start_contender(trial, settings, run)?;
+        let kept = state.running.as_ref().filter(|running| !self.is_due(running, &texts, trial));
+        let run = match kept {
+            Some(running) => running.run.clone(),
+            None => self.start_contender(trial, settings, run)?,
+        };
         if let Some(state) = &mut self.contenders[trial.contender] {
-            let (point, values) = (trial.point.clone(), values.clone());
-            state.running = Some(RunningContender { texts, point, values });
+            let (point, run) = (trial.point.clone(), run.clone());
+            state.running = Some(RunningContender { texts, point, run });
         }
-        Ok(values)
+        // The URL may change although the contender does not.
+        self.experiment.values(trial, settings, run)
     }
 
     /// Returns whether a running contender must be started again for a trial.
@@ -185,7 +187,7 @@ impl<'a> Session<'a> {
             }
     }
 
-    /// Ends a contender and starts it with the values of a trial. Returns the values of its variables.
+    /// Ends a contender and starts it with the values of a trial. Returns the values that the laboratory set.
     fn start_contender(
         &mut self,
         trial: &Trial,
@@ -213,7 +215,7 @@ impl<'a> Session<'a> {
         self.run_all(&contender.before, trial.contender, &values)?;
         self.agent(trial.contender)?.call::<()>(&Request::Start { name, processes })?;
         self.run_all(&contender.after, trial.contender, &values)?;
-        Ok(values)
+        Ok(run)
     }
 
     /// Runs commands of a contender on its machine; each must succeed.
