@@ -1,10 +1,10 @@
 //! The laboratory: a load generator, and experiments with file servers, ours and others.
 //!
-//! [`load`] is the generator. An [`experiment`] says which contenders get which load; [`results`] are what
-//! its trials measured, and [`analysis`] what follows from them. A [`report`] shows the results of a run,
-//! and [`compare`] finds the figures in which two runs differ. [`transfer_log`] computes document 001's
-//! tables from the log of a server. The feature `bench`, which the server does not enable, is the benchmark
-//! of `make bench`.
+//! [`load`] is the generator. An [`experiment`] says which contenders get which load; [`conditions`] are set
+//! for its trials, [`results`] are what these measured, and [`analysis`] what follows from them. A
+//! [`report`] shows the results of a run, and [`compare`] finds the figures in which two runs differ.
+//! [`transfer_log`] computes document 001's tables from the log of a server. The feature `bench`, which the
+//! server does not enable, is the benchmark of `make bench`.
 //!
 //! It is not a test suite, and it serves nothing. Invariants: each reported figure was measured; anything
 //! that could distort it (errors, wrong bytes, a saturated generator) is reported beside it.
@@ -15,6 +15,7 @@ pub mod analysis;
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod compare;
+pub mod conditions;
 #[cfg(feature = "bench")]
 pub mod contender;
 pub mod experiment;

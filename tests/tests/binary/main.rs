@@ -31,6 +31,7 @@ mod ftp_settings;
 mod full;
 mod hostile;
 mod lab;
+mod lab_conditions;
 mod load;
 mod packaging;
 mod passwords;

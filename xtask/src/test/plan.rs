@@ -8,9 +8,10 @@
 use super::build::{Built, Program};
 
 /// Programs with tests that wait for something real. All others only compute.
-const WAITING: [&str; 9] = [
+const WAITING: [&str; 10] = [
     "behaviours",
     "binary",
+    "conditions",
     "directories",
     "forked",
     "plimsoll",

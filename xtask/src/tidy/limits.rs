@@ -13,10 +13,11 @@ pub(super) const RULE: &str = "limits";
 const PAGE: &str = "docs/design/limits.md";
 
 /// Folders whose limits the page does not list.
-const UNLISTED: [&str; 6] = [
+const UNLISTED: [&str; 7] = [
     "crates/io/src/sim",
     "crates/lab/src/agent",
     "crates/lab/src/bench",
+    "crates/lab/src/conditions",
     "crates/lab/src/contender",
     "crates/lab/src/experiment",
     "crates/lab/src/run",

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{CacheMode, FileSet};
+use super::FileSet;
 use crate::stats::Chance;
 
 /// The part of a folder that the files of a set may take; the rest is left to others.
@@ -52,24 +52,6 @@ pub(super) fn remove(root: &Path, set: &FileSet) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Removes the files of a set from the page cache, or reads all of them.
-pub(super) fn set_cache(root: &Path, mode: CacheMode, set: &FileSet) -> Result<()> {
-    let folder = root.join(&set.folder);
-    if mode == CacheMode::Cold {
-        // Dirty pages stay in the cache.
-        rustix::fs::syncfs(File::open(&folder)?)?;
-    }
-    for number in 0..set.count {
-        let path = folder.join(name(set, number));
-        let file = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-        match mode {
-            CacheMode::Cold => rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?,
-            CacheMode::Prefetched => io::copy(&mut &file, &mut io::sink()).map(|_| ())?,
-        }
-    }
-    Ok(())
 }
 
 fn name(set: &FileSet, number: u64) -> String {

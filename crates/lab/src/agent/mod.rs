@@ -13,18 +13,19 @@ mod limits;
 mod probe;
 mod processes;
 mod server;
+mod workspace;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::conditions::{Cache, Settings};
 use crate::results::{Machine, MachineUse, ProcessUse};
 
 pub use client::Agent;
 pub use probe::clock;
-#[cfg(feature = "bench")]
-pub(crate) use processes::find_program;
 pub use server::serve;
 
 /// A request to the agent.
@@ -51,8 +52,14 @@ pub enum Request {
     MakeFiles(FileSet),
     /// Removes the files of a set.
     RemoveFiles(FileSet),
-    /// Puts the files of a set into the page cache, or removes them from it.
-    Cache(CacheMode, FileSet),
+    /// Returns the conditions of the list that the machine cannot set.
+    Obstacles(Vec<Settings>),
+    /// Sets the conditions, if others hold, but not that of the page cache. Contenders that run under
+    /// others are ended.
+    SetConditions(Box<Settings>),
+    /// Prepares the page cache for a trial with the files of a set. Files that are to be dropped at an
+    /// interval are dropped until the probe ends.
+    PrepareCache(Cache, FileSet),
     /// Starts the processes of a contender, in their order.
     Start {
         /// The name of the contender.
@@ -96,16 +103,6 @@ pub struct FileSet {
     pub seed: u64,
 }
 
-/// Whether the page cache has the files of a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheMode {
-    /// It has none of them.
-    Cold,
-    /// It has all of them, as far as there is memory.
-    Prefetched,
-}
-
 /// A command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Command {
@@ -143,8 +140,17 @@ pub struct Greeting {
     pub version: String,
     /// The machine.
     pub machine: Machine,
-    /// The folder that contenders serve.
+}
+
+/// Where contenders run under the conditions that hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// The folder that they serve.
     pub root: PathBuf,
+    /// The address at which they listen, if there is a link; otherwise the contender's own.
+    pub address: Option<IpAddr>,
+    /// Whether the conditions are new: all contenders were ended.
+    pub is_new: bool,
 }
 
 /// The folders of a start of a contender.
@@ -175,6 +181,8 @@ pub struct Use {
     pub processes: Vec<ProcessUse>,
     /// By the machine.
     pub machine: Option<MachineUse>,
+    /// How often the files were dropped from the page cache, if they were to be.
+    pub drops: Option<u64>,
 }
 
 /// A response of the agent: the value, or the reason why there is none.

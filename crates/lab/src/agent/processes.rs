@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::Process;
 use super::limits::{END_TIME_MAX, QUOTED_BYTES_MAX, START_TIME_MAX};
+use crate::conditions::{AppliedConditions, find_program};
 
 /// The interval between two checks of a process.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
@@ -32,9 +33,14 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a process and waits until it accepts connections. Its output goes to a file of `folder`.
-    /// `is_ending` ends the wait.
-    pub(super) fn start(process: &Process, folder: &Path, is_ending: &dyn Fn() -> bool) -> Result<Running> {
+    /// Starts a process under conditions and waits until it accepts connections. Its output goes to a file
+    /// of `folder`. `is_ending` ends the wait.
+    pub(super) fn start(
+        process: &Process,
+        folder: &Path,
+        conditions: &AppliedConditions,
+        is_ending: &dyn Fn() -> bool,
+    ) -> Result<Running> {
         // A server that is there already would be taken for this one.
         let taken = process.ready.iter().find(|address| accepts(address));
         ensure!(
@@ -49,7 +55,8 @@ impl Running {
         let mut command = command(&process.words)?;
         command.envs(&process.environment).current_dir(folder).stdin(Stdio::null());
         command.stdout(file.try_clone()?).stderr(file);
-        let child = spawn(&mut command, &process.cores)
+        let child = conditions
+            .spawn_inside(|| spawn(&mut command, &process.cores))
             .with_context(|| format!("process {:?} cannot be started", process.name))?;
         let mut running = Running { name: process.name.clone(), child };
         running
@@ -144,17 +151,6 @@ pub(crate) fn spawn(command: &mut Command, cores: &[usize]) -> io::Result<Child>
     };
     std::thread::scope(|scope| scope.spawn(start).join())
         .unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes panicked")))
-}
-
-/// Finds a program in `PATH`, or in Debian's folders for servers, which an unprivileged user's `PATH` may
-/// lack.
-pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
-    if name.contains('/') {
-        return Path::new(name).is_file().then(|| name.into());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    folders.map(|folder| folder.join(name)).find(|at| at.is_file())
 }
 
 /// Returns the end of the output of a process.

@@ -1,15 +1,15 @@
 //! The agent's side: handles requests until its input ends.
 //!
 //! It decides nothing about an experiment. Invariants: at the end of its input, or at SIGTERM, every
-//! process group is ended and the agent's folder is removed, also in the middle of a request. A daemon that
+//! process group is ended, the conditions are undone and the agent's folder is removed, also in the middle
+//! of a request. A daemon that
 //! leaves its process group is not found.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, Read as _, Seek as _, Write};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
-use tempfile::TempDir;
 
 use super::limits::OUTPUT_BYTES_MAX;
 use super::probe::{Probe, clock, cores_busy};
 use super::processes::{Running, command, end, is_running, spawn};
-use super::{Command, FileSet, Folders, Greeting, Output, Process, Request, Response, files};
+use super::workspace::Workspace;
+use super::{Command, FileSet, Greeting, Location, Output, Process, Request, Response, Use, files};
+use crate::experiment::conditions::Settings;
 use crate::results::Machine;
 
 /// The interval between two checks of a command.
@@ -50,10 +51,10 @@ pub fn serve(
     let requests = requests(input, Arc::clone(ending));
     let mut agent = Server {
         ending: Arc::clone(ending),
-        folder: None,
         contenders: BTreeMap::new(),
         made: BTreeMap::new(),
         probe: None,
+        workspace: None,
         ports: ports_of_agent(std::process::id()),
     };
     while let Some(line) = next(&requests, ending) {
@@ -99,13 +100,12 @@ fn requests(input: impl BufRead + Send + 'static, ending: Arc<AtomicBool>) -> Re
 
 struct Server {
     ending: Arc<AtomicBool>,
-    /// The agent's folder, which is removed with it.
-    folder: Option<TempDir>,
     /// The processes of each contender, in the order of their start.
     contenders: BTreeMap<String, Vec<Running>>,
     /// The file sets that are there, by their folders.
     made: BTreeMap<String, FileSet>,
     probe: Option<Probe>,
+    workspace: Option<Workspace>,
     /// The ports that were not given out yet.
     ports: std::vec::IntoIter<u16>,
 }
@@ -118,13 +118,15 @@ impl Server {
             Request::Clock => json(&clock()),
             Request::Run(command) => json(&self.run(&command)?),
             Request::Ports(count) => json(&self.free_ports(count)?),
-            Request::Folder { name } => json(&self.new_folder(&name)?),
+            Request::Folder { name } => json(&self.workspace()?.new_folders(&name)?),
             Request::MakeFiles(set) => json(&self.make_files(set)?),
             Request::RemoveFiles(set) => {
                 self.made.remove(&set.folder);
-                json(&files::remove(&self.root()?, &set)?)
+                json(&files::remove(&self.workspace()?.root(), &set)?)
             }
-            Request::Cache(mode, set) => json(&files::set_cache(&self.root()?, mode, &set)?),
+            Request::Obstacles(settings) => json(&self.workspace()?.obstacles(&settings)),
+            Request::SetConditions(settings) => json(&self.set_conditions(&settings)?),
+            Request::PrepareCache(cache, set) => json(&self.workspace()?.prepare_cache(cache, &set)?),
             Request::Start { name, processes } => json(&self.start(name, &processes)?),
             Request::Stop { name } => {
                 self.stop(&name);
@@ -139,7 +141,8 @@ impl Server {
             }
             Request::EndProbe { from, to } => {
                 let probe = self.probe.take().context("nothing is sampled")?;
-                json(&probe.end(from, to))
+                let drops = self.workspace()?.end_dropping()?;
+                json(&Use { drops, ..probe.end(from, to) })
             }
         }
     }
@@ -149,41 +152,26 @@ impl Server {
     }
 
     fn greet(&mut self, work: &Path) -> Result<Greeting> {
-        fs::create_dir_all(work).with_context(|| format!("cannot create {}", work.display()))?;
-        let folder = tempfile::Builder::new().prefix("plimsoll-lab.").tempdir_in(work)?;
-        let root = folder.path().join("files");
-        fs::create_dir(&root)?;
-        // Servers that drop root's rights must be able to read the files.
-        for path in [folder.path(), &root] {
-            fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+        self.workspace = Some(Workspace::create(work)?);
+        Ok(Greeting { version: env!("CARGO_PKG_VERSION").to_owned(), machine: Machine::this() })
+    }
+
+    fn workspace(&mut self) -> Result<&mut Workspace> {
+        self.workspace.as_mut().context("the first request must be `hello`")
+    }
+
+    /// Sets conditions, unless they hold. All contenders are ended first: they run under the old ones.
+    fn set_conditions(&mut self, settings: &Settings) -> Result<Location> {
+        let workspace = self.workspace()?;
+        if workspace.have(settings) {
+            return Ok(workspace.location(false));
         }
-        let greeting =
-            Greeting { version: env!("CARGO_PKG_VERSION").to_owned(), machine: Machine::this(), root };
-        self.folder = Some(folder);
-        Ok(greeting)
-    }
-
-    fn folder(&self) -> Result<&Path> {
-        self.folder.as_ref().map(TempDir::path).context("the first request must be `hello`")
-    }
-
-    fn root(&self) -> Result<PathBuf> {
-        Ok(self.folder()?.join("files"))
-    }
-
-    /// Creates the folders of a start of a contender.
-    fn new_folder(&self, name: &str) -> Result<Folders> {
-        let prefix = format!("{}.", name.replace('/', "-"));
-        let control = tempfile::Builder::new().prefix(&prefix).tempdir_in(self.folder()?)?.keep();
-        let data = control.join("data");
-        fs::create_dir(&data)?;
-        // Servers that drop root's rights must be able to write. In a sticky folder, no other user can
-        // replace their files, and the kernel follows no other user's links.
-        let is_root = rustix::process::geteuid().is_root();
-        let (of_control, of_data) = if is_root { (0o755, 0o1777) } else { (0o700, 0o700) };
-        fs::set_permissions(&control, fs::Permissions::from_mode(of_control))?;
-        fs::set_permissions(&data, fs::Permissions::from_mode(of_data))?;
-        Ok(Folders { control, data })
+        self.probe = None;
+        self.stop_all();
+        self.made.clear();
+        let workspace = self.workspace()?;
+        workspace.set(settings)?;
+        Ok(workspace.location(true))
     }
 
     /// Makes the files of a set, unless as many of them were made before.
@@ -192,7 +180,11 @@ impl Server {
             FileSet { count: set.count, ..made.clone() } == set && made.count >= set.count
         });
         if !is_made {
-            files::make(&self.root()?, &set, &|| self.is_ending())?;
+            let ending = Arc::clone(&self.ending);
+            let workspace = self.workspace()?;
+            let root = workspace.root();
+            let make = || files::make(&root, &set, &|| ending.load(Ordering::Relaxed));
+            workspace.applied().without_disk_limits(make)?;
             self.made.insert(set.folder.clone(), set);
         }
         Ok(())
@@ -233,11 +225,13 @@ impl Server {
 
     fn start(&mut self, name: String, processes: &[Process]) -> Result<()> {
         self.stop(&name);
+        let ending = Arc::clone(&self.ending);
+        let conditions = self.workspace()?.applied();
         let mut running = Vec::new();
         for process in processes {
             let folder = process.config.0.parent().context("a configuration file has a folder")?;
-            let is_ending = || self.is_ending();
-            running.push(Running::start(process, folder, &is_ending)?);
+            let is_ending = || ending.load(Ordering::Relaxed);
+            running.push(Running::start(process, folder, conditions, &is_ending)?);
         }
         self.contenders.insert(name, running);
         Ok(())
@@ -248,6 +242,11 @@ impl Server {
         if let Some(mut running) = self.contenders.remove(name) {
             while running.pop().is_some() {}
         }
+    }
+
+    fn stop_all(&mut self) {
+        let names: Vec<String> = self.contenders.keys().cloned().collect();
+        names.iter().for_each(|name| self.stop(name));
     }
 
     /// Waits until all cores are idle. Returns whether they are.
@@ -268,8 +267,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let names: Vec<String> = self.contenders.keys().cloned().collect();
-        names.iter().for_each(|name| self.stop(name));
+        self.stop_all();
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-pub(crate) use crate::agent::find_program;
+pub(crate) use crate::conditions::find_program;
 pub use accounting::{Group, Spent, cores_busy};
 pub use pinned::on_core;
 pub use running::{Running, Started};

@@ -22,7 +22,7 @@ pub struct Places<'a> {
     pub logs: &'a str,
 }
 
-const NAMES: [&str; 6] = ["root", "port", "dir", "plimsoll", "logs", "config"];
+const NAMES: [&str; 7] = ["root", "host", "port", "dir", "plimsoll", "logs", "config"];
 
 impl Places<'_> {
     /// Returns `text` with every placeholder replaced.
@@ -31,6 +31,7 @@ impl Places<'_> {
         let config = self.config();
         let values = [
             ("{root}", self.root.display().to_string()),
+            ("{host}", "127.0.0.1".to_owned()),
             ("{port}", self.port.to_string()),
             ("{dir}", self.dir.display().to_string()),
             ("{plimsoll}", self.plimsoll.display().to_string()),

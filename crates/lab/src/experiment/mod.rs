@@ -181,10 +181,27 @@ impl Experiment {
         if let Some(files) = &settings.files {
             values.insert("file".to_owned(), format!("{}/{}", files.folder, files.pattern));
         }
-        values.insert("host".to_owned(), fill(&contender.host, &values)?);
+        if !values.contains_key("host") {
+            values.insert("host".to_owned(), fill(&contender.host, &values)?);
+        }
         let own = contender.own_values(&values)?;
         values.extend(own);
         Ok(values)
+    }
+
+    /// Returns the conditions of the trials of some contenders, each once.
+    ///
+    /// # Errors
+    /// A value that is wrong at a point.
+    pub fn conditions_of(&self, select: impl Fn(&Contender) -> bool) -> Result<Vec<conditions::Settings>> {
+        let mut all = Vec::new();
+        for trial in self.trials().iter().filter(|trial| select(&self.contenders[trial.contender])) {
+            let conditions = self.settings(trial)?.conditions;
+            if !all.contains(&conditions) {
+                all.push(conditions);
+            }
+        }
+        Ok(all)
     }
 
     fn load_of(&self, point: &Values) -> Result<load::Settings> {

@@ -104,8 +104,8 @@ pub fn run(text: &str, options: &Options<'_>, progress: &mut dyn FnMut(&Progress
 pub fn check(experiment: &Experiment, check_load: &dyn Fn(&[String]) -> Result<()>) -> Result<()> {
     for trial in experiment.trials().iter().filter(|trial| trial.repetition == 1) {
         let settings = experiment.settings(trial)?;
-        trial::check(&settings)
-            .and_then(|()| check_load(&trial::plain_arguments(&settings)?))
+        trial::plain_arguments(&settings)
+            .and_then(|arguments| check_load(&arguments))
             .with_context(|| format!("contender {:?}", experiment.contenders[trial.contender].name))?;
     }
     Ok(())

@@ -4,15 +4,16 @@
 //! ends everything.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::Options;
 use super::limits::COMMAND_SECONDS_MAX;
 use super::trial::{command, figures, marks};
-use crate::agent::{Agent, CacheMode, Command, FileSet, Folders, Output, Process, Request, Use, clock};
-use crate::experiment::conditions::Cache;
+use crate::agent::{Agent, Command, FileSet, Folders, Location, Output, Process, Request, Use, clock};
+use crate::conditions::Obstacle;
+use crate::experiment::conditions::{Cache, Settings};
 use crate::experiment::contender::{Contender, Process as ContenderProcess};
 use crate::experiment::files::{Files, Renewed};
 use crate::experiment::order::Restart;
@@ -69,7 +70,19 @@ impl<'a> Session<'a> {
             };
             session.contenders.push(state);
         }
+        session.check_conditions()?;
         Ok(session)
+    }
+
+    /// Refuses the run if the machine of a contender cannot set a condition.
+    fn check_conditions(&mut self) -> Result<()> {
+        for (prefix, agent) in &mut self.agents {
+            let all = self.experiment.conditions_of(|contender| contender.prefix == *prefix)?;
+            let obstacles: Vec<Obstacle> = agent.call(&Request::Obstacles(all))?;
+            let lines: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+            ensure!(lines.is_empty(), "conditions cannot be set: {}", lines.join("; "));
+        }
+        Ok(())
     }
 
     pub(super) fn takes_part(&self, contender: usize) -> bool {
@@ -97,11 +110,12 @@ impl<'a> Session<'a> {
     /// Runs one trial.
     pub(super) fn trial(&mut self, trial: &Trial) -> Result<Measured> {
         let settings = self.experiment.settings(trial)?;
+        let location = self.set_conditions(trial.contender, &settings.conditions)?;
         let set = settings.files.as_ref().map(|files| self.file_set(files));
         if let Some(set) = &set {
             self.agent(trial.contender)?.call::<()>(&Request::MakeFiles(set.clone()))?;
         }
-        let measured = self.with_files(trial, &settings, set.as_ref());
+        let measured = self.with_files(trial, &settings, &location, set.as_ref());
         let is_renewed = settings.files.as_ref().is_some_and(|files| files.renewed == Renewed::Trial);
         if let Some(set) = set.filter(|_| is_renewed) {
             self.agent(trial.contender)?.call::<()>(&Request::RemoveFiles(set))?;
@@ -109,36 +123,66 @@ impl<'a> Session<'a> {
         measured
     }
 
+    /// Sets the conditions of a trial on the machine of its contender. Contenders that must not run under
+    /// them are ended.
+    fn set_conditions(&mut self, contender: usize, conditions: &Settings) -> Result<Location> {
+        let agent = self.agent(contender)?;
+        let location: Location = agent.call(&Request::SetConditions(Box::new(conditions.clone())))?;
+        let prefix = &self.experiment.contenders[contender].prefix;
+        // The memory limit is one for all processes: each contender has it alone.
+        let is_alone = conditions.memory.is_some();
+        let mut ended = Vec::new();
+        for (at, state) in self.contenders.iter_mut().enumerate() {
+            let other = &self.experiment.contenders[at];
+            let is_ended = location.is_new || (is_alone && at != contender);
+            if let Some(state) = state.as_mut().filter(|_| is_ended && other.prefix == *prefix)
+                && state.running.take().is_some()
+            {
+                ended.push(other.name.clone());
+            }
+        }
+        for name in ended {
+            self.agent(contender)?.call::<()>(&Request::Stop { name })?;
+        }
+        Ok(location)
+    }
+
     fn with_files(
         &mut self,
         trial: &Trial,
         settings: &TrialSettings,
+        location: &Location,
         set: Option<&FileSet>,
     ) -> Result<Measured> {
-        let values = self.run_contender(trial, settings)?;
-        let mode = match settings.conditions.cache {
-            Cache::Warm | Cache::Dropped(_) => None,
-            Cache::Cold => Some(CacheMode::Cold),
-            Cache::Prefetched => Some(CacheMode::Prefetched),
-        };
-        if let Some((mode, set)) = mode.zip(set) {
-            self.agent(trial.contender)?.call::<()>(&Request::Cache(mode, set.clone()))?;
+        let values = self.run_contender(trial, settings, location)?;
+        let mut cached = None;
+        if let Some(set) = set {
+            let request = Request::PrepareCache(settings.conditions.cache, set.clone());
+            cached = self.agent(trial.contender)?.call(&request)?;
         }
         let url = fill(&self.experiment.contenders[trial.contender].url, &values)?;
-        self.load(trial.contender, settings, &url)
+        let mut measured = self.load(trial.contender, settings, &url, &location.root)?;
+        let bytes = set.map_or(0, |set| set.count.saturating_mul(set.bytes));
+        measured.marks.extend(cached.and_then(|cached| cache_mark(settings.conditions.cache, cached, bytes)));
+        Ok(measured)
     }
 
-    /// Puts the load on a contender, and samples it meanwhile.
-    fn load(&mut self, contender: usize, settings: &TrialSettings, url: &str) -> Result<Measured> {
+    /// Puts the load on a contender, and samples it meanwhile. `root` is the folder that it serves.
+    fn load(
+        &mut self,
+        contender: usize,
+        settings: &TrialSettings,
+        url: &str,
+        root: &Path,
+    ) -> Result<Measured> {
         let settle = self.experiment.order.settle()?;
-        let is_here = self.experiment.contenders[contender].prefix.is_empty();
-        let root = is_here.then(|| self.root(&self.experiment.contenders[contender])).transpose()?;
+        let root = self.experiment.contenders[contender].prefix.is_empty().then_some(root);
         let name = self.experiment.contenders[contender].name.clone();
         let agent = self.agent(contender)?;
         let settled: bool = agent.call(&Request::Settle(settle.as_secs_f64()))?;
         agent.call::<()>(&Request::StartProbe { name })?;
         let program = self.options.program.display().to_string();
-        let command = command(&program, settings, url, root.as_deref())?;
+        let command = command(&program, settings, url, root)?;
         let output: Result<Output> = self.generator.call(&Request::Run(command));
         let end = clock();
         let figures = output.and_then(|output| figures(&output, settings));
@@ -146,18 +190,29 @@ impl<'a> Session<'a> {
         let agent = self.agent(contender)?;
         let (from, to) = (agent.its_time(from), agent.its_time(to));
         let used: Use = agent.call(&Request::EndProbe { from, to })?;
-        let Use { processes, machine } = used;
+        let Use { processes, machine, drops } = used;
         let mut measured = Measured { load: figures?, processes, machine, marks: Vec::new() };
         measured.marks = marks(&measured, settled, settle);
+        if drops == Some(0) {
+            measured
+                .marks
+                .push("the trial was shorter than the interval at which files are dropped".to_owned());
+        }
         Ok(measured)
     }
 
     /// Starts a contender, unless it runs with the same texts. Returns the values of its variables.
-    fn run_contender(&mut self, trial: &Trial, settings: &TrialSettings) -> Result<Values> {
+    fn run_contender(
+        &mut self,
+        trial: &Trial,
+        settings: &TrialSettings,
+        location: &Location,
+    ) -> Result<Values> {
         let contender = &self.experiment.contenders[trial.contender];
         let state = self.contenders[trial.contender].as_ref().context("it was left out")?;
         let mut run = state.ports.clone();
-        run.insert("root".to_owned(), self.root(contender)?.display().to_string());
+        run.insert("root".to_owned(), location.root.display().to_string());
+        run.extend(location.address.map(|address| ("host".to_owned(), address.to_string())));
         run.insert("plimsoll".to_owned(), self.program(contender)?);
         for placeholder in ["dir", "config"] {
             run.insert(placeholder.to_owned(), format!("{{{placeholder}}}"));
@@ -243,8 +298,7 @@ impl<'a> Session<'a> {
         }
         let program = self.program(contender)?;
         let agent = self.agents.get_mut(&contender.prefix).context("it has no agent")?;
-        let mut values: Values = [("plimsoll".to_owned(), program)].into();
-        values.insert("root".to_owned(), agent.greeting.root.display().to_string());
+        let values: Values = [("plimsoll".to_owned(), program)].into();
         let mut run = |words: &[String]| -> Result<Output> {
             let output = agent.call(&Request::Run(plain(filled(words, &values)?)))?;
             Ok(output)
@@ -266,12 +320,6 @@ impl<'a> Session<'a> {
 
     fn agent(&mut self, contender: usize) -> Result<&mut Agent<'a>> {
         self.agents.get_mut(&self.experiment.contenders[contender].prefix).context("it has no agent")
-    }
-
-    /// Returns the folder that a contender serves.
-    fn root(&self, contender: &Contender) -> Result<PathBuf> {
-        let agent = self.agents.get(&contender.prefix).context("it has no agent")?;
-        Ok(agent.greeting.root.clone())
     }
 
     /// Returns the path of plimsoll on the machine of a contender.
@@ -321,6 +369,19 @@ fn filled_process(
         cores: cores.unwrap_or_default(),
         ready,
     })
+}
+
+/// Returns the mark of a trial whose files were not in the page cache as its condition says.
+fn cache_mark(cache: Cache, cached: u64, bytes: u64) -> Option<String> {
+    match cache {
+        Cache::Prefetched if cached < bytes => {
+            Some(format!("the page cache had {cached} of the {bytes} bytes of the files at the start"))
+        }
+        Cache::Cold | Cache::Dropped(_) if cached > 0 => {
+            Some(format!("{cached} bytes of the files stayed in the page cache"))
+        }
+        _ => None,
+    }
 }
 
 /// Returns the measured time by our clock: as the generator reports it, or up to its end.

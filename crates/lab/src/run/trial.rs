@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX};
 use crate::agent::{Command, Output};
@@ -18,23 +18,6 @@ use crate::results::{LoadFigures, Measured};
 const LITTLE_SHARE: f64 = 0.05;
 /// The share of a core above which the sampling itself disturbs.
 const PROBE_SHARE: f64 = 0.02;
-
-/// Refuses settings that this version cannot apply.
-pub(super) fn check(settings: &TrialSettings) -> Result<()> {
-    let conditions = &settings.conditions;
-    let unset = [
-        ("memory", conditions.memory.is_some()),
-        ("disk_read, disk_write and disk_operations", conditions.disk != Default::default()),
-        ("file_system", conditions.image.is_some()),
-        ("link, mtu, delay and loss", conditions.link.is_some()),
-        ("congestion", conditions.congestion.is_some()),
-        ("cache = \"dropped every …\"", matches!(conditions.cache, Cache::Dropped(_))),
-    ];
-    match unset.iter().find(|(_, is_set)| *is_set) {
-        Some((name, _)) => bail!("the condition {name} cannot be set yet: take it out of `conditions`"),
-        None => Ok(()),
-    }
-}
 
 /// Returns the generator's arguments with a placeholder for the URL.
 pub(super) fn plain_arguments(settings: &TrialSettings) -> Result<Vec<String>> {
@@ -52,7 +35,8 @@ fn arguments(settings: &TrialSettings, url: &str, root: Option<&Path>) -> Result
     arguments.extend(settings.load.arguments()?);
     let is_warm = settings.conditions.cache == Cache::Warm;
     match root.zip(numbered) {
-        Some((root, files)) if is_warm => {
+        // Under a memory limit, the pages that the generator reads would be outside of the limit.
+        Some((root, files)) if is_warm && settings.conditions.memory.is_none() => {
             let folder = root.join(&files.folder).display().to_string();
             arguments.extend(["--against".to_owned(), folder]);
         }

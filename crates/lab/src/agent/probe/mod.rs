@@ -137,7 +137,7 @@ fn of_window(samples: &[Sample], from: f64, to: f64, processes: &[(String, u32)]
     });
     let mut machine = machine::between(&first.machine, &last.machine, time);
     machine.probe_share = (last.cost - first.cost) / time;
-    Use { processes: used.collect(), machine: Some(machine) }
+    Use { processes: used.collect(), machine: Some(machine), drops: None }
 }
 
 /// Returns the counters at a time, interpolated between the two samples beside it.

@@ -16,7 +16,11 @@ use clap::builder::Resettable;
 use clap::{Args, Subcommand};
 use plimsoll_cli::WrongUsage;
 use plimsoll_cli::output::{print, print_json};
+use plimsoll_lab::conditions::distinct_obstacles;
 use plimsoll_lab::experiment::Experiment;
+
+/// The default folder for files and servers' data: on a disk, which /tmp may not be.
+const WORK: &str = "/var/tmp";
 
 /// Run experiments: put load on file servers, and find where they saturate
 #[derive(Args)]
@@ -43,15 +47,20 @@ enum Order {
     Agent(agent::AgentServer),
 }
 
-/// Find mistakes in experiment files, and show how many trials they have
+/// Find mistakes in experiment files, and conditions that this machine cannot set
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll lab check my.toml
-  plimsoll lab check saturation-http --json")]
+  plimsoll lab check saturation-http --json
+
+Exit code 2: a file has a mistake. 1: this machine cannot set a condition; the remedy is shown.")]
 struct Check {
     /// Experiment files, or names of `plimsoll lab list`
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// The folder for files that are served and for the servers' own data, as for lab run
+    #[arg(long, value_name = "DIR", default_value = WORK)]
+    work: PathBuf,
     /// Print JSON, an object for each experiment
     #[arg(long, help_heading = Resettable::Reset)]
     json: bool,
@@ -72,23 +81,34 @@ impl Lab {
 
 impl Check {
     fn run(&self) -> anyhow::Result<()> {
-        let mut all = Vec::new();
+        let (mut all, mut missing) = (Vec::new(), 0);
         for file in &self.files {
             let experiment = checked(file, &text_of(file)?)?;
             let (trials, contenders) = (experiment.trials().len(), experiment.contenders.len());
+            // Other machines are asked when the experiment runs.
+            let conditions = experiment.conditions_of(|contender| contender.prefix.is_empty())?;
+            let obstacles = distinct_obstacles(&conditions, &self.work);
+            missing += obstacles.len();
             if self.json {
                 all.push(serde_json::json!({
                     "name": experiment.name, "about": experiment.about,
-                    "trials": trials, "contenders": contenders,
+                    "trials": trials, "contenders": contenders, "obstacles": obstacles,
                 }));
             } else {
                 print(format!(
                     "{}: {trials} trials of {contenders} contenders; no mistakes\n",
                     experiment.name
                 ))?;
+                for obstacle in &obstacles {
+                    print(format!("  this machine cannot set the condition {obstacle}\n"))?;
+                }
             }
         }
-        if self.json { print_json(&all) } else { Ok(()) }
+        if self.json {
+            print_json(&all)?;
+        }
+        anyhow::ensure!(missing == 0, "conditions that this machine cannot set: {missing}");
+        Ok(())
     }
 }
 

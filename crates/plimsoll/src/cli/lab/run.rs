@@ -17,7 +17,7 @@ use plimsoll_lab::results::Results;
 use plimsoll_lab::run::{self, Ended, Options, Progress, quick};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{checked, text_of};
+use super::{WORK, checked, text_of};
 
 /// Run experiments, and write what they measure into a folder
 #[derive(Args)]
@@ -37,7 +37,7 @@ pub(super) struct RunExperiments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The folder for files that are served and for the servers' own data
-    #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
+    #[arg(long, value_name = "DIR", default_value = WORK)]
     work: PathBuf,
     /// Every kind of trial once, for a fraction of a second: shows that the experiment works
     #[arg(long)]

@@ -1,0 +1,156 @@
+//! The agent's folder, and the conditions that hold for the contenders in it.
+//!
+//! It starts no contender. Invariants: one set of conditions holds at a time; the folder is removed after
+//! the conditions are undone, because images are mounted in it. The folder of a killed agent is removed by
+//! the next agent with the same work folder.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
+
+use super::{FileSet, Folders, Location};
+use crate::conditions::{AppliedConditions, Obstacle, PeriodicDrop, distinct_obstacles, recover};
+use crate::experiment::conditions::{Cache, Settings};
+
+/// The beginning of the names of agents' folders, and the name of the lock file in each.
+const PREFIX: &str = "plimsoll-lab.";
+const LOCK: &str = "lock";
+
+/// The folder and the conditions. The fields are dropped in their order.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    /// Drops files from the page cache during a trial.
+    dropping: Option<PeriodicDrop>,
+    settings: Settings,
+    applied: AppliedConditions,
+    folder: TempDir,
+    _lock: File,
+}
+
+impl Workspace {
+    /// Creates a folder below `work`. Conditions that a killed agent has left behind are undone first.
+    pub(super) fn create(work: &Path) -> Result<Workspace> {
+        fs::create_dir_all(work).with_context(|| format!("cannot create {}", work.display()))?;
+        recover(work).context("an earlier agent was killed, and its conditions cannot be undone")?;
+        remove_abandoned(work)?;
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(work)?;
+        let lock = locked(folder.path())?;
+        // Servers that drop root's rights must be able to read the files.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        let settings = Settings::default();
+        let applied = AppliedConditions::apply(&settings, folder.path())?;
+        let workspace = Workspace { dropping: None, settings, applied, folder, _lock: lock };
+        workspace.create_root()?;
+        Ok(workspace)
+    }
+
+    /// Returns the conditions of the list that this machine cannot set, each once.
+    pub(super) fn obstacles(&self, all: &[Settings]) -> Vec<Obstacle> {
+        distinct_obstacles(all, self.folder.path())
+    }
+
+    /// Returns whether conditions hold already, apart from that of the page cache.
+    pub(super) fn have(&self, settings: &Settings) -> bool {
+        self.settings == of_machine(settings)
+    }
+
+    /// Undoes the conditions and sets others. On an error, none hold.
+    pub(super) fn set(&mut self, settings: &Settings) -> Result<()> {
+        self.dropping = None;
+        let none = Settings::default();
+        let before =
+            std::mem::replace(&mut self.applied, AppliedConditions::apply(&none, self.folder.path())?);
+        self.settings = none;
+        before.undo()?;
+        self.applied = AppliedConditions::apply(settings, self.folder.path())?;
+        self.settings = of_machine(settings);
+        self.create_root()
+    }
+
+    fn create_root(&self) -> Result<()> {
+        let root = self.root();
+        fs::create_dir_all(&root).with_context(|| format!("cannot create {}", root.display()))?;
+        Ok(fs::set_permissions(&root, fs::Permissions::from_mode(0o755))?)
+    }
+
+    pub(super) fn applied(&self) -> &AppliedConditions {
+        &self.applied
+    }
+
+    /// Returns the folder that contenders serve.
+    pub(super) fn root(&self) -> PathBuf {
+        self.applied.root().join("files")
+    }
+
+    /// Describes the workspace. `is_new` tells whether contenders must be started again.
+    pub(super) fn location(&self, is_new: bool) -> Location {
+        Location { root: self.root(), address: self.applied.address(), is_new }
+    }
+
+    /// Creates the folders of a start of a contender. Its data is on the file system of the conditions.
+    pub(super) fn new_folders(&self, name: &str) -> Result<Folders> {
+        let prefix = format!("{}.", name.replace('/', "-"));
+        let new_in = |folder: &Path| -> Result<PathBuf> {
+            Ok(tempfile::Builder::new().prefix(&prefix).tempdir_in(folder)?.keep())
+        };
+        let (control, data) = (new_in(self.folder.path())?, new_in(self.applied.root())?);
+        // Servers that drop root's rights must be able to write. In a sticky folder, no other user can
+        // replace their files, and the kernel follows no other user's links.
+        let is_root = rustix::process::geteuid().is_root();
+        let (of_control, of_data) = if is_root { (0o755, 0o1777) } else { (0o700, 0o700) };
+        fs::set_permissions(&control, fs::Permissions::from_mode(of_control))?;
+        fs::set_permissions(&data, fs::Permissions::from_mode(of_data))?;
+        Ok(Folders { control, data })
+    }
+
+    /// Prepares the page cache for a trial with the files of a set, and starts to drop them at the interval
+    /// of the condition. Returns the bytes of the files that the page cache has, if they are known.
+    pub(super) fn prepare_cache(&mut self, cache: Cache, set: &FileSet) -> Result<Option<u64>> {
+        let files = self.root().join(&set.folder);
+        self.dropping = None;
+        let cached = self.applied.before_trial(cache, &files)?;
+        if let Cache::Dropped(every) = cache {
+            self.dropping = Some(PeriodicDrop::start(files, every));
+        }
+        Ok(cached)
+    }
+
+    /// Ends the dropping of files. Returns how often they were dropped; `None` if they were not to be.
+    pub(super) fn end_dropping(&mut self) -> Result<Option<u64>> {
+        self.dropping.take().map(PeriodicDrop::stop).transpose()
+    }
+}
+
+/// Creates the lock file of an agent's folder. The agent holds the lock until it ends.
+fn locked(folder: &Path) -> Result<File> {
+    let unfinished = folder.join("new-lock");
+    let lock = File::create(&unfinished)?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    // Under its name, the file is locked from its first moment.
+    fs::rename(unfinished, folder.join(LOCK))?;
+    Ok(lock)
+}
+
+/// Removes the folders of agents that were killed.
+fn remove_abandoned(work: &Path) -> Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(work)?.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.metadata().is_ok_and(|folder| folder.is_dir() && folder.uid() == own);
+        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
+        if is_ours && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let path = entry.path();
+            fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the conditions of the machine. The page cache is prepared for each trial.
+fn of_machine(settings: &Settings) -> Settings {
+    Settings { cache: Cache::default(), ..settings.clone() }
+}
