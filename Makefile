@@ -38,12 +38,16 @@ fuzz: rust ## every fuzz target, SECS seconds each (60)
 	tests/install
 	@set -e; for target in fuzz/fuzz_targets/*.rs; do fuzz/run "$$(basename "$$target" .rs)" $(SECS); done
 
-# QUICK=1: 5 minutes instead of 30. CASES=1K,10K-new: those alone. LOGS=on: every server logs requests. SYSCALLS=1:
-# count system calls too. OUT=DIR: where results go. ARGS: more, see `cargo xtask bench --help`.
+# QUICK=1: fewer contenders, cases and repetitions. LOGS=on: every server logs requests. OUT=DIR: where results go.
+# ARGS: more flags of `plimsoll lab run`, such as '--at files=1K,10K --only plimsoll-epoll,nginx-tuned'.
+QUICK_BENCH = --only plimsoll-epoll,plimsoll-uring,nginx-tuned,lighttpd-tuned --set repetitions=3
+
 bench: cargo ## measure plimsoll beside nginx, lighttpd, h2o and caddy; tables and plots in bench/results
 	crates/lab/contenders/install
-	@exec cargo xtask bench $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES)) $(if $(LOGS),--logs $(LOGS)) \
-	  $(if $(SYSCALLS),--syscalls) $(if $(OUT),--out $(OUT)) $(ARGS)
+	@cargo build --release --locked -p plimsoll
+	@exec "$${CARGO_TARGET_DIR:-target}/release/plimsoll" lab run peers \
+	  --out "$(or $(OUT),bench/results/$(shell date -u +%Y-%m-%dT%H-%M-%SZ))" \
+	  $(if $(QUICK),$(QUICK_BENCH)) $(if $(LOGS),--set logs=$(LOGS)) $(ARGS)
 
 clean: cargo ## remove what was built, never what was stored
 	cargo clean

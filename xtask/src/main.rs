@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to whoever typed it")]
 
-mod bench;
 mod check;
 mod house;
 mod leaks;
@@ -23,7 +22,7 @@ struct Task {
     run: fn(&[String]) -> anyhow::Result<ExitCode>,
 }
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 5] = [
     Task {
         name: "check",
         summary: "format, house rules, lints, docs, licences",
@@ -34,11 +33,6 @@ const TASKS: [Task; 6] = [
         name: "test",
         summary: "[--long] [--check]  every test, and the count per engine; with the check on idle cores",
         run: test::run,
-    },
-    Task {
-        name: "bench",
-        summary: "[OPTIONS]  the benchmark against installed peers; --help",
-        run: bench::run,
     },
     Task { name: "leaks", summary: "the conformance suite under LeakSanitizer", run: |_| done(leaks::run()) },
     Task { name: "help", summary: "this list", run: |_| done(help()) },

@@ -3,8 +3,7 @@
 //! [`load`] is the generator. An [`experiment`] says which contenders get which load; [`conditions`] are set
 //! for its trials, [`results`] are what these measured, and [`analysis`] what follows from them. A
 //! [`report`] shows the results of a run, and [`compare`] finds the figures in which two runs differ.
-//! [`transfer_log`] computes document 001's tables from the log of a server. The feature `bench`, which the
-//! server does not enable, is the benchmark of `make bench`.
+//! [`transfer_log`] computes document 001's tables from the log of a server.
 //!
 //! It is not a test suite, and it serves nothing. Invariants: each reported figure was measured; anything
 //! that could distort it (errors, wrong bytes, a saturated generator) is reported beside it.
@@ -12,12 +11,8 @@
 
 pub mod agent;
 pub mod analysis;
-#[cfg(feature = "bench")]
-pub mod bench;
 pub mod compare;
 pub mod conditions;
-#[cfg(feature = "bench")]
-pub mod contender;
 pub mod experiment;
 mod format;
 pub mod load;

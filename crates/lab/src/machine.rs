@@ -3,10 +3,8 @@
 //! It reads the kernel's files and changes nothing. Invariant: an unreadable value is left empty.
 
 use std::fs;
-use std::time::SystemTime;
 
 pub use crate::results::Machine;
-use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 
 impl Machine {
     /// Describes this machine.
@@ -40,11 +38,6 @@ fn after(text: &str, name: &str, mark: char) -> String {
 fn memory_mib(meminfo: &str) -> u64 {
     let kib = after(meminfo, "MemTotal", ':');
     kib.trim_end_matches(" kB").parse::<u64>().map_or(0, |kib| kib / 1024)
-}
-
-/// Returns the current time in UTC as `2026-11-22T01-02-03Z`, suitable as a folder name.
-pub fn now() -> String {
-    format_rfc3339(since_1970(SystemTime::now())).replace(':', "-")
 }
 
 #[cfg(test)]

@@ -307,15 +307,18 @@ fn tables_of_document_001_are_made_from_an_xferlog_and_a_wrong_line_is_named() {
 
 #[test]
 fn the_experiments_that_come_with_plimsoll_measure_plimsoll() {
-    for name in ["saturation-http", "saturation-ftp"] {
+    let peers = ["--only", "plimsoll-epoll,plimsoll-thread", "--at", "files=1K,100K"];
+    for (name, more, count) in
+        [("saturation-http", &[][..], 4), ("saturation-ftp", &[], 4), ("peers", &peers, 8)]
+    {
         let folder = RunFolder::new("");
         let mut run = command();
-        run.args(["lab", "run", name, "--quick", "--out", "out", "--work", "work"]);
+        run.args(["lab", "run", name, "--quick", "--out", "out", "--work", "work"]).args(more);
         // Peers that this machine lacks are recorded as failed, which is no matter of this test.
         let done = run.current_dir(folder.path()).output().unwrap();
         let trials = folder.trials();
         let ours = trials.iter().filter(|trial| trial["contender"].to_string().contains("plimsoll"));
-        assert_eq!(ours.clone().count(), 4, "{name}: {}", text(&done));
+        assert_eq!(ours.clone().count(), count, "{name}: {}", text(&done));
         for trial in ours {
             let load = &trial["result"]["measured"]["load"];
             assert!(

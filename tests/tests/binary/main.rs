@@ -10,7 +10,6 @@
 
 mod account;
 mod accounts_under_faults;
-mod bench;
 mod browser;
 mod classic;
 mod clients;

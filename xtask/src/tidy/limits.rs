@@ -13,12 +13,10 @@ pub(super) const RULE: &str = "limits";
 const PAGE: &str = "docs/design/limits.md";
 
 /// Folders whose limits the page does not list.
-const UNLISTED: [&str; 7] = [
+const UNLISTED: [&str; 5] = [
     "crates/io/src/sim",
     "crates/lab/src/agent",
-    "crates/lab/src/bench",
     "crates/lab/src/conditions",
-    "crates/lab/src/contender",
     "crates/lab/src/experiment",
     "crates/lab/src/run",
 ];

@@ -117,6 +117,11 @@ const FILE_SYSTEMS: [&str; 3] = ["ext2", "ext4", "xfs"];
 /// The units of a link's rate.
 const RATES: [(&str, u64); 3] = [("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)];
 
+/// Returns whether a condition has this name.
+pub fn is_condition(name: &str) -> bool {
+    Conditions::default().all().iter().any(|(known, _)| *known == name)
+}
+
 impl Conditions {
     fn all(&self) -> [(&'static str, &Option<Scalar>); 14] {
         [

@@ -86,18 +86,15 @@ pub struct Contender {
     logs_on: String,
     #[serde(default)]
     logs_off: String,
-    /// Whether requests are logged.
-    #[serde(default)]
-    logs: bool,
+    /// Whether requests are logged: `on` or `off`.
+    #[serde(default = "off")]
+    logs: Scalar,
     /// The Debian package of its program.
     #[serde(default)]
     pub package: Option<String>,
     /// Whether it is plimsoll; the others are peers.
     #[serde(default)]
     pub ours: bool,
-    /// Whether a quick run has it.
-    #[serde(default)]
-    pub quick: bool,
 }
 
 /// A process of a contender.
@@ -121,6 +118,10 @@ pub struct Process {
 
 fn url() -> String {
     URL.to_owned()
+}
+
+fn off() -> Scalar {
+    Scalar("off".to_owned())
 }
 
 fn host() -> String {
@@ -182,18 +183,14 @@ impl Contender {
         Ok(())
     }
 
-    /// Returns the value of `{logs}`.
-    pub fn logs(&self) -> &str {
-        if self.logs { &self.logs_on } else { &self.logs_off }
-    }
-
     /// Returns all texts that may have variables, but for the URL.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let commands = [&self.version, &self.requires, &self.prefix].into_iter();
         let words = commands.chain(&self.before).chain(&self.after).flatten();
         let words = words.chain([&self.host]).map(String::as_str);
         let variables = self.variables.values().map(|value| value.0.as_str());
-        words.chain([self.logs()]).chain(variables).chain(self.processes.iter().flat_map(Process::texts))
+        let logs = [&self.logs.0, &self.logs_on, &self.logs_off].into_iter().map(String::as_str);
+        words.chain(logs).chain(variables).chain(self.processes.iter().flat_map(Process::texts))
     }
 
     /// Returns the names of the ports that it uses: `port`, `port.auth` and so on, each once, in the order
@@ -214,7 +211,12 @@ impl Contender {
     /// An unknown variable.
     pub(super) fn own_values(&self, values: &Values) -> Result<Values> {
         let mut own = Values::new();
-        own.insert("logs".to_owned(), fill(self.logs(), values)?);
+        let logs = match fill(&self.logs.0, values)?.as_str() {
+            "on" => &self.logs_on,
+            "off" => &self.logs_off,
+            other => bail!("`logs` is {other:?}: write on or off"),
+        };
+        own.insert("logs".to_owned(), fill(logs, values)?);
         for (name, value) in &self.variables {
             own.insert(name.clone(), fill(&value.0, values)?);
         }
@@ -275,10 +277,11 @@ mod tests {
 
     #[test]
     fn own_values_replace_those_of_the_built_in_contender() {
-        let contender = read("like = \"nginx-tuned\"\nname = \"mine\"\ncores = 0\nlogs = true").unwrap();
+        let contender = read("like = \"nginx-tuned\"\nname = \"mine\"\ncores = 0\nlogs = \"on\"").unwrap();
         assert_eq!(contender.name, "mine");
         assert_eq!(contender.processes[0].cores, Some(Scalar("0".to_owned())));
-        assert!(contender.logs().contains("access.log"));
+        let values: Values = [("dir".to_owned(), "/own".to_owned())].into();
+        assert!(contender.own_values(&values).unwrap()["logs"].starts_with("access_log /own/access.log"));
     }
 
     #[test]

@@ -29,6 +29,14 @@ pub struct Order {
     pub settle: Scalar,
 }
 
+/// The names of the fields of [`Order`].
+const KEYS: [&str; 6] = ["repetitions", "discarded", "gap", "innermost", "restart", "settle"];
+
+/// Returns whether the order has a key of this name.
+pub fn is_key(name: &str) -> bool {
+    KEYS.contains(&name)
+}
+
 /// The part of a trial that changes from each to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

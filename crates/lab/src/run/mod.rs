@@ -8,6 +8,7 @@ mod limits;
 mod quick;
 mod session;
 mod trial;
+mod variation;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::experiment::{Experiment, Trial};
 use crate::results::{Entrant, Machine, ResultsFolder, Run, TrialRecord, TrialResult};
 pub use quick::quick;
 use session::Session;
+pub use variation::Variation;
 
 /// The parameters of a run that are not in its file.
 pub struct Options<'a> {

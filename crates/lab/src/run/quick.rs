@@ -49,6 +49,9 @@ pub fn quick(text: &str) -> Result<String> {
             }
         }
     }
+    for point in file.get_mut("points").and_then(Value::as_array_mut).into_iter().flatten() {
+        point.as_table_mut().into_iter().for_each(shorten);
+    }
     if let Some(Value::Array(sets)) = file.get_mut("files") {
         sets.iter_mut().filter_map(Value::as_table_mut).for_each(shrink);
     }
@@ -95,10 +98,12 @@ mod tests {
             size = "1KiB"
             count = 1000
             [load]
-            time = "10s"
             warm_up = "2s"
             [sweep]
             users = [1, 2, 4, 8]
+            [[points]]
+            connections = "new"
+            time = "20s"
             [order]
             repetitions = 15
             discarded = 5
@@ -110,6 +115,8 @@ mod tests {
         assert_eq!(quick.name, "whole-quick");
         let trials = quick.trials();
         assert_eq!(trials.iter().map(|trial| trial.point["users"].as_str()).collect::<Vec<_>>(), ["1", "8"]);
-        assert_eq!(quick.settings(&trials[0]).unwrap().files.unwrap().count, 20);
+        let settings = quick.settings(&trials[0]).unwrap();
+        assert_eq!(settings.files.unwrap().count, 20);
+        assert_eq!(settings.load.0["time"], TIME);
     }
 }

@@ -9,7 +9,8 @@ use plimsoll_lab::experiment::Experiment;
 use plimsoll_lab::experiment::contender::built_in_names;
 
 /// The experiments, by their names.
-pub(super) const EXPERIMENTS: [(&str, &str); 2] = [
+pub(super) const EXPERIMENTS: [(&str, &str); 3] = [
+    ("peers", include_str!("../../../../../lab/experiments/peers.toml")),
     ("saturation-http", include_str!("../../../../../lab/experiments/saturation-http.toml")),
     ("saturation-ftp", include_str!("../../../../../lab/experiments/saturation-ftp.toml")),
 ];

@@ -18,6 +18,7 @@ use plimsoll_cli::WrongUsage;
 use plimsoll_cli::output::{print, print_json};
 use plimsoll_lab::conditions::distinct_obstacles;
 use plimsoll_lab::experiment::Experiment;
+use plimsoll_lab::run::Variation;
 
 /// The default folder for files and servers' data: on a disk, which /tmp may not be.
 const WORK: &str = "/var/tmp";
@@ -61,9 +62,40 @@ struct Check {
     /// The folder for files that are served and for the servers' own data, as for lab run
     #[arg(long, value_name = "DIR", default_value = WORK)]
     work: PathBuf,
+    #[command(flatten)]
+    variation: VariationFlags,
     /// Print JSON, an object for each experiment
     #[arg(long, help_heading = Resettable::Reset)]
     json: bool,
+}
+
+/// Flags that vary an experiment.
+#[derive(Args)]
+struct VariationFlags {
+    /// Contenders that take part [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Points that take part, by the values of a variable
+    #[arg(long, value_name = "KEY=VALUE,...", value_parser = pair)]
+    at: Vec<(String, String)>,
+    /// Another value of a key of the load, the order, the conditions, the sweep or the contenders
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+}
+
+impl VariationFlags {
+    /// Returns the varied text of an experiment.
+    fn of(&self, file: &Path) -> anyhow::Result<String> {
+        let text = text_of(file)?;
+        let variation = Variation { only: self.only.clone(), at: self.at.clone(), set: self.set.clone() };
+        variation.of(&text).map_err(|error| WrongUsage(format!("{}: {error:#}", file.display())).into())
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
+    let (key, value) = pair.ok_or_else(|| format!("write KEY=VALUE, not {text:?}"))?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 impl Lab {
@@ -83,7 +115,7 @@ impl Check {
     fn run(&self) -> anyhow::Result<()> {
         let (mut all, mut missing) = (Vec::new(), 0);
         for file in &self.files {
-            let experiment = checked(file, &text_of(file)?)?;
+            let experiment = checked(file, &self.variation.of(file)?)?;
             let (trials, contenders) = (experiment.trials().len(), experiment.contenders.len());
             // Other machines are asked when the experiment runs.
             let conditions = experiment.conditions_of(|contender| contender.prefix.is_empty())?;

@@ -17,7 +17,7 @@ use plimsoll_lab::results::Results;
 use plimsoll_lab::run::{self, Ended, Options, Progress, quick};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{WORK, checked, text_of};
+use super::{VariationFlags, WORK, checked};
 
 /// Run experiments, and write what they measure into a folder
 #[derive(Args)]
@@ -25,6 +25,7 @@ use super::{WORK, checked, text_of};
   plimsoll lab run saturation-http --out results/http
   plimsoll lab run my.toml --quick
   plimsoll lab run a.toml b.toml --work /mnt/disk        files and servers' data on another disk
+  plimsoll lab run peers --only plimsoll-epoll,nginx-tuned --at files=1K,10K --set repetitions=20
 
 The results folder has report.html, report.md, trials.csv, and trials.jsonl, a line for each trial. A trial
 that fails is written down with its reason, and the run goes on. The same command resumes a
@@ -39,6 +40,8 @@ pub(super) struct RunExperiments {
     /// The folder for files that are served and for the servers' own data
     #[arg(long, value_name = "DIR", default_value = WORK)]
     work: PathBuf,
+    #[command(flatten)]
+    variation: VariationFlags,
     /// Every kind of trial once, for a fraction of a second: shows that the experiment works
     #[arg(long)]
     quick: bool,
@@ -49,7 +52,7 @@ impl RunExperiments {
         let mut texts = Vec::new();
         // All files are checked before the first trial of any.
         for file in &self.files {
-            let text = text_of(file)?;
+            let text = self.variation.of(file)?;
             let text = if self.quick { quick(&text)? } else { text };
             texts.push((checked(file, &text)?.name, text));
         }

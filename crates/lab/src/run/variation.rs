@@ -1,0 +1,192 @@
+//! Variations of an experiment from the command line: fewer contenders and points, other values.
+//!
+//! It runs nothing. Invariant: a variation is an experiment file of its own, which the results contain, so
+//! that its results cannot be taken for those of the original.
+
+use anyhow::{Context as _, Result, ensure};
+use toml::{Table, Value};
+
+use crate::experiment::{conditions, order};
+
+/// The tables of an experiment file in which a key can have another value.
+const TABLES: [&str; 4] = ["load", "order", "conditions", "sweep"];
+
+/// A variation of an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Variation {
+    /// The names of the contenders that take part; empty for all.
+    pub only: Vec<String>,
+    /// Points that are left: keys with the values that remain, separated by commas.
+    pub at: Vec<(String, String)>,
+    /// Keys with other values.
+    pub set: Vec<(String, String)>,
+}
+
+impl Variation {
+    /// Returns the varied text of an experiment.
+    ///
+    /// # Errors
+    /// The text is no TOML, or it has no such contender, key or value.
+    pub fn of(&self, text: &str) -> Result<String> {
+        if self.only.is_empty() && self.at.is_empty() && self.set.is_empty() {
+            return Ok(text.to_owned());
+        }
+        let mut file: Table = text.parse()?;
+        self.select_contenders(&mut file)?;
+        self.at.iter().try_for_each(|(key, values)| select_points(&mut file, key, values))?;
+        self.set.iter().try_for_each(|(key, value)| set(&mut file, key, value))?;
+        Ok(toml::to_string(&file)?)
+    }
+
+    fn select_contenders(&self, file: &mut Table) -> Result<()> {
+        let Some(Value::Array(contenders)) = file.get_mut("contenders") else { return Ok(()) };
+        let name = |one: &Value| {
+            let name = one.get("name").or_else(|| one.get("like"))?;
+            name.as_str().map(str::to_owned)
+        };
+        let names: Vec<String> = contenders.iter().filter_map(name).collect();
+        if let Some(unknown) = self.only.iter().find(|only| !names.contains(only)) {
+            ensure!(false, "`--only`: no contender is called {unknown:?}; there are {}", names.join(", "));
+        }
+        if !self.only.is_empty() {
+            contenders.retain(|one| name(one).is_some_and(|name| self.only.contains(&name)));
+        }
+        Ok(())
+    }
+}
+
+/// Keeps the points at which `key` has one of `values`.
+fn select_points(file: &mut Table, key: &str, values: &str) -> Result<()> {
+    let wanted: Vec<&str> = values.split(',').collect();
+    let swept = file.get_mut("sweep").and_then(|sweep| sweep.get_mut(key)).and_then(Value::as_array_mut);
+    let mut there: Vec<String> = Vec::new();
+    if let Some(swept) = swept {
+        there.extend(swept.iter().map(plain));
+        swept.retain(|value| wanted.contains(&plain(value).as_str()));
+    }
+    if let Some(points) = file.get_mut("points").and_then(Value::as_array_mut) {
+        there.extend(points.iter().filter_map(|point| point.get(key)).map(plain));
+        points.retain(|point| point.get(key).is_none_or(|value| wanted.contains(&plain(value).as_str())));
+    }
+    ensure!(!there.is_empty(), "`--at {key}`: neither `sweep` nor `points` has {key:?}");
+    let missing = wanted.iter().find(|wanted| !there.iter().any(|value| value == *wanted));
+    there.dedup();
+    ensure!(missing.is_none(), "`--at {key}`: {key:?} has the values {}", there.join(", "));
+    Ok(())
+}
+
+/// Replaces the value of `key` wherever it has one: in a table, in points, in contenders. Without one, it
+/// belongs to the order, to the conditions or to the load, by its name.
+fn set(file: &mut Table, key: &str, value: &str) -> Result<()> {
+    let scalar = value.parse().map_or_else(|_| Value::String(value.to_owned()), Value::Integer);
+    let mut is_set = false;
+    for name in TABLES {
+        let Some(held) = file.get_mut(name).and_then(|table| table.get_mut(key)) else { continue };
+        *held = if name == "sweep" { Value::Array(vec![scalar.clone()]) } else { scalar.clone() };
+        is_set = true;
+    }
+    for name in ["points", "contenders"] {
+        for table in file.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(held) = table.get_mut(key) {
+                *held = scalar.clone();
+                is_set = true;
+            }
+        }
+    }
+    if !is_set {
+        let name = match () {
+            () if order::is_key(key) => "order",
+            () if conditions::is_condition(key) => "conditions",
+            () => "load",
+        };
+        let table = file.entry(name).or_insert_with(|| Value::Table(Table::new()));
+        let table = table.as_table_mut().with_context(|| format!("`{name}` is no table"))?;
+        table.insert(key.to_owned(), scalar);
+    }
+    Ok(())
+}
+
+/// Returns a value as the command line has it.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+
+    const TEXT: &str = r#"
+        name = "whole"
+        [[files]]
+        name = "1K"
+        size = "1kB"
+        count = 10
+        [[files]]
+        name = "1M"
+        size = "1MB"
+        count = 10
+        [[contenders]]
+        like = "nginx-tuned"
+        logs = "off"
+        [[contenders]]
+        name = "other"
+        logs = "off"
+        url = "http://127.0.0.1:1/{file}"
+        [load]
+        users = 64
+        [sweep]
+        connections = ["kept", "new"]
+        [[points]]
+        files = "1K"
+        time = "1s"
+        [[points]]
+        files = "1M"
+        time = "4s"
+    "#;
+
+    fn varied(only: &[&str], at: &[(&str, &str)], set: &[(&str, &str)]) -> Result<Experiment> {
+        let pairs = |list: &[(&str, &str)]| {
+            list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let only = only.iter().map(|name| (*name).to_owned()).collect();
+        Experiment::parse(&Variation { only, at: pairs(at), set: pairs(set) }.of(TEXT)?)
+    }
+
+    #[test]
+    fn contenders_and_points_are_selected_and_values_replaced() {
+        assert_eq!(varied(&[], &[], &[]).unwrap().trials().len(), 2 * 2 * 2 * 3);
+        let less = varied(
+            &["other"],
+            &[("files", "1M"), ("connections", "new")],
+            &[
+                ("repetitions", "5"),
+                ("users", "8"),
+                ("time", "2s"),
+                ("think", "1s"),
+                ("logs", "on"),
+                ("link", "none"),
+            ],
+        )
+        .unwrap();
+        let trials = less.trials();
+        assert_eq!((trials.len(), less.contenders.len()), (5, 1));
+        let load = less.settings(&trials[0]).unwrap().load;
+        let expected =
+            [("connections", "new"), ("files", "1M"), ("think", "1s"), ("time", "2s"), ("users", "8")];
+        assert_eq!(load.0.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_an_experiment_does_not_have_is_refused_with_what_it_has() {
+        for (refused, why) in [
+            (varied(&["apache"], &[], &[]), "nginx-tuned, other"),
+            (varied(&[], &[("files", "1K,1G")], &[]), "1K, 1M"),
+            (varied(&[], &[("size", "1")], &[]), "neither `sweep` nor `points`"),
+            (varied(&[], &[], &[("usres", "1")]), "usres"),
+        ] {
+            let refused = format!("{:#}", refused.unwrap_err());
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}
