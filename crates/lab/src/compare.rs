@@ -9,6 +9,8 @@
 //! cells is tested too, because a small change of all cells is visible only in all of them together. Holm's
 //! method corrects for the number of tests.
 
+mod open_loop;
+
 use serde::Serialize;
 
 use crate::analysis::{counterpart, cpu_per_request, kept};
@@ -17,6 +19,8 @@ use crate::format::figures::percent;
 use crate::format::table::Table;
 use crate::results::{Measured, Results, TrialRecord};
 use crate::stats::student::{Difference, holm};
+
+pub use open_loop::OpenLoopPair;
 
 /// The probability of any difference between equal runs.
 pub const FAMILY_LEVEL: f64 = 0.01;
@@ -34,6 +38,8 @@ pub struct Comparison {
     pub reference_change: Option<f64>,
     /// All tests: of each cell, and of all cells of a contender.
     pub changes: Vec<Change>,
+    /// The latencies of open loops in both runs; they are not tested.
+    pub open_loops: Vec<OpenLoopPair>,
     /// Cells that could not be tested, or are in one run only.
     pub missing: Vec<MissingCell>,
 }
@@ -80,6 +86,12 @@ pub struct MissingCell {
     pub reason: String,
 }
 
+impl MissingCell {
+    fn new((contender, point): &(String, Values), reason: &str) -> MissingCell {
+        MissingCell { contender: contender.clone(), point: point.clone(), reason: reason.to_owned() }
+    }
+}
+
 /// A test before the correction.
 struct CellTest {
     contender: String,
@@ -117,17 +129,14 @@ pub fn compare(one: &Results, other: &Results) -> Comparison {
     for cell in first.iter().filter(|cell| compared(cell)) {
         let (own, reason) = match second.contains(cell) {
             true => test_cell(one, other, reference, cell),
-            false => (Vec::new(), Some("only in the first run".to_owned())),
+            false => (Vec::new(), Some("only in the first run")),
         };
-        let (contender, point) = cell.clone();
-        missing.extend(reason.map(|reason| MissingCell { contender, point, reason }));
+        missing.extend(reason.map(|reason| MissingCell::new(cell, reason)));
         tests.extend(own);
     }
-    for (contender, point) in second.into_iter().filter(compared) {
-        if !first.contains(&(contender.clone(), point.clone())) {
-            missing.push(MissingCell { contender, point, reason: "only in the second run".to_owned() });
-        }
-    }
+    let only_second = second.iter().filter(|cell| compared(cell) && !first.contains(cell));
+    missing.extend(only_second.map(|cell| MissingCell::new(cell, "only in the second run")));
+    tests.extend(open_loop::tests(one, other, reference, &mut missing));
     tests.extend(overall(&tests));
     let probabilities: Vec<f64> = tests.iter().map(|test| test.difference.probability()).collect();
     let changes =
@@ -136,6 +145,7 @@ pub fn compare(one: &Results, other: &Results) -> Comparison {
         reference: reference.map(str::to_owned),
         reference_change: reference.and_then(|name| reference_change(one, other, name)),
         changes: changes.collect(),
+        open_loops: open_loop::pairs(one, other),
         missing,
     }
 }
@@ -166,17 +176,25 @@ fn test_cell(
     other: &Results,
     reference: Option<&str>,
     cell: &(String, Values),
-) -> (Vec<CellTest>, Option<String>) {
-    let test = |figure: ComparedFigure| {
-        let samples = [logarithms(one, reference, cell, figure), logarithms(other, reference, cell, figure)];
-        let difference = Difference::welch(&samples[0], &samples[1])?;
-        let (contender, point) = (cell.0.clone(), Some(cell.1.clone()));
-        Some(CellTest { contender, point, figure, difference, samples: samples.map(|all| all.len()) })
-    };
+) -> (Vec<CellTest>, Option<&'static str>) {
+    let test = |figure: ComparedFigure| test(one, other, reference, cell, figure);
     let tests: Vec<CellTest> = ComparedFigure::ALL.into_iter().filter_map(test).collect();
     let is_tested = tests.iter().any(|test| test.figure == ComparedFigure::Throughput);
     let reason = "fewer than two repetitions that can be compared in one of the runs";
-    (tests, (!is_tested).then(|| reason.to_owned()))
+    (tests, (!is_tested).then_some(reason))
+}
+
+fn test(
+    one: &Results,
+    other: &Results,
+    reference: Option<&str>,
+    cell: &(String, Values),
+    figure: ComparedFigure,
+) -> Option<CellTest> {
+    let samples = [logarithms(one, reference, cell, figure), logarithms(other, reference, cell, figure)];
+    let difference = Difference::welch(&samples[0], &samples[1])?;
+    let (contender, point) = (cell.0.clone(), Some(cell.1.clone()));
+    Some(CellTest { contender, point, figure, difference, samples: samples.map(|all| all.len()) })
 }
 
 /// Returns the logarithms of a figure of all repetitions, or of its ratios to the reference.
@@ -201,8 +219,12 @@ fn logarithms(
 /// Returns a test of the mean change of all cells, for each contender with several.
 fn overall(tests: &[CellTest]) -> Vec<CellTest> {
     let mut all = Vec::new();
-    let mut names: Vec<&str> = tests.iter().map(|test| test.contender.as_str()).collect();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for test in tests {
+        if !names.contains(&test.contender.as_str()) {
+            names.push(&test.contender);
+        }
+    }
     for (name, figure) in names.into_iter().flat_map(|name| ComparedFigure::ALL.map(|figure| (name, figure)))
     {
         let own: Vec<&CellTest> =
@@ -258,6 +280,7 @@ impl Comparison {
             text += &table(&different);
         }
         text += &self.scope();
+        text += &open_loop::text(&self.open_loops).unwrap_or_default();
         if !self.missing.is_empty() {
             text += "\nNot compared:\n";
         }

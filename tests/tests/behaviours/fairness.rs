@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use plimsoll_io::sim::Faults;
 use plimsoll_io::{Either, join, select};
-use plimsoll_store::limits::COPY_SLICE_BYTES;
-use plimsoll_tests::accounts::settings;
+use plimsoll_proto::classic;
+use plimsoll_store::limits::{COPY_SLICE_BYTES, STORE_TRANSFERS_PER_OWNER_MAX};
+use plimsoll_tests::accounts::{PASSWORD, settings};
+use plimsoll_tests::tree::noise;
 use plimsoll_tests::under::{every_seed, simulated};
-use plimsoll_tests::{Client, Engine, Person, Scenario, Scene, behaviours};
+use plimsoll_tests::{Client, Engine, Ftp, FtpClient, Person, Scenario, Scene, behaviours};
 
 fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), ..Scenario::default() }
@@ -166,3 +168,76 @@ behaviours!(scenario and remote;
     two_accounts_list_and_copy_at_the_same_time,
     a_listing_that_is_not_waited_for_disturbs_nothing,
 );
+
+/// Bytes of a file that does not fit into the buffers between server and client.
+const LARGE_BYTES: usize = 300_000;
+
+/// Runs a behaviour once with a remote store, over FTP and classic too.
+fn over_all_protocols<F: Future<Output = ()> + 'static>(behaviour: fn(Scene) -> F) {
+    let (ftp, classic) = (Some(Ftp::default()), Some(classic::Limits::default()));
+    let scenario = Scenario { remote: true, ftp, classic, ..scenario() };
+    for seed in every_seed().take(1) {
+        simulated(seed, Faults::none(), &scenario, behaviour);
+    }
+}
+
+/// Creates both accounts, each with a file `large`.
+async fn with_large_files(scene: &Scene) -> Vec<u8> {
+    let large = noise(1, LARGE_BYTES);
+    for name in ["alice", "bob"] {
+        let mut person = Person::new(scene, name).await;
+        assert_eq!(person.put("/files/large", &large).await.status, 201);
+    }
+    large
+}
+
+// All clients have the same address: only the account tells alice's transfers from bob's.
+
+async fn many_slow_retrievals_of_one_account(scene: Scene) {
+    let large = with_large_files(&scene).await;
+    let mut started = Vec::new();
+    for _ in 0..STORE_TRANSFERS_PER_OWNER_MAX {
+        let mut client = FtpClient::of(&scene, "alice").await;
+        let data = client.begin("RETR large").await;
+        started.push((client, data));
+    }
+    let mut alice = FtpClient::of(&scene, "alice").await;
+    alice.refused("RETR large").await.expect(450);
+    assert!(FtpClient::of(&scene, "bob").await.retr("large").await == large);
+    drop(started);
+    assert!(alice.retr("large").await == large);
+}
+
+#[test]
+fn an_account_that_retrieves_many_files_slowly_leaves_transfers_to_others() {
+    over_all_protocols(many_slow_retrievals_of_one_account);
+}
+
+/// Requests an account's large file over classic. Nothing receives the response yet.
+async fn request_over_classic(scene: &Scene, name: &str) -> Client {
+    let stream = scene.io.connect(scene.classic()).await.expect("the server accepts connections");
+    let mut client = Client::new(&scene.io, stream);
+    client.push(format!("get:{name}:{PASSWORD}\nlarge\n"));
+    client
+}
+
+async fn many_slow_classic_downloads_of_one_account(scene: Scene) {
+    let large = with_large_files(&scene).await;
+    let whole = [format!("ok\nok {LARGE_BYTES}\n").as_bytes(), &large[..]].concat();
+    let mut started = Vec::new();
+    for _ in 0..STORE_TRANSFERS_PER_OWNER_MAX {
+        let mut client = request_over_classic(&scene, "alice").await;
+        assert_eq!(client.body(6).await.unwrap(), b"ok\nok ");
+        started.push(client);
+    }
+    let refused = request_over_classic(&scene, "alice").await.rest().await.unwrap();
+    assert_eq!(refused, b"ok\nerror: too much is going on; try again shortly\n");
+    assert!(request_over_classic(&scene, "bob").await.rest().await.unwrap() == whole);
+    drop(started);
+    assert!(request_over_classic(&scene, "alice").await.rest().await.unwrap() == whole);
+}
+
+#[test]
+fn an_account_that_downloads_many_files_slowly_over_classic_leaves_transfers_to_others() {
+    over_all_protocols(many_slow_classic_downloads_of_one_account);
+}

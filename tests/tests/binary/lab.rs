@@ -259,6 +259,69 @@ fn a_contender_that_cannot_run_is_recorded_and_the_others_are_measured() {
     );
 }
 
+/// The experiment with a sweep of users and open loops at two shares.
+fn with_open_loops() -> String {
+    let swept =
+        EXPERIMENT.replace("engine = [\"epoll\", \"thread\"]", "engine = [\"epoll\"]\nusers = [1, 2]");
+    swept.replace("users = 2\n", "") + "[open_loop]\npercent = [50, 90]\n"
+}
+
+/// Returns the share and the rate of an open loop.
+fn open_loop(trial: &Value) -> Option<(u64, f64)> {
+    Some((trial["open_loop"]["percent"].as_u64()?, trial["open_loop"]["rate"].as_f64()?))
+}
+
+#[test]
+fn open_loops_run_at_shares_of_the_maximum_and_at_the_same_rates_when_the_run_resumes() {
+    let folder = RunFolder::new(&with_open_loops());
+    let mut run = folder.run(&[]).spawn().unwrap();
+    let stderr = BufReader::new(run.stderr.take().unwrap());
+    // The first open loop is measured, the second has begun.
+    let line = stderr.lines().map_while(Result::ok).find(|line| line.starts_with("6/8"));
+    assert!(line.is_some_and(|line| line.contains("open loop at 50 % of Xmax")));
+    kill_process(pid(&run), Signal::INT).unwrap();
+    run.wait().unwrap();
+    let finished = folder.trials();
+    let recorded = || -> Value {
+        serde_json::from_slice(&fs::read(folder.path().join("out/run.json")).unwrap()).unwrap()
+    };
+    let before = recorded()["maxima"].clone();
+    let maximum = before[0]["requests_per_second"].as_f64().unwrap();
+    let resumed = folder.run(&[]).output().unwrap();
+    assert!(resumed.status.success(), "{}", text(&resumed));
+    let trials = folder.trials();
+    assert_eq!((&trials[..finished.len()], trials.len()), (&finished[..], 8));
+    assert_eq!(recorded()["maxima"], before);
+    let rates: Vec<(u64, f64)> = trials.iter().filter_map(open_loop).collect();
+    let shares: Vec<u64> = rates.iter().map(|(percent, _)| *percent).collect();
+    assert_eq!(shares, [50, 50, 90, 90]);
+    for (trial, (percent, rate)) in trials[4..].iter().zip(&rates) {
+        assert!((rate - maximum * *percent as f64 / 100.0).abs() < 0.001, "{trial}");
+        let load = &trial["result"]["measured"]["load"];
+        assert!(load["loop"] == "open" && load["requests"].as_u64() > Some(0), "{trial}");
+        assert!(load["latency_us"]["p95"].as_f64() > Some(0.0), "{trial}");
+    }
+    for (file, part) in [
+        ("report.html", "(open loop)"),
+        ("report.md", "Latency in open loop"),
+        ("trials.csv", "percent_of_maximum"),
+    ] {
+        assert!(fs::read_to_string(folder.path().join("out").join(file)).unwrap().contains(part), "{file}");
+    }
+    assert!(folder.is_clean());
+}
+
+#[test]
+fn an_open_loop_without_a_measured_closed_loop_is_recorded_as_failed() {
+    let experiment = with_open_loops().replace("\"serve\"", "\"--no-such-flag\"");
+    let folder = RunFolder::new(&experiment);
+    let done = folder.run(&["--quick"]).output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{}", text(&done));
+    let trials = folder.trials();
+    assert_eq!(trials.len(), 3, "{}", text(&done));
+    assert!(trials[2]["result"]["failed"].to_string().contains("it has no rate"), "{}", trials[2]);
+}
+
 #[test]
 fn equal_runs_can_be_compared_and_reports_can_be_made_again() {
     let folder = RunFolder::new(EXPERIMENT);
@@ -309,7 +372,7 @@ fn tables_of_document_001_are_made_from_an_xferlog_and_a_wrong_line_is_named() {
 fn the_experiments_that_come_with_plimsoll_measure_plimsoll() {
     let peers = ["--only", "plimsoll-epoll,plimsoll-thread", "--at", "files=1K,100K"];
     for (name, more, count) in
-        [("saturation-http", &[][..], 4), ("saturation-ftp", &[], 4), ("peers", &peers, 8)]
+        [("saturation-http", &[][..], (6, 2)), ("saturation-ftp", &[], (6, 2)), ("peers", &peers, (8, 0))]
     {
         let folder = RunFolder::new("");
         let mut run = command();
@@ -318,7 +381,8 @@ fn the_experiments_that_come_with_plimsoll_measure_plimsoll() {
         let done = run.current_dir(folder.path()).output().unwrap();
         let trials = folder.trials();
         let ours = trials.iter().filter(|trial| trial["contender"].to_string().contains("plimsoll"));
-        assert_eq!(ours.clone().count(), count, "{name}: {}", text(&done));
+        let open = ours.clone().filter(|trial| trial["open_loop"].is_object());
+        assert_eq!((ours.clone().count(), open.count()), count, "{name}: {}", text(&done));
         for trial in ours {
             let load = &trial["result"]["measured"]["load"];
             assert!(

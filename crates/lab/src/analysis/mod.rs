@@ -20,8 +20,9 @@ mod scalability;
 
 pub use bounds::Bounds;
 pub use curve::{
-    Curve, DiskLoad, Hint, LoadPoint, PointFigures, PointRatio, Prediction, PredictionError, ProcessLoad,
-    Resource, ResourceKind, ServiceDemand, ServiceDemands, curves, paired_ratios, reference, sweep_axis,
+    Curve, DiskLoad, Hint, LoadPoint, OpenLoopPoint, PointFigures, PointRatio, Prediction, PredictionError,
+    ProcessLoad, Resource, ResourceKind, ServiceDemand, ServiceDemands, curves, maximum_throughput,
+    open_loop_points, paired_ratios, reference, sweep_axis,
 };
 pub(crate) use curve::{counterpart, cpu_per_request, kept};
 pub use knee::{Point, Saturation};

@@ -107,6 +107,45 @@ fn cells_of_one_run_only_are_listed() {
 }
 
 #[test]
+fn latencies_of_open_loops_are_shown_and_only_their_cpu_time_is_tested() {
+    let open = |seed| SyntheticPlan { open_percent: vec![50, 90], ..plan(seed, &[1, 8, 64], 5, 0.01) };
+    let run = |seed, slowness: f64| open(seed).results(&systems(slowness)).unwrap();
+    let equal = (1..=20).filter(|seed| compare(&run(*seed, 1.0), &run(seed + 100, 1.0)).differs());
+    assert_eq!(equal.count(), 0);
+    let (one, mut other) = (run(1, 1.0), run(2, 1.0));
+    for trial in other.open_loops.iter_mut().filter(|trial| trial.contender == "a") {
+        if let TrialResult::Measured(measured) = &mut trial.result {
+            measured.processes[0].user_seconds *= 1.5;
+        }
+    }
+    let found = compare(&one, &other);
+    let share = |change: &Change| change.point.as_ref().and_then(|point| point.get("open_loop").cloned());
+    let different: Vec<(String, Option<String>)> = found
+        .changes
+        .iter()
+        .filter(|change| change.differs && change.point.is_some())
+        .map(|change| (change.contender.clone(), share(change)))
+        .collect();
+    assert_eq!(different, ["50 %", "90 %"].map(|share| ("a".to_owned(), Some(share.to_owned()))));
+    assert!(
+        found
+            .changes
+            .iter()
+            .all(|change| { share(change).is_none() || change.figure == ComparedFigure::CpuPerRequest })
+    );
+    assert_eq!(found.open_loops.len(), 6, "the reference is shown too");
+    assert!(found.text().contains("shown and not tested"), "{}", found.text());
+}
+
+#[test]
+fn all_points_of_a_contender_are_tested_together_once() {
+    let (one, other) = (plan(1, &[1, 8, 64], 5, 0.01), plan(2, &[1, 8, 64], 5, 0.01));
+    let found = compare(&one.results(&systems(1.0)).unwrap(), &other.results(&systems(1.0)).unwrap());
+    let together = found.changes.iter().filter(|change| change.point.is_none());
+    assert_eq!(together.count(), 2 * ComparedFigure::ALL.len());
+}
+
+#[test]
 fn without_a_reference_the_figures_themselves_are_compared() {
     let plan = SyntheticPlan { repetitions: 5, noise: 0.005, ..SyntheticPlan::default() };
     let one = plan.results(&[System::simple("only", 0.001, 0.002)]).unwrap();

@@ -11,15 +11,21 @@ use serde::Deserialize;
 
 use super::value::{Scalar, count, time};
 
+/// The setting with the number of users.
+pub(crate) const USERS: &str = "users";
+/// The setting with the rate of an open loop.
+pub(crate) const RATE: &str = "rate";
+const THINK: &str = "think";
+
 /// The settings and the generator's flags for them. Settings without a flag are used by the laboratory
 /// itself.
 const SETTINGS: [(&str, Option<&str>); 21] = [
-    ("users", Some("--users")),
+    (USERS, Some("--users")),
     ("time", Some("--duration")),
     ("requests", Some("--requests")),
     ("warm_up", Some("--warm-up")),
-    ("think", Some("--think")),
-    ("rate", Some("--rate")),
+    (THINK, Some("--think")),
+    (RATE, Some("--rate")),
     ("connections", Some("--connections")),
     ("pick", Some("--pick")),
     ("offset", Some("--offset")),
@@ -73,7 +79,14 @@ impl Settings {
     /// # Errors
     /// The value is no number.
     pub fn users(&self) -> Result<u64> {
-        self.get("users").map_or(Ok(1), |users| count(users).context("`users`"))
+        self.get(USERS).map_or(Ok(1), |users| count(users).context("`users`"))
+    }
+
+    /// Makes it an open loop of a rate in requests a second. Without a rate it can be checked, not run.
+    pub(super) fn open(&mut self, rate: Option<f64>) {
+        // The users of an open loop do not think: the rate sets their pace.
+        self.0.remove(THINK);
+        self.0.insert(RATE.to_owned(), rate.unwrap_or(1.0).to_string());
     }
 
     /// Returns the name of the file set, if one is stated.
@@ -97,7 +110,7 @@ impl Settings {
     /// # Errors
     /// The value is no time.
     pub fn think(&self) -> Result<Duration> {
-        self.get("think").map_or(Ok(Duration::ZERO), |text| time(text).context("`think`"))
+        self.get(THINK).map_or(Ok(Duration::ZERO), |text| time(text).context("`think`"))
     }
 
     /// Returns the time that the trial takes by its settings; `None` if it ends by a number of requests.

@@ -9,7 +9,9 @@ pub mod contender;
 pub mod files;
 pub mod limits;
 pub mod load;
+pub mod open_loop;
 pub mod order;
+pub(crate) mod plan;
 pub mod template;
 mod value;
 
@@ -23,7 +25,9 @@ use contender::Contender;
 use files::{FileSet, Files};
 use limits::{EXPERIMENT_BYTES_MAX, TRIALS_MAX};
 use load::Load;
+use open_loop::OpenLoops;
 use order::Order;
+pub use plan::Trial;
 use template::{Values, fill, variables};
 pub use value::{Scalar, core_list};
 
@@ -47,6 +51,8 @@ pub struct Experiment {
     pub conditions: Conditions,
     /// The order of the trials.
     pub order: Order,
+    /// The open-loop trials after the closed loops.
+    pub open_loop: OpenLoops,
     load: Load,
     /// The variables of the sweep and their values, the outermost first.
     sweep: Vec<(String, Vec<Scalar>)>,
@@ -76,21 +82,12 @@ struct Document {
     conditions: Conditions,
     #[serde(default)]
     order: Order,
+    #[serde(default)]
+    open_loop: OpenLoops,
 }
 
 fn seed() -> u64 {
     1
-}
-
-/// A planned trial.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trial {
-    /// The index of the contender.
-    pub contender: usize,
-    /// The values of the variables that concern it.
-    pub point: Values,
-    /// The repetition, from 1.
-    pub repetition: u32,
 }
 
 /// Everything that the texts of the file say about one trial.
@@ -118,29 +115,22 @@ impl Experiment {
         let sweep = swept(document.sweep)?;
         let points = points(&sweep, &document.points)?;
         let contenders = document.contenders.into_iter().map(Contender::read).collect::<Result<Vec<_>>>()?;
-        let Document { name, about, seed, files, load, conditions, order, .. } = document;
-        let experiment =
-            Experiment { name, about, seed, files, contenders, conditions, order, load, sweep, points };
+        let Document { name, about, seed, files, load, conditions, order, open_loop, .. } = document;
+        let experiment = Experiment {
+            name,
+            about,
+            seed,
+            files,
+            contenders,
+            conditions,
+            order,
+            open_loop,
+            load,
+            sweep,
+            points,
+        };
         experiment.check()?;
         Ok(experiment)
-    }
-
-    /// Returns the planned trials in their order.
-    ///
-    /// A contender is not measured twice at points that differ only in variables that do not concern it.
-    pub fn trials(&self) -> Vec<Trial> {
-        let used: Vec<BTreeSet<String>> = self.contenders.iter().map(|one| self.used_by(one)).collect();
-        let mut planned = BTreeSet::new();
-        let mut trials = Vec::new();
-        for (point, repetition) in self.order.sequence(self.points.len()) {
-            for contender in order::turns(self.contenders.len(), repetition) {
-                let point = projected(&self.points[point], &used[contender]);
-                if planned.insert((contender, point.clone(), repetition)) {
-                    trials.push(Trial { contender, point, repetition });
-                }
-            }
-        }
-        trials
     }
 
     /// Returns the names of the variables, in the order of the file.
@@ -159,7 +149,10 @@ impl Experiment {
     /// # Errors
     /// A value that is wrong at this point.
     pub fn settings(&self, trial: &Trial) -> Result<TrialSettings> {
-        let load = self.load_of(&trial.point)?;
+        let mut load = self.load_of(&trial.point)?;
+        if let Some(open_loop) = &trial.open_loop {
+            load.open(open_loop.rate);
+        }
         let mut values = load.0.clone();
         values.extend(trial.point.clone());
         let fill = |text: &str| fill(text, &values);
@@ -255,6 +248,7 @@ impl Experiment {
         self.order.check()?;
         self.check_contenders()?;
         self.check_variables()?;
+        self.check_open_loops()?;
         let trials = self.trials();
         ensure!(
             trials.len() <= TRIALS_MAX,
@@ -335,12 +329,6 @@ impl Experiment {
         }
         contender.texts().chain([contender.url.as_str()]).try_for_each(|text| fill(text, &values).map(|_| ()))
     }
-}
-
-/// Returns the part of a point with the used variables.
-fn projected(point: &Values, used: &BTreeSet<String>) -> Values {
-    let used = point.iter().filter(|(name, _)| used.contains(*name));
-    used.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 fn swept(table: toml::Table) -> Result<Vec<(String, Vec<Scalar>)>> {

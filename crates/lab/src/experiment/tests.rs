@@ -8,7 +8,9 @@ const LEAST: &str =
 fn trials(text: &str) -> Vec<String> {
     let experiment = Experiment::parse(text).unwrap();
     let described = |trial: &Trial| {
-        let point: Vec<String> = trial.point.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mut point: Vec<String> =
+            trial.point.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        point.extend(trial.open_loop.map(|one| format!("{}%", one.percent)));
         format!("{} {} {}", experiment.contenders[trial.contender].name, point.join(","), trial.repetition)
     };
     experiment.trials().iter().map(described).collect()
@@ -101,6 +103,62 @@ url = "http://h/"
 }
 
 #[test]
+fn open_loops_follow_the_closed_loops_of_their_case_with_the_most_users() {
+    let text = r#"
+name = "n"
+[load]
+time = "1s"
+think = "5ms"
+[sweep]
+engine = [1, 2]
+users = [1, 8, 4]
+[open_loop]
+percent = [50, 90]
+[order]
+repetitions = 2
+[[contenders]]
+name = "a"
+command = ["serve", "{engine}", "{port}"]
+url = "http://h:{port}/"
+[[contenders]]
+name = "peer"
+url = "http://h/"
+"#;
+    let planned = trials(text);
+    // The case of the peer does not depend on the engine.
+    assert_eq!(planned.len(), (6 + 3) * 2 + (2 + 1) * 2 * 2);
+    let block =
+        ["a engine=1,users=8,50% 1", "peer users=8,50% 1", "peer users=8,50% 2", "a engine=1,users=8,50% 2"];
+    assert_eq!(
+        (planned[11].as_str(), &planned[12..16]),
+        ("a engine=1,users=4 2", &block.map(str::to_owned)[..])
+    );
+    let last = ["a engine=2,users=8,50% 2", "a engine=2,users=8,90% 1", "a engine=2,users=8,90% 2"];
+    assert_eq!(planned[planned.len() - 3..], last);
+    let experiment = Experiment::parse(text).unwrap();
+    let settings = |open_loop| {
+        let trial = Trial { open_loop, ..experiment.trials()[12].clone() };
+        experiment.settings(&trial).unwrap().load.arguments().unwrap()
+    };
+    let open = settings(Some(open_loop::OpenLoop { percent: 50, rate: Some(512.5) }));
+    assert_eq!(open, ["--users", "8", "--duration", "1s", "--rate", "512.5"]);
+    assert!(settings(None).contains(&"--think".to_owned()));
+}
+
+#[test]
+fn all_points_follow_each_other_before_the_open_loops_of_a_changing_load() {
+    let text = format!(
+        "{LEAST}[sweep]\nusers = [1, 2]\n[order]\nrepetitions = 2\ninnermost = \"point\"\n\
+         [open_loop]\npercent = [50, 70]\n"
+    );
+    let planned = trials(&text);
+    assert_eq!(planned[..4], ["a users=1 1", "a users=2 1", "a users=1 2", "a users=2 2"]);
+    assert_eq!(planned[4..], ["a users=2,50% 1", "a users=2,70% 1", "a users=2,50% 2", "a users=2,70% 2"]);
+    // Without a sweep of users too, there is a maximum.
+    assert_eq!(trials(&format!("{LEAST}[open_loop]\npercent = [50]\n")).len(), 6);
+}
+
+#[test]
 fn a_trial_has_the_settings_of_its_point() {
     let text = r#"
 name = "n"
@@ -149,6 +207,11 @@ fn a_mistake_is_refused_with_what_to_write() {
         ("[sweep]\ntime = [\"1s\"]", "both set `time`"),
         ("[sweep]\nusers = [1]\n[[points]]\nusers = 2", "both have `users`"),
         ("[sweep]\nusers = [0]", "`users`"),
+        ("[open_loop]\npercent = [50, 101]", "whole percent from 1 to 100"),
+        ("[open_loop]\npercent = [0.5]", "percent"),
+        ("[open_loop]\npercent = [50, 50]", "twice"),
+        ("[open_loop]\npercents = [50]", "percents"),
+        ("[sweep]\nrate = [5]\n[open_loop]\npercent = [50]", "leave `rate` out"),
         ("[conditions]\nmemory = \"{megabytes}\"", "{megabytes}"),
         ("[[files]]\nname = \"a\"\nsize = 1\n[[files]]\nname = \"b\"\nsize = 1", "select one"),
         ("[[files]]\nname = \"../a\"\nsize = 1", "plain folder name"),

@@ -73,6 +73,7 @@ pub struct Spread {
     pub mean: Duration,
     pub p50: Duration,
     pub p90: Duration,
+    pub p95: Duration,
     pub p99: Duration,
     pub p999: Duration,
     pub max: Duration,
@@ -109,6 +110,7 @@ impl From<&Latencies> for Spread {
             mean: latencies.mean(),
             p50: at(0.5),
             p90: at(0.9),
+            p95: at(0.95),
             p99: at(0.99),
             p999: at(0.999),
             max: latencies.max(),
@@ -121,7 +123,8 @@ impl Spread {
         let microseconds = |time: Duration| time.as_nanos() as f64 / 1e3;
         json!({
             "mean": microseconds(self.mean), "p50": microseconds(self.p50), "p90": microseconds(self.p90),
-            "p99": microseconds(self.p99), "p999": microseconds(self.p999), "max": microseconds(self.max),
+            "p95": microseconds(self.p95), "p99": microseconds(self.p99), "p999": microseconds(self.p999),
+            "max": microseconds(self.max),
         })
     }
 }

@@ -10,6 +10,7 @@ mod charts;
 mod content;
 mod html;
 mod markdown;
+mod open_loop;
 mod svg;
 mod tables;
 mod trials;
@@ -61,6 +62,10 @@ pub fn summary(results: &Results) -> String {
             text += &format!("\nRatios to {name}\n{}", plain(&ratios));
         }
     }
+    let open_loops = open_loop::table(results);
+    if !open_loops.rows.is_empty() {
+        text += &format!("\nLatency in open loop\n{}", plain(&open_loops));
+    }
     let failures = tables::failures(results);
     if !failures.rows.is_empty() {
         text += &format!("\nFailed trials\n{}", plain(&failures));
@@ -85,6 +90,7 @@ fn contents(results: &Results) -> Report {
         let table = Block::Table(tables::points(results, &curves));
         sections.push(Section::new("All points", vec![table, Block::Text(POINTS.to_owned())]));
     }
+    sections.extend(open_loop::section(results));
     sections.extend(model_section(&curves));
     let failures = tables::failures(results);
     if !failures.rows.is_empty() {
@@ -102,8 +108,8 @@ fn contents(results: &Results) -> Report {
 /// Returns a line with the start of the run and the number of trials.
 fn facts(results: &Results) -> String {
     let order = &results.experiment.order;
-    let all = results.trials.len();
-    let failed = results.trials.iter().filter(|trial| trial.measured().is_none()).count();
+    let all = results.all().count();
+    let failed = results.all().filter(|trial| trial.measured().is_none()).count();
     let planned = results.experiment.trials().len();
     let missing = if planned > all { format!(" of {planned} planned") } else { String::new() };
     format!(

@@ -202,16 +202,18 @@ pub(super) fn failures(results: &Results) -> DataTable {
     let columns = ["contender", "at", "repetition", "started", "reason"];
     let row = |trial: &crate::results::TrialRecord| {
         let TrialResult::Failed(reason) = &trial.result else { return None };
+        let open_loop = trial.open_loop.map(|open_loop| open_loop.text());
+        let at = [Some(values_text(&trial.point)), open_loop].into_iter().flatten();
         Some(vec![
             Cell::words(&trial.contender),
-            Cell::words(values_text(&trial.point)),
+            Cell::words(at.filter(|text| !text.is_empty()).collect::<Vec<String>>().join(" ")),
             Cell::figure(Some(f64::from(trial.repetition)), |number| format!("{number:.0}")),
             Cell::words(&trial.begun),
             // A reason may quote the output of a server; a cell of a table is one line.
             Cell::words(reason.split_whitespace().collect::<Vec<_>>().join(" ")),
         ])
     };
-    DataTable { columns: strings(&columns), rows: results.trials.iter().filter_map(row).collect() }
+    DataTable { columns: strings(&columns), rows: results.all().filter_map(row).collect() }
 }
 
 /// Returns the table of the contenders and their versions.

@@ -155,6 +155,58 @@ fn an_open_loop_is_drawn_against_its_rate_and_has_no_model() {
     assert!(!page.contains("(closed loop)") && !page.contains("MVA from N") && !page.contains("N95"));
 }
 
+fn with_open_loops() -> Results {
+    let plan = SyntheticPlan { noise: 0.01, open_percent: vec![50, 90], ..SyntheticPlan::default() };
+    plan.results(&[System::simple("base", 0.001, 0.0), System::simple("fast", 0.0005, 0.0)]).unwrap()
+}
+
+#[test]
+fn latencies_of_open_loops_have_a_section_with_their_rates_and_samples() {
+    let results = with_open_loops();
+    let page = page(&results);
+    for part in
+        ["Latency in open loop", "99th percentile of latency (open loop)", "% of Xmax", "(closed loop)"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    let table = open_loop::table(&results);
+    let column = |name: &str| table.columns.iter().position(|one| one == name).unwrap();
+    let row = &table.rows[3];
+    let text = |name: &str| row[column(name)].text.as_str();
+    assert_eq!(
+        ["contender", "of Xmax", "planned requests/s", "loop"].map(text),
+        ["fast", "90 %", "1.80k", "open"]
+    );
+    for name in ["p50", "p95", "p99", "p99.9"] {
+        let cell = &row[column(name)];
+        assert!(cell.detail.contains("n=5") && cell.detail.starts_with('['), "{name} {cell:?}");
+    }
+    assert_eq!(text("responses"), "90000");
+    assert!(summary(&results).contains("Latency in open loop") && summary(&results).contains("90 trials,"));
+}
+
+#[test]
+fn an_open_loop_that_failed_is_listed_and_is_in_the_csv() {
+    let mut results = with_open_loops();
+    results.open_loops[0].result = TrialResult::Failed("it has no rate".to_owned());
+    results.open_loops[0].open_loop.as_mut().unwrap().rate = None;
+    let table = tables::failures(&results);
+    assert_eq!(table.rows[0][1].text, "users=64 open loop at 50 % of Xmax");
+    let records = parsed(&trials::csv(&results));
+    assert_eq!(records.len(), results.all().count() + 1);
+    let column = |name: &str| records[0].iter().position(|one| one == name).unwrap();
+    let of = |record: &Vec<String>| {
+        ["percent_of_maximum", "planned_rate"].map(|name| record[column(name)].clone())
+    };
+    let open = results.trials.len() + 1;
+    assert_eq!(of(&records[1]), ["", ""]);
+    assert_eq!(
+        (of(&records[open]), of(&records[open + 5])),
+        (["50".into(), "".into()], ["90".into(), "900".into()])
+    );
+    assert_eq!(records[open + 5][column("loop")], "open");
+}
+
 #[test]
 fn results_without_trials_have_a_report() {
     let mut results = results();

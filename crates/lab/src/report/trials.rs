@@ -11,8 +11,9 @@ use crate::results::{
 
 /// The columns before and after those of the variables.
 const START: [&str; 1] = ["contender"];
-const END: [&str; 5] = ["repetition", "discarded", "begun", "trial_seconds", "failure"];
-const FIGURES: [&str; 31] = [
+const END: [&str; 7] =
+    ["percent_of_maximum", "planned_rate", "repetition", "discarded", "begun", "trial_seconds", "failure"];
+const FIGURES: [&str; 32] = [
     "loop",
     "measured_seconds",
     "requests",
@@ -21,6 +22,7 @@ const FIGURES: [&str; 31] = [
     "latency_mean_us",
     "latency_p50_us",
     "latency_p90_us",
+    "latency_p95_us",
     "latency_p99_us",
     "latency_p999_us",
     "latency_max_us",
@@ -46,11 +48,11 @@ const FIGURES: [&str; 31] = [
     "marks",
 ];
 
-/// Formats all trials, in the order in which they ran.
+/// Formats all trials: first those at the points of the experiment, in the order in which they ran.
 pub(super) fn csv(results: &Results) -> String {
     let names: Vec<&str> = results.experiment.variables();
     let head = record([&START[..], &names, &END, &FIGURES].concat());
-    let records = results.trials.iter().map(|trial| {
+    let records = results.all().map(|trial| {
         let discarded = trial.repetition <= results.experiment.order.discarded;
         record(fields(trial, &names, discarded))
     });
@@ -64,6 +66,9 @@ fn fields(trial: &TrialRecord, names: &[&str], discarded: bool) -> Vec<String> {
         TrialResult::Failed(reason) => reason.clone(),
         TrialResult::Measured(_) => String::new(),
     };
+    let open_loop = trial.open_loop;
+    fields.push(open_loop.map_or_else(String::new, |one| one.percent.to_string()));
+    fields.push(open_loop.and_then(|one| one.rate).map_or_else(String::new, |rate| rate.to_string()));
     fields.extend([trial.repetition.to_string(), discarded.to_string(), trial.begun.clone()]);
     fields.extend([format!("{:.3}", trial.seconds), reason]);
     match trial.measured() {
@@ -89,8 +94,10 @@ fn load(load: &LoadFigures) -> Vec<String> {
     let latency = load.latency_us;
     let mut fields = vec![load.pace.clone(), load.seconds.to_string(), load.requests.to_string()];
     fields.extend([load.requests_per_second, load.bytes_per_second].map(|rate| format!("{rate:.3}")));
-    let latencies = [latency.mean, latency.p50, latency.p90, latency.p99, latency.p999, latency.max];
-    fields.extend(latencies.map(|us| format!("{us:.1}")));
+    let microseconds = |us: f64| format!("{us:.1}");
+    fields.extend([latency.mean, latency.p50, latency.p90].map(microseconds));
+    fields.push(latency.p95.map_or_else(String::new, microseconds));
+    fields.extend([latency.p99, latency.p999, latency.max].map(microseconds));
     fields.extend([load.errors_all(), load.missed_starts, load.verified].map(|count| count.to_string()));
     let shares = [load.littles_law.ratio, load.generator.cpu_seconds, load.generator.share];
     fields.extend(shares.map(|share| format!("{share:.4}")));

@@ -54,6 +54,9 @@ pub struct Latency {
     pub mean: f64,
     pub p50: f64,
     pub p90: f64,
+    /// None in the results of a generator that did not print it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p95: Option<f64>,
     pub p99: f64,
     pub p999: f64,
     pub max: f64,

@@ -25,8 +25,10 @@ pub struct Results {
     pub text: String,
     /// What is known of the run.
     pub run: Run,
-    /// The finished trials, in the order in which they ran.
+    /// The finished trials at the points of the experiment, in the order in which they ran.
     pub trials: Vec<TrialRecord>,
+    /// The finished open-loop trials at a share of the maximum throughput of these.
+    pub open_loops: Vec<TrialRecord>,
 }
 
 impl Results {
@@ -45,7 +47,13 @@ impl Results {
         let run = serde_json::from_str(&read(&folder.join(RUN))?).with_context(|| RUN.to_owned())?;
         let trials =
             if folder.join(TRIALS).exists() { parse(&read(&folder.join(TRIALS))?)?.0 } else { Vec::new() };
-        Ok(Results { experiment, text, run, trials })
+        let (open_loops, trials) = trials.into_iter().partition(|trial| trial.open_loop.is_some());
+        Ok(Results { experiment, text, run, trials, open_loops })
+    }
+
+    /// Returns all finished trials: first those at the points of the experiment.
+    pub fn all(&self) -> impl Iterator<Item = &TrialRecord> {
+        self.trials.iter().chain(&self.open_loops)
     }
 }
 
@@ -179,8 +187,10 @@ pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::synthetic::{SyntheticPlan, System};
     use super::super::{Measured, TrialResult};
     use super::*;
+    use crate::experiment::open_loop::OpenLoop;
 
     const TEXT: &str =
         "name = \"n\"\n[[contenders]]\nname = \"a\"\nurl = \"http://h/\"\n[load]\ntime = \"1s\"\n";
@@ -189,6 +199,7 @@ mod tests {
         TrialRecord {
             contender: "a".to_owned(),
             point: [("users".to_owned(), "8".to_owned())].into(),
+            open_loop: None,
             repetition,
             begun: "2026-11-25T00:00:00Z".to_owned(),
             seconds: 1.5,
@@ -208,6 +219,23 @@ mod tests {
         assert_eq!((finished.len(), finished[0].repetition), (2, 1));
         assert_eq!(finished[0].measured(), Some(&Measured::default()));
         assert_eq!(finished[1].measured(), None);
+    }
+
+    #[test]
+    fn open_loops_are_read_apart_from_the_trials_of_the_points() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut results, _) = ResultsFolder::open(folder.path(), TEXT).unwrap();
+        let open_loop = Some(OpenLoop { percent: 70, rate: Some(1234.567) });
+        let open = TrialRecord { open_loop, ..trial(1) };
+        results.add(&trial(1)).unwrap();
+        results.add(&open).unwrap();
+        let run = SyntheticPlan::default().results(&[System::simple("a", 0.1, 0.0)]).unwrap().run;
+        results.write_run(&run).unwrap();
+        let results = Results::read(folder.path()).unwrap();
+        assert_eq!((&results.trials, &results.open_loops), (&vec![trial(1)], &vec![open]));
+        assert_eq!(results.all().count(), 2);
+        let lines = fs::read_to_string(folder.path().join(TRIALS)).unwrap();
+        assert_eq!(lines.matches("open_loop").count(), 1, "records of closed loops are as before: {lines}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod synthetic;
 
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::open_loop::OpenLoop;
 use crate::experiment::template::Values;
 
 pub use figures::{
@@ -30,6 +31,9 @@ pub struct Run {
     pub machine: Machine,
     /// The contenders that take part, in the order of the experiment.
     pub contenders: Vec<Entrant>,
+    /// The maximum throughputs from which the rates of open-loop trials were computed.
+    #[serde(default)]
+    pub maxima: Vec<Maximum>,
     /// Deviations from the experiment, each a sentence: contenders that were left out, budgets that made
     /// file sets smaller.
     pub notes: Vec<String>,
@@ -48,6 +52,17 @@ pub struct Entrant {
     pub reference: bool,
     /// Its machine, if it is another than the generator's.
     pub machine: Option<Machine>,
+}
+
+/// The maximum throughput of a contender's closed loops in one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Maximum {
+    /// The name of the contender.
+    pub contender: String,
+    /// The values of its variables, without the number of users.
+    pub case: Values,
+    /// The maximum throughput.
+    pub requests_per_second: f64,
 }
 
 /// The properties of a machine that affect figures; an unreadable one is empty.
@@ -80,6 +95,9 @@ pub struct TrialRecord {
     pub contender: String,
     /// The values of the variables that concern it.
     pub point: Values,
+    /// Its rate if it is an open loop at a share of the maximum throughput.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
     /// The repetition, from 1.
     pub repetition: u32,
     /// The time of its start (RFC 3339).

@@ -1,7 +1,8 @@
 //! Results of modelled systems instead of measured ones: for tests, and to look at a report.
 //!
-//! Nothing is measured; the notes of such a run say so. Invariants: without noise, the figures are those of
-//! mean value analysis; the same plan gives the same results.
+//! Nothing is measured; the notes of such a run say so. Invariants: without noise, the figures of closed
+//! loops are those of mean value analysis, and those of open loops those of queues with exponential demands
+//! (R = D / (1 - U)); the same plan gives the same results.
 
 use std::fmt::Write as _;
 
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::analysis::{Centre, Solution, solve};
 use crate::experiment::Experiment;
+use crate::experiment::open_loop::OpenLoop;
 use crate::stats::Chance;
 
 /// The measured time of a trial in seconds.
@@ -65,6 +67,20 @@ pub struct SyntheticPlan {
     pub seed: u64,
     /// Whether the first system is the reference.
     pub has_reference: bool,
+    /// The rates of the open loops in percent of the maximum throughput.
+    pub open_percent: Vec<u32>,
+}
+
+/// The load of a modelled trial.
+struct ModelledLoad {
+    users: u32,
+    /// Requests a second.
+    throughput: f64,
+    /// The mean response time in seconds.
+    response: f64,
+    is_open: bool,
+    /// The factor of its demands.
+    cost: f64,
 }
 
 impl Default for SyntheticPlan {
@@ -78,6 +94,7 @@ impl Default for SyntheticPlan {
             drift: 0.0,
             seed: 1,
             has_reference: false,
+            open_percent: Vec::new(),
         }
     }
 }
@@ -92,6 +109,17 @@ impl System {
     fn centres(&self) -> Vec<Centre> {
         let processes = self.processes.iter().map(|one| Centre::Servers(one.demand, one.threads));
         processes.chain([Centre::Queue(self.disk), Centre::Delay(self.delay)]).collect()
+    }
+
+    /// Returns the mean response time at a rate of independent requests.
+    fn open_response(&self, rate: f64) -> f64 {
+        let response = |centre: &Centre| match *centre {
+            Centre::Delay(demand) => demand,
+            Centre::Queue(demand) => demand / (1.0 - rate * demand),
+            // An approximation: exact for one server.
+            Centre::Servers(demand, servers) => demand / (1.0 - rate * demand / f64::from(servers)),
+        };
+        self.centres().iter().map(response).sum()
     }
 }
 
@@ -115,19 +143,40 @@ impl SyntheticPlan {
                 for (system, solutions) in systems.iter().zip(&solved) {
                     let factors = [0, 1].map(|_| (self.noise * normal(&mut chance)).exp());
                     let solution = solutions.iter().find(|one| one.users == *users);
-                    let measured = solution.map(|one| measured(system, one, think, common.exp(), factors));
-                    trials.push(TrialRecord {
-                        contender: system.name.clone(),
-                        point: [("users".to_owned(), users.to_string())].into(),
-                        repetition,
-                        begun: "2026-11-25T10:00:00Z".to_owned(),
-                        seconds: SECONDS + 2.0,
-                        result: TrialResult::Measured(Box::new(measured.unwrap_or_default())),
-                    });
+                    let Some(solution) = solution else { continue };
+                    let load = closed_load(solution, think, common.exp(), factors);
+                    trials.push(record(system, &load, None, repetition));
                 }
             }
         }
-        Ok(Results { experiment, text, run: self.run(systems), trials })
+        let run = self.run(systems);
+        let mut results = Results { experiment, text, run, trials, open_loops: Vec::new() };
+        for (system, solutions) in systems.iter().zip(&solved) {
+            self.add_open_loops(&mut results, &mut chance, system, solutions);
+        }
+        Ok(results)
+    }
+
+    fn add_open_loops(
+        &self,
+        results: &mut Results,
+        chance: &mut Chance,
+        system: &System,
+        solutions: &[Solution],
+    ) {
+        let Some(last) = solutions.last() else { return };
+        for percent in &self.open_percent {
+            let rate = last.throughput * f64::from(*percent) / 100.0;
+            let rate = (rate * 1000.0).round() / 1000.0;
+            for repetition in 1..=self.repetitions {
+                let [speed, cost] = [0, 1].map(|_| (self.noise * normal(chance)).exp());
+                let response = system.open_response(rate) / speed;
+                let load =
+                    ModelledLoad { users: last.users, throughput: rate, response, is_open: true, cost };
+                let open_loop = OpenLoop { percent: *percent, rate: Some(rate) };
+                results.open_loops.push(record(system, &load, Some(open_loop), repetition));
+            }
+        }
     }
 
     fn experiment(&self, systems: &[System]) -> String {
@@ -151,6 +200,7 @@ impl SyntheticPlan {
              [order]\nrepetitions = {}\ndiscarded = {}\n",
             self.think_ms, self.users, self.repetitions, self.discarded
         );
+        let _ = write!(text, "\n[open_loop]\npercent = {:?}\n", self.open_percent);
         text
     }
 
@@ -175,8 +225,28 @@ impl SyntheticPlan {
             begun: "2026-11-25T10:00:00Z".to_owned(),
             machine,
             contenders: systems.iter().enumerate().map(entrant).collect(),
+            maxima: Vec::new(),
             notes: vec!["These results are synthetic: nothing was measured.".to_owned()],
         }
+    }
+}
+
+fn closed_load(solution: &Solution, think: f64, common: f64, factors: [f64; 2]) -> ModelledLoad {
+    let [speed, cost] = factors;
+    let throughput = solution.throughput * speed * common;
+    let response = f64::from(solution.users) / throughput - think;
+    ModelledLoad { users: solution.users, throughput, response, is_open: false, cost: cost / common }
+}
+
+fn record(system: &System, load: &ModelledLoad, open_loop: Option<OpenLoop>, repetition: u32) -> TrialRecord {
+    TrialRecord {
+        contender: system.name.clone(),
+        point: [("users".to_owned(), load.users.to_string())].into(),
+        open_loop,
+        repetition,
+        begun: "2026-11-25T10:00:00Z".to_owned(),
+        seconds: SECONDS + 2.0,
+        result: TrialResult::Measured(Box::new(measured(system, load))),
     }
 }
 
@@ -185,14 +255,11 @@ impl SyntheticPlan {
     clippy::cast_sign_loss,
     reason = "counts of a modelled trial, far below 2^52"
 )]
-fn measured(system: &System, solution: &Solution, think: f64, common: f64, factors: [f64; 2]) -> Measured {
-    let [speed, cost] = factors;
-    let users = f64::from(solution.users);
-    let throughput = solution.throughput * speed * common;
-    let mean = users / throughput - think;
-    let us = mean * 1e6;
+fn measured(system: &System, load: &ModelledLoad) -> Measured {
+    let throughput = load.throughput;
+    let us = load.response * 1e6;
     let process = |one: &ModelledProcess| {
-        let busy = throughput * SECONDS * one.demand * cost / common;
+        let busy = throughput * SECONDS * one.demand * load.cost;
         ProcessUse {
             name: one.name.clone(),
             user_seconds: busy * 0.4,
@@ -214,7 +281,7 @@ fn measured(system: &System, solution: &Solution, think: f64, common: f64, facto
     let has_disk = system.disk > 0.0;
     Measured {
         load: LoadFigures {
-            users: u64::from(solution.users),
+            users: u64::from(load.users),
             seconds: SECONDS,
             requests: (throughput * SECONDS) as u64,
             bytes: (throughput * SECONDS * BODY) as u64,
@@ -224,12 +291,13 @@ fn measured(system: &System, solution: &Solution, think: f64, common: f64, facto
                 mean: us,
                 p50: us * 0.7,
                 p90: us * 2.2,
+                p95: Some(us * 2.9),
                 p99: us * 4.4,
                 p999: us * 6.6,
                 max: us * 9.0,
             },
-            pace: "closed".to_owned(),
-            littles_law: LittlesLaw { users, ratio: 1.0 },
+            pace: if load.is_open { "open" } else { "closed" }.to_owned(),
+            littles_law: LittlesLaw { users: f64::from(load.users), ratio: 1.0 },
             generator: Generator { cpu_seconds: 1.0, share: 0.1, is_the_limit: false },
             ..LoadFigures::default()
         },

@@ -5,6 +5,7 @@
 //! trial is on the disk before the next starts. Every process and folder of the run ends with it.
 
 mod limits;
+mod maxima;
 mod quick;
 mod session;
 mod trial;
@@ -15,11 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 
+use crate::experiment::open_loop::OpenLoop;
 use crate::experiment::{Experiment, Trial};
 use crate::results::{Entrant, Machine, ResultsFolder, Run, TrialRecord, TrialResult};
+use maxima::Maxima;
 pub use quick::quick;
 use session::Session;
 pub use variation::Variation;
@@ -76,20 +79,26 @@ pub fn run(text: &str, options: &Options<'_>, progress: &mut dyn FnMut(&Progress
     ensure!(!trials.is_empty(), "no contender is left: {}", run.notes.join("; "));
     let mut pace = Pace::new(&experiment, &trials);
     let mut failed = finished.iter().filter(|record| record.measured().is_none()).count();
-    let keys: BTreeSet<_> =
-        finished.iter().map(|record| (record.contender.as_str(), &record.point, record.repetition)).collect();
+    let percent = |open_loop: &Option<OpenLoop>| open_loop.map(|one| one.percent);
+    let keys: BTreeSet<_> = finished
+        .iter()
+        .map(|one| (one.contender.as_str(), &one.point, percent(&one.open_loop), one.repetition))
+        .collect();
     let is_finished = |trial: &Trial| {
         let name = experiment.contenders[trial.contender].name.as_str();
-        keys.contains(&(name, &trial.point, trial.repetition))
+        keys.contains(&(name, &trial.point, percent(&trial.open_loop), trial.repetition))
     };
+    let mut maxima = Maxima::new(&experiment, run, &finished);
     let total = trials.len();
     let mut done = trials.iter().filter(|trial| is_finished(trial)).count();
     for trial in trials.iter().filter(|trial| !is_finished(trial)) {
         progress(&Progress { done, total, next: label(&experiment, trial), left: pace.left(total - done) });
         let begun = Instant::now();
-        let Some(record) = one(&mut session, &experiment, trial, options) else {
+        let trial = maxima.with_rate(trial, &folder)?;
+        let Some(record) = one(&mut session, &experiment, &trial, options) else {
             return Ok(Ended { is_complete: false, failed });
         };
+        maxima.note(&record);
         failed += usize::from(record.measured().is_none());
         folder.add(&record)?;
         done += 1;
@@ -124,7 +133,12 @@ fn one(
         return None;
     }
     let (begun, started) = (now(), Instant::now());
-    let result = session.trial(trial);
+    let result = match trial.open_loop {
+        Some(OpenLoop { rate: None, .. }) => {
+            Err(anyhow!("it has no rate: no closed loop of its case was measured"))
+        }
+        _ => session.trial(trial),
+    };
     if options.stop.load(Ordering::Relaxed) {
         return None;
     }
@@ -135,6 +149,7 @@ fn one(
     Some(TrialRecord {
         contender: experiment.contenders[trial.contender].name.clone(),
         point: trial.point.clone(),
+        open_loop: trial.open_loop,
         repetition: trial.repetition,
         begun,
         seconds: started.elapsed().as_secs_f64(),
@@ -148,6 +163,7 @@ fn describe(experiment: &Experiment, session: &Session<'_>, before: Option<Run>)
         begun: now(),
         machine: Machine::this(),
         contenders: Vec::new(),
+        maxima: Vec::new(),
         notes: Vec::new(),
     });
     let (present, before) = (session.entrants(), std::mem::take(&mut run.contenders));
@@ -193,7 +209,8 @@ fn budgets(experiment: &Experiment) -> Vec<String> {
 /// Returns a trial as a reader knows it: `nginx  users = 8  repetition 2`.
 fn label(experiment: &Experiment, trial: &Trial) -> String {
     let known = experiment.variables().into_iter().filter_map(|name| Some((name, trial.point.get(name)?)));
-    let point: Vec<String> = known.map(|(name, value)| format!("{name} = {value}")).collect();
+    let mut point: Vec<String> = known.map(|(name, value)| format!("{name} = {value}")).collect();
+    point.extend(trial.open_loop.map(|open_loop| open_loop.text()));
     let name = &experiment.contenders[trial.contender].name;
     format!("{name}  {}  repetition {}", point.join(", "), trial.repetition)
 }

@@ -52,6 +52,10 @@ pub fn quick(text: &str) -> Result<String> {
     for point in file.get_mut("points").and_then(Value::as_array_mut).into_iter().flatten() {
         point.as_table_mut().into_iter().for_each(shorten);
     }
+    if let Some(Value::Array(percent)) = file.get_mut("open_loop").and_then(|table| table.get_mut("percent"))
+    {
+        percent.truncate(1);
+    }
     if let Some(Value::Array(sets)) = file.get_mut("files") {
         sets.iter_mut().filter_map(Value::as_table_mut).for_each(shrink);
     }
@@ -108,13 +112,18 @@ mod tests {
             repetitions = 15
             discarded = 5
             gap = "60s"
+            [open_loop]
+            percent = [50, 70, 90]
             [[contenders]]
             like = "nginx-tuned"
         "#;
         let quick = Experiment::parse(&quick(text).unwrap()).unwrap();
         assert_eq!(quick.name, "whole-quick");
         let trials = quick.trials();
-        assert_eq!(trials.iter().map(|trial| trial.point["users"].as_str()).collect::<Vec<_>>(), ["1", "8"]);
+        let users: Vec<&str> = trials.iter().map(|trial| trial.point["users"].as_str()).collect();
+        let percent: Vec<Option<u32>> =
+            trials.iter().map(|trial| trial.open_loop.map(|one| one.percent)).collect();
+        assert_eq!((users, percent), (vec!["1", "8", "8"], vec![None, None, Some(50)]));
         let settings = quick.settings(&trials[0]).unwrap();
         assert_eq!(settings.files.unwrap().count, 20);
         assert_eq!(settings.load.0["time"], TIME);

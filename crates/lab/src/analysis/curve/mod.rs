@@ -6,27 +6,25 @@
 
 mod hint;
 mod model;
+mod open_loop;
 mod points;
 mod ratios;
 #[cfg(test)]
 mod tests;
 
 use super::{Bounds, Point, Saturation, Scalability};
+use crate::experiment::load::{RATE, USERS};
 use crate::experiment::template::Values;
 use crate::experiment::{Trial, TrialSettings};
 use crate::results::{Entrant, Measured, Results, TrialRecord};
 
 pub use hint::{Hint, Resource, ResourceKind};
 pub use model::{Prediction, PredictionError, ServiceDemand, ServiceDemands};
+pub use open_loop::{OpenLoopPoint, open_loop_points};
 pub(crate) use points::cpu_per_request;
 pub use points::{DiskLoad, LoadPoint, PointFigures, ProcessLoad};
 pub(crate) use ratios::counterpart;
 pub use ratios::{PointRatio, paired_ratios, reference};
-
-/// The variable that a curve has on its horizontal axis by preference.
-const USERS: &str = "users";
-/// The variable that an open loop has there instead.
-const RATE: &str = "rate";
 
 /// The figures of a contender with all variables fixed but one.
 #[derive(Clone, Debug)]
@@ -77,6 +75,13 @@ impl Curve {
     }
 }
 
+/// Returns the maximum throughput of a contender in a case: with these values of all variables but the
+/// number of users. None without a measured closed loop.
+pub fn maximum_throughput(results: &Results, contender: &str, case: &Values) -> Option<f64> {
+    let of_case = curve(results, USERS, contender, case.clone());
+    of_case.saturation.map(|saturation| saturation.throughput_max)
+}
+
 /// Returns the variable on the horizontal axis: `users` if several numbers were measured, or else `rate`.
 /// None if neither was swept.
 pub fn sweep_axis(results: &Results) -> Option<&'static str> {
@@ -102,9 +107,15 @@ pub fn curves(results: &Results) -> Vec<Curve> {
             keys.push(key);
         }
     }
-    let names: Vec<&str> = results.run.contenders.iter().map(|one| one.name.as_str()).collect();
-    keys.sort_by_key(|(name, _)| names.iter().position(|known| known == name).unwrap_or(usize::MAX));
+    in_order(results, &mut keys, |(name, _)| name);
     keys.into_iter().map(|(contender, values)| curve(results, axis, contender, values)).collect()
+}
+
+/// Sorts items by their contenders, as the run has them; its sort is stable.
+fn in_order<T>(results: &Results, items: &mut [T], contender: impl Fn(&T) -> &str) {
+    let names: Vec<&str> = results.run.contenders.iter().map(|one| one.name.as_str()).collect();
+    let place = |item: &T| names.iter().position(|known| *known == contender(item)).unwrap_or(usize::MAX);
+    items.sort_by_key(place);
 }
 
 fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curve {
@@ -145,7 +156,8 @@ fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curv
 /// Returns what the experiment says about a finished trial. None if its contender is unknown.
 fn settings(results: &Results, trial: &TrialRecord) -> Option<TrialSettings> {
     let contender = results.experiment.contenders.iter().position(|one| one.name == trial.contender)?;
-    let planned = Trial { contender, point: trial.point.clone(), repetition: trial.repetition };
+    let (open_loop, repetition) = (trial.open_loop, trial.repetition);
+    let planned = Trial { contender, point: trial.point.clone(), open_loop, repetition };
     results.experiment.settings(&planned).ok()
 }
 

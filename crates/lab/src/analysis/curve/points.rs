@@ -36,6 +36,8 @@ pub struct PointFigures {
     pub response: MeanInterval,
     /// The 50th, 90th, 99th and 99.9th percentile of latency in seconds.
     pub percentiles: [MeanInterval; 4],
+    /// The 95th percentile in seconds; none if a trial does not have it.
+    pub p95: Option<MeanInterval>,
     /// Bytes of bodies a second.
     pub bytes: MeanInterval,
     /// The CPU time of all processes for a request in seconds; none if no process was observed.
@@ -103,7 +105,7 @@ pub(super) fn of(results: &Results, axis: &str, trials: &[&TrialRecord]) -> Vec<
     points
 }
 
-fn point(results: &Results, axis: &str, values: &Values, trials: &[&TrialRecord]) -> LoadPoint {
+pub(super) fn point(results: &Results, axis: &str, values: &Values, trials: &[&TrialRecord]) -> LoadPoint {
     let measured: Vec<&Measured> = trials.iter().filter_map(|trial| kept(results, trial)).collect();
     let planned = trials.iter().find_map(|trial| settings(results, trial)?.load.users().ok());
     let users = planned.or_else(|| measured.first().map(|one| one.load.users)).unwrap_or(1);
@@ -129,6 +131,8 @@ fn figures(trials: &[&Measured]) -> Option<PointFigures> {
         MeanInterval::of(&trials.iter().map(|one| of(one)).collect::<Vec<f64>>())
     };
     let latency = |of: fn(&Latency) -> f64| mean(&|one| of(&one.load.latency_us) * 1e-6);
+    let p95 = trials.iter().map(|one| one.load.latency_us.p95.map(|us| us * 1e-6));
+    let p95 = p95.collect::<Option<Vec<f64>>>();
     let cpu: Vec<f64> = trials.iter().filter_map(|one| cpu_per_request(one)).collect();
     Some(PointFigures {
         is_open: trials.iter().any(|one| one.load.pace == "open"),
@@ -140,6 +144,7 @@ fn figures(trials: &[&Measured]) -> Option<PointFigures> {
             latency(|latency| latency.p99)?,
             latency(|latency| latency.p999)?,
         ],
+        p95: p95.and_then(|values| MeanInterval::of(&values)),
         bytes: mean(&|one| one.load.bytes_per_second)?,
         cpu: MeanInterval::of(&cpu),
         processes: processes(trials),
