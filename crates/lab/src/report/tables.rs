@@ -75,6 +75,7 @@ pub(super) fn points(results: &Results, curves: &[Curve]) -> DataTable {
         "p99",
         "p99.9",
         "CPU per request",
+        "memory (PSS)",
         "generator",
     ]);
     let points = curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
@@ -90,10 +91,15 @@ pub(super) fn points(results: &Results, curves: &[Curve]) -> DataTable {
         cells.push(mean(figures.map(|one| one.response), time));
         cells.extend([0, 1, 2, 3].map(|at| mean(figures.map(|one| one.percentiles[at]), time)));
         cells.push(mean(figures.and_then(|one| one.cpu), time));
+        cells.push(mean(figures.and_then(|one| one.memory), memory));
         cells.push(Cell::figure(figures.map(|one| one.generator_share), percent));
         cells
     };
     without_empty("remarks", DataTable { columns: strings(&columns), rows: points.map(row).collect() })
+}
+
+fn memory(bytes: f64) -> String {
+    format!("{:.2} MiB", bytes / f64::from(1 << 20))
 }
 
 /// Returns the table of the ratios to the reference.

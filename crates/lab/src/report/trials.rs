@@ -13,7 +13,7 @@ use crate::results::{
 const START: [&str; 1] = ["contender"];
 const END: [&str; 7] =
     ["percent_of_maximum", "planned_rate", "repetition", "discarded", "begun", "trial_seconds", "failure"];
-const FIGURES: [&str; 32] = [
+const FIGURES: [&str; 33] = [
     "loop",
     "measured_seconds",
     "requests",
@@ -37,6 +37,7 @@ const FIGURES: [&str; 32] = [
     "cpu_system_seconds",
     "cpu_seconds_by_process",
     "rss_bytes",
+    "pss_bytes",
     "voluntary_switches",
     "involuntary_switches",
     "cores_busy",
@@ -106,9 +107,9 @@ fn load(load: &LoadFigures) -> Vec<String> {
 }
 
 /// Returns the sums over all processes; empty if none was observed.
-fn processes(processes: &[ProcessUse]) -> [String; 6] {
+fn processes(processes: &[ProcessUse]) -> [String; 7] {
     if processes.is_empty() {
-        return [(); 6].map(|()| String::new());
+        return [(); 7].map(|()| String::new());
     }
     let seconds = |of: fn(&ProcessUse) -> f64| format!("{:.4}", processes.iter().map(of).sum::<f64>());
     let count = |of: fn(&ProcessUse) -> u64| processes.iter().map(of).sum::<u64>().to_string();
@@ -119,6 +120,7 @@ fn processes(processes: &[ProcessUse]) -> [String; 6] {
         seconds(|one| one.system_seconds),
         each.join("; "),
         count(|one| one.rss_bytes),
+        count(|one| one.pss_bytes),
         count(|one| one.voluntary_switches),
         count(|one| one.involuntary_switches),
     ]

@@ -298,7 +298,11 @@ impl<'a> Session<'a> {
         }
         let program = self.program(contender)?;
         let agent = self.agents.get_mut(&contender.prefix).context("it has no agent")?;
-        let values: Values = [("plimsoll".to_owned(), program)].into();
+        let mut values: Values = [("plimsoll".to_owned(), program)].into();
+        if !contender.requires.is_empty() {
+            let folders: Folders = agent.call(&Request::Folder { name: contender.name.clone() })?;
+            values.insert("dir".to_owned(), folders.data.display().to_string());
+        }
         let mut run = |words: &[String]| -> Result<Output> {
             let output = agent.call(&Request::Run(plain(filled(words, &values)?)))?;
             Ok(output)

@@ -42,6 +42,9 @@ pub struct PointFigures {
     pub bytes: MeanInterval,
     /// The CPU time of all processes for a request in seconds; none if no process was observed.
     pub cpu: Option<MeanInterval>,
+    /// The memory of all processes at the end of a trial in bytes, shared pages divided among their users
+    /// (PSS); none if no process was observed.
+    pub memory: Option<MeanInterval>,
     /// The processes of the contender.
     pub processes: Vec<ProcessLoad>,
     /// The busy fraction of each core of the contender's machine; empty if it was not sampled.
@@ -134,6 +137,9 @@ fn figures(trials: &[&Measured]) -> Option<PointFigures> {
     let p95 = trials.iter().map(|one| one.load.latency_us.p95.map(|us| us * 1e-6));
     let p95 = p95.collect::<Option<Vec<f64>>>();
     let cpu: Vec<f64> = trials.iter().filter_map(|one| cpu_per_request(one)).collect();
+    let observed = trials.iter().filter(|one| !one.processes.is_empty());
+    let memory: Vec<f64> =
+        observed.map(|one| one.processes.iter().map(|process| as_float(process.pss_bytes)).sum()).collect();
     Some(PointFigures {
         is_open: trials.iter().any(|one| one.load.pace == "open"),
         throughput: mean(&|one| one.load.requests_per_second)?,
@@ -147,6 +153,7 @@ fn figures(trials: &[&Measured]) -> Option<PointFigures> {
         p95: p95.and_then(|values| MeanInterval::of(&values)),
         bytes: mean(&|one| one.load.bytes_per_second)?,
         cpu: MeanInterval::of(&cpu),
+        memory: MeanInterval::of(&memory),
         processes: processes(trials),
         cores: cores(trials),
         disks: disks(trials),

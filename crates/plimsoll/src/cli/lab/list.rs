@@ -9,10 +9,16 @@ use plimsoll_lab::experiment::Experiment;
 use plimsoll_lab::experiment::contender::built_in_names;
 
 /// The experiments, by their names.
-pub(super) const EXPERIMENTS: [(&str, &str); 3] = [
+pub(super) const EXPERIMENTS: [(&str, &str); 9] = [
+    ("account", include_str!("../../../../../lab/experiments/account.toml")),
+    ("beside-large-files", include_str!("../../../../../lab/experiments/beside-large-files.toml")),
+    ("connections", include_str!("../../../../../lab/experiments/connections.toml")),
+    ("fairness", include_str!("../../../../../lab/experiments/fairness.toml")),
+    ("memory", include_str!("../../../../../lab/experiments/memory.toml")),
     ("peers", include_str!("../../../../../lab/experiments/peers.toml")),
     ("saturation-http", include_str!("../../../../../lab/experiments/saturation-http.toml")),
     ("saturation-ftp", include_str!("../../../../../lab/experiments/saturation-ftp.toml")),
+    ("store", include_str!("../../../../../lab/experiments/store.toml")),
 ];
 
 /// Show the experiments and contenders that come with plimsoll
