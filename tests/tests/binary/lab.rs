@@ -377,7 +377,6 @@ fn the_experiments_that_come_with_plimsoll_measure_plimsoll() {
         ("peers", &peers, (8, 0)),
         ("account", &[], (2, 0)),
         ("store", &[], (2, 0)),
-        ("memory", &["--only", "plimsoll", "--at", "size=4MiB"], (1, 0)),
     ] {
         let folder = RunFolder::new("");
         let mut run = command();

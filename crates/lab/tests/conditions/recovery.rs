@@ -1,6 +1,7 @@
 //! An agent that is killed with SIGKILL, and the next one, which puts the machine back.
 //!
-//! The killed agent is this program itself, with one ignored test. Invariant: nothing of the killed agent
+//! The killed agent is this program itself, which runs the same test with a folder in its environment.
+//! Invariant: nothing of the killed agent
 //! is left, and nothing of a running agent is undone.
 
 use std::fs;
@@ -15,6 +16,8 @@ use crate::kernel::{self, AloneOnMachine, is_root, read};
 
 /// The work folder of the agent that is killed.
 const WORK: &str = "PLIMSOLL_LAB_TEST_WORK";
+/// The test that is also the agent.
+const TEST: &str = "recovery::after_a_killed_agent_the_next_one_puts_the_machine_back";
 const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 fn everything() -> Settings {
@@ -33,11 +36,8 @@ fn other_congestion() -> Settings {
     Settings { congestion: Some(name.to_owned()), ..Settings::default() }
 }
 
-#[test]
-#[ignore = "started by the test that kills it"]
-fn agent_that_waits_to_be_killed() {
-    let Some(work) = std::env::var_os(WORK) else { return };
-    let work = Path::new(&work);
+/// Applies all conditions, and waits to be killed.
+fn be_the_agent(work: &Path) {
     let applied = AppliedConditions::apply(&everything(), work).unwrap();
     let _congestion = AppliedConditions::apply(&other_congestion(), work).unwrap();
     let file = fs::File::create(applied.root().join("open")).unwrap();
@@ -59,7 +59,7 @@ struct StartedAgent {
 impl StartedAgent {
     fn start(work: &Path) -> StartedAgent {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "--nocapture", "recovery::agent_that_waits_to_be_killed"]);
+        command.args(["--exact", "--nocapture", TEST]);
         let mut process = command.env(WORK, work).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap()).lines();
         let number = |line: std::io::Result<String>| line.unwrap().strip_prefix("applied ")?.parse().ok();
@@ -81,6 +81,9 @@ impl Drop for StartedAgent {
 
 #[test]
 fn after_a_killed_agent_the_next_one_puts_the_machine_back() {
+    if let Some(work) = std::env::var_os(WORK) {
+        return be_the_agent(Path::new(&work));
+    }
     let alone = AloneOnMachine::wait();
     if !is_root() {
         assert!(!obstacles(&everything(), alone.folder()).is_empty());
