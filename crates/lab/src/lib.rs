@@ -1,9 +1,9 @@
 //! The laboratory: a load generator, and experiments with file servers, ours and others.
 //!
-//! [`load`] is the generator. An [`experiment`] says which contenders get which load; [`conditions`] are set
-//! for its trials, [`results`] are what these measured, and [`analysis`] what follows from them. A
-//! [`report`] shows the results of a run, and [`compare`] finds the figures in which two runs differ.
-//! [`transfer_log`] computes document 001's tables from the log of a server.
+//! [`load`] is the generator. An [`experiment`] says which contenders get which load; [`conditions`] are
+//! set for its trials, [`results`] are what these measured, and [`analysis`] what follows from them. A
+//! [`report`] shows the results of a run with its [`profile`]s; [`compare`] finds the figures in which
+//! two runs differ. [`transfer_log`] computes document 001's tables from the log of a server.
 //!
 //! It is not a test suite, and it serves nothing. Invariants: each reported figure was measured; anything
 //! that could distort it (errors, wrong bytes, a saturated generator) is reported beside it.
@@ -17,6 +17,7 @@ pub mod experiment;
 mod format;
 pub mod load;
 pub mod machine;
+pub mod profile;
 pub mod report;
 pub mod results;
 pub mod run;

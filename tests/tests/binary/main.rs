@@ -31,6 +31,7 @@ mod full;
 mod hostile;
 mod lab;
 mod lab_conditions;
+mod lab_profiles;
 mod load;
 mod packaging;
 mod passwords;

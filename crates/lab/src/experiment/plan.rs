@@ -51,6 +51,25 @@ impl Experiment {
         trials
     }
 
+    /// Returns a trial for the profile of each contender and case, with the largest number of users. A
+    /// contender that runs already has none.
+    pub fn profiled(&self) -> Vec<Trial> {
+        let used: Vec<BTreeSet<String>> = self.contenders.iter().map(|one| self.used_by(one)).collect();
+        let mut cases: Vec<(usize, CaseTrials)> = cases(&self.closed_loops(&used))
+            .into_iter()
+            .map(|((contender, _), case)| (contender, case))
+            .filter(|(contender, _)| !self.contenders[*contender].processes.is_empty())
+            .collect();
+        cases.sort_by_key(|(_, case)| case.last);
+        let trial = |(contender, case): (usize, CaseTrials)| Trial {
+            contender,
+            point: case.point,
+            open_loop: None,
+            repetition: 1,
+        };
+        cases.into_iter().map(trial).collect()
+    }
+
     fn closed_loops(&self, used: &[BTreeSet<String>]) -> Vec<Trial> {
         let mut planned = BTreeSet::new();
         let mut trials = Vec::new();

@@ -136,6 +136,10 @@ url = "http://h/"
     let last = ["a engine=2,users=8,50% 2", "a engine=2,users=8,90% 1", "a engine=2,users=8,90% 2"];
     assert_eq!(planned[planned.len() - 3..], last);
     let experiment = Experiment::parse(text).unwrap();
+    let profiled: Vec<String> =
+        experiment.profiled().iter().map(|trial| format!("{:?} {}", trial.point, trial.contender)).collect();
+    let expected = ["1", "2"].map(|engine| format!("{{\"engine\": {engine:?}, \"users\": \"8\"}} 0"));
+    assert_eq!(profiled, expected, "the peer runs already");
     let settings = |open_loop| {
         let trial = Trial { open_loop, ..experiment.trials()[12].clone() };
         experiment.settings(&trial).unwrap().load.arguments().unwrap()

@@ -11,6 +11,7 @@ mod content;
 mod html;
 mod markdown;
 mod open_loop;
+mod profiles;
 mod svg;
 mod tables;
 mod trials;
@@ -70,7 +71,7 @@ pub fn summary(results: &Results) -> String {
     if !failures.rows.is_empty() {
         text += &format!("\nFailed trials\n{}", plain(&failures));
     }
-    text
+    text + &profiles::failures(results)
 }
 
 fn contents(results: &Results) -> Report {
@@ -92,6 +93,7 @@ fn contents(results: &Results) -> Report {
     }
     sections.extend(open_loop::section(results));
     sections.extend(model_section(&curves));
+    sections.extend(profiles::section(results));
     let failures = tables::failures(results);
     if !failures.rows.is_empty() {
         sections.push(Section::new("Failed trials", vec![Block::Table(failures)]));

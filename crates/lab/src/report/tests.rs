@@ -3,8 +3,9 @@
 use std::fs;
 
 use super::*;
-use crate::results::TrialResult;
+use crate::profile::{FunctionCost, Profile, Profiler};
 use crate::results::synthetic::{SyntheticPlan, System};
+use crate::results::{ProcessProfile, ProfileRecord, ProfileResult, TrialResult};
 
 fn system(name: &str) -> System {
     System { disk: 0.0004, ..System::simple(name, 0.001, 0.003) }
@@ -205,6 +206,41 @@ fn an_open_loop_that_failed_is_listed_and_is_in_the_csv() {
         (["50".into(), "".into()], ["90".into(), "900".into()])
     );
     assert_eq!(records[open + 5][column("loop")], "open");
+}
+
+#[test]
+fn profiles_have_a_table_by_function_and_one_that_failed_has_its_reason() {
+    let mut results = results();
+    let cost = |number: u32| FunctionCost {
+        name: format!("<f{number} as Trait>::run"),
+        object: "server".to_owned(),
+        own: 0.2 / f64::from(number),
+        inclusive: 0.5,
+    };
+    let profile = Profile { total: 1_000, functions: (1..=30).map(cost).collect() };
+    let files = vec!["callgrind.out.server.7".to_owned()];
+    let processes = vec![ProcessProfile { name: "server".to_owned(), profile, files }];
+    let profiled = ProfileRecord {
+        contender: "base".to_owned(),
+        point: [("users".to_owned(), "64".to_owned())].into(),
+        profiler: Profiler::Callgrind,
+        begun: "2026-11-25T10:00:00Z".to_owned(),
+        result: ProfileResult::Profiled { requests: 5, processes },
+    };
+    let result = ProfileResult::Failed("it hung,\n<badly>".to_owned());
+    let failed = ProfileRecord { contender: "fast".to_owned(), result, ..profiled.clone() };
+    results.profiles = vec![profiled, failed];
+    let page = page(&results);
+    for part in [
+        "base at users=64, by callgrind: process server, 1000 instructions",
+        "&lt;f25 as Trait&gt;::run",
+        "fast at users=64: no profile by callgrind: it hung, &lt;badly&gt;",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("f26 as"), "25 functions are shown");
+    assert!(summary(&results).contains("no profile by callgrind: it hung, <badly>"));
+    assert_eq!(curves(&results)[0].points.len(), 7, "a profile is in no figure");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use super::profiles::{self, ProfileRecord};
 use super::{Run, TrialRecord};
 use crate::experiment::Experiment;
 
@@ -29,6 +30,8 @@ pub struct Results {
     pub trials: Vec<TrialRecord>,
     /// The finished open-loop trials at a share of the maximum throughput of these.
     pub open_loops: Vec<TrialRecord>,
+    /// The profiles.
+    pub profiles: Vec<ProfileRecord>,
 }
 
 impl Results {
@@ -48,7 +51,8 @@ impl Results {
         let trials =
             if folder.join(TRIALS).exists() { parse(&read(&folder.join(TRIALS))?)?.0 } else { Vec::new() };
         let (open_loops, trials) = trials.into_iter().partition(|trial| trial.open_loop.is_some());
-        Ok(Results { experiment, text, run, trials, open_loops })
+        let profiles = profiles::read(folder)?;
+        Ok(Results { experiment, text, run, trials, open_loops, profiles })
     }
 
     /// Returns all finished trials: first those at the points of the experiment.
@@ -130,6 +134,22 @@ impl ResultsFolder {
     /// The disk is full, or fails.
     pub fn write_run(&self, run: &Run) -> Result<()> {
         replace(&self.path.join(RUN), serde_json::to_string_pretty(run)?.as_bytes())
+    }
+
+    /// Reads the profile of a name, if there is one.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn profile(&self, name: &str) -> Result<Option<ProfileRecord>> {
+        profiles::read_one(&self.path, name)
+    }
+
+    /// Writes a profile and the profiler's files: their names and contents.
+    ///
+    /// # Errors
+    /// The disk is full, or fails.
+    pub fn add_profile(&self, name: &str, record: &ProfileRecord, files: &[(String, Vec<u8>)]) -> Result<()> {
+        profiles::write(&self.path, name, record, files)
     }
 
     /// Adds a finished trial, and syncs it.

@@ -6,6 +6,7 @@
 
 mod figures;
 mod folder;
+mod profiles;
 pub mod synthetic;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub use figures::{
 };
 pub(crate) use folder::replace;
 pub use folder::{Results, ResultsFolder};
+pub use profiles::{ProcessProfile, ProfileRecord, ProfileResult};
 
 /// What is known of a run besides its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

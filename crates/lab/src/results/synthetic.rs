@@ -150,7 +150,8 @@ impl SyntheticPlan {
             }
         }
         let run = self.run(systems);
-        let mut results = Results { experiment, text, run, trials, open_loops: Vec::new() };
+        let mut results =
+            Results { experiment, text, run, trials, open_loops: Vec::new(), profiles: Vec::new() };
         for (system, solutions) in systems.iter().zip(&solved) {
             self.add_open_loops(&mut results, &mut chance, system, solutions);
         }

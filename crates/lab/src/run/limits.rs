@@ -8,3 +8,5 @@ pub(super) const COMMAND_SECONDS_MAX: f64 = 120.0;
 pub(super) const OVERTIME_SECONDS_MAX: f64 = 330.0;
 /// Maximum time of a trial that ends by a number of requests, in seconds.
 pub(super) const COUNTED_TRIAL_SECONDS_MAX: f64 = 3600.0;
+/// Maximum length of a profiler's file. It is copied as text, which may have 64 MiB.
+pub(super) const PROFILE_BYTES_MAX: u64 = 40 * 1024 * 1024;

@@ -21,7 +21,7 @@ impl Maxima {
     pub(super) fn new(experiment: &Experiment, run: Run, finished: &[TrialRecord]) -> Maxima {
         let (experiment, text, open_loops) = (experiment.clone(), String::new(), Vec::new());
         let trials = finished.iter().filter(|record| record.open_loop.is_none()).cloned().collect();
-        Maxima { closed: Results { experiment, text, run, trials, open_loops } }
+        Maxima { closed: Results { experiment, text, run, trials, open_loops, profiles: Vec::new() } }
     }
 
     pub(super) fn note(&mut self, record: &TrialRecord) {

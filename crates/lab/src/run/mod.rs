@@ -6,6 +6,7 @@
 
 mod limits;
 mod maxima;
+mod profiles;
 mod quick;
 mod session;
 mod trial;
@@ -21,8 +22,11 @@ use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 
 use crate::experiment::open_loop::OpenLoop;
 use crate::experiment::{Experiment, Trial};
+use crate::profile::Profiler;
 use crate::results::{Entrant, Machine, ResultsFolder, Run, TrialRecord, TrialResult};
 use maxima::Maxima;
+use profiles::Profiles;
+pub use profiles::check_profiler;
 pub use quick::quick;
 use session::Session;
 pub use variation::Variation;
@@ -39,6 +43,8 @@ pub struct Options<'a> {
     pub stop: &'a AtomicBool,
     /// Refuses arguments that the generator does not know.
     pub check_load: &'a dyn Fn(&[String]) -> Result<()>,
+    /// The profiler of an additional trial for each contender and case.
+    pub profiler: Option<Profiler>,
 }
 
 /// The progress of a run.
@@ -70,6 +76,7 @@ pub struct Ended {
 pub fn run(text: &str, options: &Options<'_>, progress: &mut dyn FnMut(&Progress)) -> Result<Ended> {
     let experiment = Experiment::parse(text)?;
     check(&experiment, options.check_load)?;
+    options.profiler.map_or(Ok(()), |profiler| check_profiler(&experiment, profiler))?;
     let (mut folder, finished) = ResultsFolder::open(options.out, text)?;
     let mut session = Session::start(&experiment, options)?;
     let run = describe(&experiment, &session, folder.run()?);
@@ -77,35 +84,78 @@ pub fn run(text: &str, options: &Options<'_>, progress: &mut dyn FnMut(&Progress
     let trials: Vec<Trial> =
         experiment.trials().into_iter().filter(|trial| session.takes_part(trial.contender)).collect();
     ensure!(!trials.is_empty(), "no contender is left: {}", run.notes.join("; "));
-    let mut pace = Pace::new(&experiment, &trials);
-    let mut failed = finished.iter().filter(|record| record.measured().is_none()).count();
-    let percent = |open_loop: &Option<OpenLoop>| open_loop.map(|one| one.percent);
-    let keys: BTreeSet<_> = finished
-        .iter()
-        .map(|one| (one.contender.as_str(), &one.point, percent(&one.open_loop), one.repetition))
-        .collect();
-    let is_finished = |trial: &Trial| {
-        let name = experiment.contenders[trial.contender].name.as_str();
-        keys.contains(&(name, &trial.point, percent(&trial.open_loop), trial.repetition))
-    };
-    let mut maxima = Maxima::new(&experiment, run, &finished);
-    let total = trials.len();
-    let mut done = trials.iter().filter(|trial| is_finished(trial)).count();
-    for trial in trials.iter().filter(|trial| !is_finished(trial)) {
-        progress(&Progress { done, total, next: label(&experiment, trial), left: pace.left(total - done) });
-        let begun = Instant::now();
-        let trial = maxima.with_rate(trial, &folder)?;
-        let Some(record) = one(&mut session, &experiment, &trial, options) else {
-            return Ok(Ended { is_complete: false, failed });
-        };
-        maxima.note(&record);
-        failed += usize::from(record.measured().is_none());
-        folder.add(&record)?;
-        done += 1;
-        pause(experiment.order.gap()?, options.stop);
-        pace.note(begun.elapsed());
+    let profiles = Profiles::plan(&experiment, &mut session, &folder, options.profiler)?;
+    let maxima = Maxima::new(&experiment, run, &finished);
+    let plan = Plan::new(&experiment, trials, &finished, profiles.total);
+    let ended = plan.run(&mut session, &mut folder, maxima, options, progress)?;
+    if !ended.is_complete {
+        return Ok(ended);
     }
-    Ok(Ended { is_complete: done == total, failed })
+    let failed = profiles.run(&mut session, &folder, plan.total - profiles.total, options, progress)?;
+    Ok(Ended { is_complete: failed.is_some(), failed: ended.failed + failed.unwrap_or(0) })
+}
+
+/// The trials of a run.
+struct Plan<'a> {
+    experiment: &'a Experiment,
+    unfinished: Vec<Trial>,
+    /// The number of all trials, and of the profiles after them.
+    total: usize,
+    /// The number of the finished trials, and of those of them that failed.
+    done: usize,
+    failed: usize,
+    pace: Pace,
+}
+
+impl<'a> Plan<'a> {
+    fn new(
+        experiment: &'a Experiment,
+        trials: Vec<Trial>,
+        finished: &[TrialRecord],
+        profiles: usize,
+    ) -> Plan<'a> {
+        let percent = |open_loop: &Option<OpenLoop>| open_loop.map(|one| one.percent);
+        let keys: BTreeSet<_> = finished
+            .iter()
+            .map(|one| (one.contender.as_str(), &one.point, percent(&one.open_loop), one.repetition))
+            .collect();
+        let (pace, all) = (Pace::new(experiment, &trials), trials.len());
+        let is_finished = |trial: &Trial| {
+            let name = experiment.contenders[trial.contender].name.as_str();
+            keys.contains(&(name, &trial.point, percent(&trial.open_loop), trial.repetition))
+        };
+        let unfinished: Vec<Trial> = trials.into_iter().filter(|trial| !is_finished(trial)).collect();
+        let failed = finished.iter().filter(|record| record.measured().is_none()).count();
+        Plan { experiment, done: all - unfinished.len(), unfinished, total: all + profiles, failed, pace }
+    }
+
+    fn run(
+        &self,
+        session: &mut Session<'_>,
+        folder: &mut ResultsFolder,
+        mut maxima: Maxima,
+        options: &Options<'_>,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Ended> {
+        let Plan { experiment, total, mut done, mut failed, .. } = *self;
+        let mut pace = self.pace;
+        for trial in &self.unfinished {
+            let (next, left) = (label(experiment, trial), pace.left(total - done));
+            progress(&Progress { done, total, next, left });
+            let begun = Instant::now();
+            let trial = maxima.with_rate(trial, folder)?;
+            let Some(record) = one(session, experiment, &trial, options) else {
+                return Ok(Ended { is_complete: false, failed });
+            };
+            maxima.note(&record);
+            failed += usize::from(record.measured().is_none());
+            folder.add(&record)?;
+            done += 1;
+            pause(experiment.order.gap()?, options.stop);
+            pace.note(begun.elapsed());
+        }
+        Ok(Ended { is_complete: true, failed })
+    }
 }
 
 /// Refuses what can be found out before anything is started.
@@ -229,6 +279,7 @@ fn pause(time: Duration, stop: &AtomicBool) {
 }
 
 /// How long trials take.
+#[derive(Clone, Copy)]
 struct Pace {
     /// The time of a trial by the experiment's file.
     planned: Duration,

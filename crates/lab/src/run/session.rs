@@ -3,6 +3,8 @@
 //! It plans nothing. Invariants: a contender runs with exactly the texts of its trial; dropping the session
 //! ends everything.
 
+mod profile;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,7 @@ use crate::experiment::files::{Files, Renewed};
 use crate::experiment::order::Restart;
 use crate::experiment::template::{Values, fill};
 use crate::experiment::{Experiment, Trial, TrialSettings, core_list};
+use crate::profile::Profiler;
 use crate::results::{Entrant, LoadFigures, Machine, Measured};
 
 /// A running experiment.
@@ -32,6 +35,8 @@ pub(super) struct Session<'a> {
     /// The state of each contender; `None` for one that was left out.
     contenders: Vec<Option<State>>,
     notes: Vec<String>,
+    /// The profiler behind which contenders are started.
+    profiler: Option<Profiler>,
 }
 
 /// A contender that takes part.
@@ -59,7 +64,8 @@ impl<'a> Session<'a> {
         let program = options.program.display().to_string();
         let generator = Agent::start(&[], &program, options.work, options.stop)?;
         let (agents, contenders, notes) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let mut session = Session { experiment, options, generator, agents, contenders, notes };
+        let mut session =
+            Session { experiment, options, generator, agents, contenders, notes, profiler: None };
         for contender in &experiment.contenders {
             let state = match session.admit(contender) {
                 Ok(state) => Some(state),
@@ -265,7 +271,12 @@ impl<'a> Session<'a> {
             let config = folders.control.join(format!("{}.config", process.name));
             run.insert("config".to_owned(), config.display().to_string());
             values = self.experiment.values(trial, settings, run.clone())?;
-            processes.push(filled_process(process, &values, config, &mut named)?);
+            let mut filled = filled_process(process, &values, config, &mut named)?;
+            if let Some(profiler) = self.profiler {
+                let prefix = profiler.command_prefix(&folders.data.display().to_string(), &process.name);
+                filled.words.splice(0..0, prefix);
+            }
+            processes.push(filled);
         }
         self.run_all(&contender.before, trial.contender, &values)?;
         self.agent(trial.contender)?.call::<()>(&Request::Start { name, processes })?;

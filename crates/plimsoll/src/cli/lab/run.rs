@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use plimsoll_cli::WrongUsage;
 use plimsoll_cli::output::print;
+use plimsoll_lab::profile::Profiler;
 use plimsoll_lab::report;
 use plimsoll_lab::results::Results;
 use plimsoll_lab::run::{self, Ended, Options, Progress, quick};
@@ -24,6 +26,7 @@ use super::{VariationFlags, WORK, checked};
 #[command(after_help = "Examples:
   plimsoll lab run saturation-http --out results/http
   plimsoll lab run my.toml --quick
+  plimsoll lab run my.toml --profile perf                which functions use the CPU time
   plimsoll lab run a.toml b.toml --work /mnt/disk        files and servers' data on another disk
   plimsoll lab run peers --only plimsoll-epoll,nginx-tuned --at files=1K,10K --set repetitions=20
 
@@ -45,6 +48,27 @@ pub(super) struct RunExperiments {
     /// Every kind of trial once, for a fraction of a second: shows that the experiment works
     #[arg(long)]
     quick: bool,
+    /// One more trial for each contender and case, behind a profiler: a table by function in the report
+    #[arg(long, value_enum, value_name = "PROFILER")]
+    profile: Option<ProfilerName>,
+}
+
+/// The name of a profiler.
+#[derive(Clone, Copy, ValueEnum)]
+enum ProfilerName {
+    /// Valgrind's: counts instructions outside the kernel, and slows the server down many times
+    Callgrind,
+    /// Linux's: samples of the CPU time, with that in the kernel
+    Perf,
+}
+
+impl From<ProfilerName> for Profiler {
+    fn from(name: ProfilerName) -> Profiler {
+        match name {
+            ProfilerName::Callgrind => Profiler::Callgrind,
+            ProfilerName::Perf => Profiler::Perf,
+        }
+    }
 }
 
 impl RunExperiments {
@@ -54,7 +78,12 @@ impl RunExperiments {
         for file in &self.files {
             let text = self.variation.of(file)?;
             let text = if self.quick { quick(&text)? } else { text };
-            texts.push((checked(file, &text)?.name, text));
+            let experiment = checked(file, &text)?;
+            if let Some(profile) = self.profile {
+                let checked = run::check_profiler(&experiment, profile.into());
+                checked.map_err(|error| WrongUsage(format!("{}: {error:#}", file.display())))?;
+            }
+            texts.push((experiment.name, text));
         }
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -79,14 +108,15 @@ impl RunExperiments {
                 out.display()
             ))?;
         }
-        anyhow::ensure!(failed == 0, "trials without figures: {failed}; trials.jsonl has their reasons");
+        anyhow::ensure!(failed == 0, "trials without figures: {failed}; the report has their reasons");
         Ok(())
     }
 
     fn run_one(&self, text: &str, out: &Path, stop: &AtomicBool) -> anyhow::Result<Ended> {
         let program = std::env::current_exe().context("cannot find the path of plimsoll")?;
         let check_load = &crate::cli::load::check_arguments;
-        let options = Options { out, work: &self.work, program, stop, check_load };
+        let profiler = self.profile.map(Profiler::from);
+        let options = Options { out, work: &self.work, program, stop, check_load, profiler };
         let ended = run::run(text, &options, &mut show);
         if std::io::stderr().is_terminal() {
             show_line("\r\x1b[K");
