@@ -1,8 +1,7 @@
 //! An agent that is killed with SIGKILL, and the next one, which puts the machine back.
 //!
 //! The killed agent is this program itself, which runs the same test with a folder in its environment.
-//! Invariant: nothing of the killed agent
-//! is left, and nothing of a running agent is undone.
+//! Invariant: nothing of the killed agent is left, and nothing of a running agent is undone.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Lines};
