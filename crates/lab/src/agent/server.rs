@@ -195,7 +195,7 @@ impl Server {
         let mut command = command(&wanted.words)?;
         // Files, because a pipe could be held open by a process that the command leaves behind.
         let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-        command.envs(&wanted.environment).stdin(Stdio::null());
+        command.envs(&wanted.environment).stdin(input_of(wanted)?);
         command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
         let mut child = spawn(&mut command, &wanted.cores)
             .with_context(|| format!("{} cannot be started", wanted.words.join(" ")))?;
@@ -282,6 +282,17 @@ fn ports_of_agent(process: u32) -> std::vec::IntoIter<u16> {
 
 fn json(value: &impl Serialize) -> Result<serde_json::Value> {
     Ok(serde_json::to_value(value)?)
+}
+
+/// Returns the standard input of a command.
+fn input_of(wanted: &Command) -> Result<Stdio> {
+    if wanted.input.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let mut input = tempfile::tempfile()?;
+    input.write_all(wanted.input.as_bytes())?;
+    input.rewind()?;
+    Ok(input.into())
 }
 
 /// Returns the output that a command wrote to a file.
