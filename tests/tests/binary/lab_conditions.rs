@@ -50,7 +50,7 @@ settle = "0s"
 "#;
 
 /// Waits until no other test changes the machine.
-fn alone_on_machine() -> File {
+pub(crate) fn alone_on_machine() -> File {
     let user = rustix::process::geteuid().as_raw();
     let path = std::env::temp_dir().join(format!("plimsoll-lab-conditions-tests-{user}.lock"));
     let lock = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();

@@ -22,6 +22,7 @@ mod databases;
 mod demo;
 mod descriptors;
 mod doctor;
+mod documents;
 mod durable;
 mod environment;
 mod faults;

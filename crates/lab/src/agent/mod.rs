@@ -43,7 +43,7 @@ pub enum Request {
     Run(Command),
     /// Returns as many free TCP ports.
     Ports(usize),
-    /// Creates a new folder for a contender's start.
+    /// Creates a new folder for a contender's start, and removes that of its last one.
     Folder {
         /// The name of the contender.
         name: String,
@@ -114,6 +114,9 @@ pub struct Command {
     pub cores: Vec<usize>,
     /// The seconds after which it is ended.
     pub seconds_max: f64,
+    /// Its standard input.
+    #[serde(default)]
+    pub input: String,
 }
 
 /// A process of a contender.

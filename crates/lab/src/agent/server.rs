@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, Read as _, Seek as _, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -37,7 +38,9 @@ const IDLE_SHARE: f64 = 0.1;
 /// The distance of the first ports of two agents with consecutive process IDs.
 const PORTS_APART: usize = 61;
 /// The ports of contenders, below the ephemeral ports that kernels use by default.
-const PORTS: std::ops::Range<u16> = 18_100..28_100;
+const PORTS: Range<u16> = 18_100..28_100;
+/// The first port that needs no rights of root.
+const PORT_MIN: u16 = 1024;
 
 /// Handles the requests of `input` until it ends, or `ending` is set.
 ///
@@ -55,7 +58,7 @@ pub fn serve(
         made: BTreeMap::new(),
         probe: None,
         workspace: None,
-        ports: ports_of_agent(std::process::id()),
+        ports: ports_of_agent(std::process::id(), usable_ports(ephemeral_min())),
     };
     while let Some(line) = next(&requests, ending) {
         let response = match serde_json::from_str(&line) {
@@ -195,7 +198,7 @@ impl Server {
         let mut command = command(&wanted.words)?;
         // Files, because a pipe could be held open by a process that the command leaves behind.
         let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-        command.envs(&wanted.environment).stdin(Stdio::null());
+        command.envs(&wanted.environment).stdin(input_of(wanted)?);
         command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
         let mut child = spawn(&mut command, &wanted.cores)
             .with_context(|| format!("{} cannot be started", wanted.words.join(" ")))?;
@@ -216,9 +219,9 @@ impl Server {
         let ports: Vec<u16> = self.ports.by_ref().filter(is_free).take(count).collect();
         ensure!(
             ports.len() == count,
-            "there are not enough free ports from {} to {}",
-            PORTS.start,
-            PORTS.end
+            "there are not enough free ports below {}, the first ephemeral port: raise \
+             net.ipv4.ip_local_port_range",
+            ephemeral_min()
         );
         Ok(ports)
     }
@@ -273,15 +276,39 @@ impl Drop for Server {
 
 /// Returns the ports in the order in which an agent gives them out. Agents on one machine begin at
 /// different ports, because a port that one agent has given out is free until its contender listens.
-fn ports_of_agent(process: u32) -> std::vec::IntoIter<u16> {
-    let mut ports: Vec<u16> = PORTS.collect();
+fn ports_of_agent(process: u32, ports: Range<u16>) -> std::vec::IntoIter<u16> {
+    let mut ports: Vec<u16> = ports.collect();
     let first = (process as usize).wrapping_mul(PORTS_APART) % ports.len();
     ports.rotate_left(first);
     ports.into_iter()
 }
 
+/// Returns the ports of contenders: as many below the first ephemeral port if that is lower than usual, because
+/// any outgoing connection may take an ephemeral port.
+fn usable_ports(ephemeral_min: u16) -> Range<u16> {
+    let end = PORTS.end.min(ephemeral_min.max(PORT_MIN + 1));
+    PORTS.start.min(end.saturating_sub(PORTS.end - PORTS.start)).max(PORT_MIN)..end
+}
+
+/// Returns the first port that the kernel gives to outgoing connections.
+fn ephemeral_min() -> u16 {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    range.split_whitespace().next().and_then(|port| port.parse().ok()).unwrap_or(PORTS.end)
+}
+
 fn json(value: &impl Serialize) -> Result<serde_json::Value> {
     Ok(serde_json::to_value(value)?)
+}
+
+/// Returns the standard input of a command.
+fn input_of(wanted: &Command) -> Result<Stdio> {
+    if wanted.input.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let mut input = tempfile::tempfile()?;
+    input.write_all(wanted.input.as_bytes())?;
+    input.rewind()?;
+    Ok(input.into())
 }
 
 /// Returns the output that a command wrote to a file.
@@ -298,10 +325,18 @@ mod tests {
 
     #[test]
     fn agents_begin_at_different_ports_and_give_out_all_of_them() {
-        let first: Vec<u16> = (1000..1100).map(|process| ports_of_agent(process).next().unwrap()).collect();
+        let first: Vec<u16> =
+            (1000..1100).map(|process| ports_of_agent(process, PORTS).next().unwrap()).collect();
         let different: std::collections::BTreeSet<u16> = first.iter().copied().collect();
         assert_eq!(different.len(), first.len());
-        let all: std::collections::BTreeSet<u16> = ports_of_agent(12345).collect();
+        let all: std::collections::BTreeSet<u16> = ports_of_agent(12345, PORTS).collect();
         assert_eq!(all.len(), PORTS.len());
+    }
+
+    #[test]
+    fn contenders_get_no_ephemeral_ports() {
+        assert_eq!(usable_ports(32_768), PORTS);
+        assert_eq!((usable_ports(20_000), usable_ports(10_000)), (10_000..20_000, 1024..10_000));
+        assert_eq!(usable_ports(1024), 1024..1025);
     }
 }

@@ -4,7 +4,9 @@
 //! the conditions are undone, because images are mounted in it. The folder of a killed agent is removed by
 //! the next agent with the same work folder.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,8 @@ pub(super) struct Workspace {
     dropping: Option<PeriodicDrop>,
     settings: Settings,
     applied: AppliedConditions,
+    /// The folders of the last start of each contender.
+    folders: BTreeMap<String, [PathBuf; 2]>,
     folder: TempDir,
     _lock: File,
 }
@@ -43,7 +47,8 @@ impl Workspace {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
         let settings = Settings::default();
         let applied = AppliedConditions::apply(&settings, folder.path())?;
-        let workspace = Workspace { dropping: None, settings, applied, folder, _lock: lock };
+        let workspace =
+            Workspace { dropping: None, settings, applied, folders: BTreeMap::new(), folder, _lock: lock };
         workspace.create_root()?;
         Ok(workspace)
     }
@@ -91,9 +96,17 @@ impl Workspace {
         Location { root: self.root(), address: self.applied.address(), is_new }
     }
 
-    /// Creates the folders of a start of a contender. Its data is on the file system of the conditions.
-    pub(super) fn new_folders(&self, name: &str) -> Result<Folders> {
-        let prefix = format!("{}.", name.replace('/', "-"));
+    /// Creates the folders of a start of a contender, and removes those of its last one, whose processes must
+    /// have ended. Its data is on the file system of the conditions.
+    pub(super) fn new_folders(&mut self, name: &str) -> Result<Folders> {
+        // Uploaded files of earlier starts would fill the disk.
+        for former in self.folders.remove(name).into_iter().flatten() {
+            remove(&former)?;
+        }
+        // Configuration files and scripts have the path, some without quotes.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let prefix: String =
+            name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect::<String>() + ".";
         let new_in = |folder: &Path| -> Result<PathBuf> {
             Ok(tempfile::Builder::new().prefix(&prefix).tempdir_in(folder)?.keep())
         };
@@ -104,6 +117,7 @@ impl Workspace {
         let (of_control, of_data) = if is_root { (0o755, 0o1777) } else { (0o700, 0o700) };
         fs::set_permissions(&control, fs::Permissions::from_mode(of_control))?;
         fs::set_permissions(&data, fs::Permissions::from_mode(of_data))?;
+        self.folders.insert(name.to_owned(), [control.clone(), data.clone()]);
         Ok(Folders { control, data })
     }
 
@@ -133,6 +147,16 @@ fn locked(folder: &Path) -> Result<File> {
     // Under its name, the file is locked from its first moment.
     fs::rename(unfinished, folder.join(LOCK))?;
     Ok(lock)
+}
+
+/// Removes a folder, unless it went with the image that it was on.
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Removes the folders of agents that were killed.

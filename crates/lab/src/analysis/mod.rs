@@ -14,6 +14,7 @@
 
 mod bounds;
 mod curve;
+mod document;
 mod knee;
 mod mva;
 mod scalability;
@@ -25,6 +26,7 @@ pub use curve::{
     open_loop_points, paired_ratios, reference, sweep_axis,
 };
 pub(crate) use curve::{counterpart, cpu_per_request, kept};
+pub use document::{OwnFigure, document_figure};
 pub use knee::{Point, Saturation};
 pub use mva::{Centre, Solution, solve};
 pub use scalability::Scalability;

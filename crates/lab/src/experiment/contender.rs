@@ -14,7 +14,7 @@ use super::value::Scalar;
 /// The URL of the files of a contender that states none.
 const URL: &str = "http://{host}:{port}/{file}";
 /// The contenders that come with the program, in the order of `plimsoll lab list`.
-const BUILT_IN: [(&str, &str); 10] = [
+const BUILT_IN: [(&str, &str); 16] = [
     ("plimsoll-epoll", include_str!("../../contenders/plimsoll-epoll.toml")),
     ("plimsoll-uring", include_str!("../../contenders/plimsoll-uring.toml")),
     ("plimsoll-thread", include_str!("../../contenders/plimsoll-thread.toml")),
@@ -25,6 +25,12 @@ const BUILT_IN: [(&str, &str); 10] = [
     ("h2o-stock", include_str!("../../contenders/h2o-stock.toml")),
     ("h2o-tuned", include_str!("../../contenders/h2o-tuned.toml")),
     ("caddy-stock", include_str!("../../contenders/caddy-stock.toml")),
+    ("000-mariadb", include_str!("../../contenders/documents/000-mariadb.toml")),
+    ("000-redis", include_str!("../../contenders/documents/000-redis.toml")),
+    ("001-plimsoll", include_str!("../../contenders/documents/001-plimsoll.toml")),
+    ("001-vsftpd", include_str!("../../contenders/documents/001-vsftpd.toml")),
+    ("002-tiers", include_str!("../../contenders/documents/002-tiers.toml")),
+    ("003-web", include_str!("../../contenders/documents/003-web.toml")),
 ];
 
 /// A system under test.
@@ -270,8 +276,8 @@ mod tests {
     fn every_built_in_contender_can_be_read() {
         for name in built_in_names() {
             let contender = read(&format!("like = \"{name}\"")).unwrap();
-            assert_eq!((contender.name.as_str(), contender.processes.len()), (name, 1));
-            assert_eq!(contender.ports(), ["port"]);
+            assert_eq!(contender.name, name);
+            assert!(!contender.processes.is_empty() && contender.ports().contains(&"port".to_owned()));
         }
     }
 

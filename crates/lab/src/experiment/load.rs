@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::value::{Scalar, count, time};
+use crate::load::FileTest;
 
 /// The setting with the number of users.
 pub(crate) const USERS: &str = "users";
@@ -19,7 +20,7 @@ const THINK: &str = "think";
 
 /// The settings and the generator's flags for them. Settings without a flag are used by the laboratory
 /// itself.
-const SETTINGS: [(&str, Option<&str>); 21] = [
+const SETTINGS: [(&str, Option<&str>); 22] = [
     (USERS, Some("--users")),
     ("time", Some("--duration")),
     ("requests", Some("--requests")),
@@ -39,9 +40,13 @@ const SETTINGS: [(&str, Option<&str>); 21] = [
     ("generator_engine", Some("--engine")),
     ("cores", Some("--cpu")),
     ("files", None),
-    ("requests_each", None),
+    ("requests_each", Some("--requests-each")),
     ("password", None),
+    ("xml", None),
 ];
+
+/// The file from which the generator reads a test file.
+const STANDARD_INPUT: &str = "/dev/stdin";
 
 /// The settings of the load, by name; each may be a variable of the sweep instead.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -74,11 +79,31 @@ impl Settings {
         self.0.get(name).map(String::as_str)
     }
 
+    /// Returns the test file of document 003's client that the load is.
+    pub fn xml(&self) -> Option<&str> {
+        self.get("xml")
+    }
+
+    /// Returns the test of that file.
+    fn test(&self) -> Result<Option<FileTest>> {
+        let Some(text) = self.xml() else { return Ok(None) };
+        let mut tests = FileTest::parse(text.as_bytes()).context("`xml`")?;
+        ensure!(
+            tests.len() == 1,
+            "`xml` has {} tests, and a trial is one: write the others as values of the sweep",
+            tests.len()
+        );
+        Ok(tests.pop())
+    }
+
     /// Returns the number of users.
     ///
     /// # Errors
-    /// The value is no number.
+    /// The value is no number, or the test file has a mistake.
     pub fn users(&self) -> Result<u64> {
+        if let Some(test) = self.test()? {
+            return Ok(test.threads as u64);
+        }
         self.get(USERS).map_or(Ok(1), |users| count(users).context("`users`"))
     }
 
@@ -126,7 +151,7 @@ impl Settings {
 
     /// Refuses settings that contradict each other, and wrong values.
     pub(super) fn check(&self) -> Result<()> {
-        let ends = ["time", "requests", "requests_each"];
+        let ends = ["time", "requests", "requests_each", "xml"];
         let given: Vec<&str> = ends.into_iter().filter(|name| self.0.contains_key(*name)).collect();
         match given.as_slice() {
             [_] => {}
@@ -148,6 +173,9 @@ impl Settings {
     /// # Errors
     /// The value is no number.
     pub fn requests(&self) -> Result<Option<u64>> {
+        if let Some(test) = self.test()? {
+            return Ok(Some(test.iterations.saturating_mul(test.threads as u64)));
+        }
         if let Some(each) = self.get("requests_each") {
             return Ok(Some(count(each).context("`requests_each`")?.saturating_mul(self.users()?)));
         }
@@ -155,20 +183,17 @@ impl Settings {
     }
 
     /// Returns the generator's arguments for these settings, without the URL and the files.
-    ///
-    /// # Errors
-    /// A value is no number.
-    pub fn arguments(&self) -> Result<Vec<String>> {
+    pub fn arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         for (name, flag) in SETTINGS {
             if let (Some(flag), Some(value)) = (flag, self.get(name)) {
                 arguments.extend([flag.to_owned(), value.to_owned()]);
             }
         }
-        if let (Some(requests), false) = (self.requests()?, self.0.contains_key("requests")) {
-            arguments.extend(["--requests".to_owned(), requests.to_string()]);
+        if self.xml().is_some() {
+            arguments.extend(["--xml", STANDARD_INPUT].map(str::to_owned));
         }
-        Ok(arguments)
+        arguments
     }
 }
 
@@ -185,9 +210,21 @@ mod tests {
         let settings =
             settings(&[("users", "8"), ("requests_each", "2000"), ("pick", "same"), ("files", "1K")]);
         settings.check().unwrap();
-        let arguments = settings.arguments().unwrap();
-        assert_eq!(arguments, ["--users", "8", "--pick", "same", "--requests", "16000"]);
+        let arguments = settings.arguments();
+        assert_eq!(arguments, ["--users", "8", "--pick", "same", "--requests-each", "2000"]);
         assert_eq!(settings.planned_time().unwrap(), None);
+    }
+
+    #[test]
+    fn the_users_and_requests_of_a_test_file_are_those_of_its_test() {
+        let test = "<simpleTest><numthreads>4</numthreads><iterations>5</iterations>\
+                    <filesToRetrieve><file>/a</file></filesToRetrieve></simpleTest>";
+        let one = settings(&[("xml", &format!("<Tests>{test}</Tests>"))]);
+        one.check().unwrap();
+        assert_eq!((one.users().unwrap(), one.requests().unwrap()), (4, Some(20)));
+        assert_eq!(one.arguments(), ["--xml", "/dev/stdin"]);
+        let two = settings(&[("xml", &format!("<Tests>{test}{test}</Tests>"))]);
+        assert!(two.check().unwrap_err().to_string().contains("a trial is one"));
     }
 
     #[test]
@@ -199,6 +236,8 @@ mod tests {
             (vec![("time", "1")], "`time`"),
             (vec![("requests", "0")], "`requests`"),
             (vec![("time", "1s"), ("users", "many")], "`users`"),
+            (vec![("xml", "<Tests>")], "line 1"),
+            (vec![("xml", "<Tests></Tests>"), ("time", "1s")], "leave all but one out"),
         ] {
             let refused = format!("{:#}", settings(&pairs).check().unwrap_err());
             assert!(refused.contains(why), "{refused}");

@@ -6,6 +6,7 @@
 
 pub mod conditions;
 pub mod contender;
+pub mod document;
 pub mod files;
 pub mod limits;
 pub mod load;
@@ -22,6 +23,7 @@ use serde::Deserialize;
 
 use conditions::Conditions;
 use contender::Contender;
+use document::DocumentTable;
 use files::{FileSet, Files};
 use limits::{EXPERIMENT_BYTES_MAX, TRIALS_MAX};
 use load::Load;
@@ -32,7 +34,8 @@ use template::{Values, fill, variables};
 pub use value::{Scalar, core_list};
 
 /// The variables that the laboratory sets for the texts of a contender, besides its ports.
-const RUN_VARIABLES: [&str; 6] = ["root", "dir", "config", "plimsoll", "host", "file"];
+const RUN_VARIABLES: [&str; 8] =
+    ["root", "dir", "config", "plimsoll", "host", "file", "repetition", "results"];
 
 /// An experiment.
 #[derive(Clone, Debug)]
@@ -53,6 +56,8 @@ pub struct Experiment {
     pub order: Order,
     /// The open-loop trials after the closed loops.
     pub open_loop: OpenLoops,
+    /// The tables of the document that it repeats.
+    pub documents: Vec<DocumentTable>,
     load: Load,
     /// The variables of the sweep and their values, the outermost first.
     sweep: Vec<(String, Vec<Scalar>)>,
@@ -84,6 +89,8 @@ struct Document {
     order: Order,
     #[serde(default)]
     open_loop: OpenLoops,
+    #[serde(default, rename = "document")]
+    documents: Vec<DocumentTable>,
 }
 
 fn seed() -> u64 {
@@ -115,7 +122,8 @@ impl Experiment {
         let sweep = swept(document.sweep)?;
         let points = points(&sweep, &document.points)?;
         let contenders = document.contenders.into_iter().map(Contender::read).collect::<Result<Vec<_>>>()?;
-        let Document { name, about, seed, files, load, conditions, order, open_loop, .. } = document;
+        let Document { name, about, seed, files, load, conditions, order, open_loop, documents, .. } =
+            document;
         let experiment = Experiment {
             name,
             about,
@@ -125,6 +133,7 @@ impl Experiment {
             conditions,
             order,
             open_loop,
+            documents,
             load,
             sweep,
             points,
@@ -155,6 +164,7 @@ impl Experiment {
         }
         let mut values = load.0.clone();
         values.extend(trial.point.clone());
+        values.insert("repetition".to_owned(), trial.repetition.to_string());
         let fill = |text: &str| fill(text, &values);
         let files = self.file_set(&load)?.map(|set| set.files(load.users()?, &fill)).transpose()?;
         let conditions = self.conditions.settings(&fill).context("`conditions`")?;
@@ -171,6 +181,7 @@ impl Experiment {
         let mut values = settings.load.0.clone();
         values.extend(trial.point.clone());
         values.extend(run);
+        values.insert("repetition".to_owned(), trial.repetition.to_string());
         if let Some(files) = &settings.files {
             values.insert("file".to_owned(), format!("{}/{}", files.folder, files.pattern));
         }
@@ -255,8 +266,12 @@ impl Experiment {
             "there would be {} trials; {TRIALS_MAX} are possible: leave some values out",
             trials.len()
         );
-        trials.iter().filter(|trial| trial.repetition == 1).try_for_each(|trial| self.check_trial(trial))?;
-        self.check_use()
+        let first: Vec<Trial> = trials.into_iter().filter(|trial| trial.repetition == 1).collect();
+        first.iter().try_for_each(|trial| self.check_trial(trial))?;
+        self.check_use()?;
+        self.documents.iter().try_for_each(|table| {
+            table.check(self, &first).with_context(|| format!("[[document]] {:?}", table.source))
+        })
     }
 
     fn check_contenders(&self) -> Result<()> {
@@ -320,7 +335,7 @@ impl Experiment {
         let settings = self.settings(trial)?;
         settings.load.check()?;
         let mut run: Values = contender.ports().into_iter().map(|port| (port, "1".to_owned())).collect();
-        for name in RUN_VARIABLES.iter().filter(|name| **name != "file") {
+        for name in RUN_VARIABLES.iter().filter(|name| !matches!(**name, "file" | "repetition")) {
             run.insert((*name).to_owned(), String::new());
         }
         let values = self.values(trial, &settings, run)?;

@@ -142,7 +142,7 @@ url = "http://h/"
     assert_eq!(profiled, expected, "the peer runs already");
     let settings = |open_loop| {
         let trial = Trial { open_loop, ..experiment.trials()[12].clone() };
-        experiment.settings(&trial).unwrap().load.arguments().unwrap()
+        experiment.settings(&trial).unwrap().load.arguments()
     };
     let open = settings(Some(open_loop::OpenLoop { percent: 50, rate: Some(512.5) }));
     assert_eq!(open, ["--users", "8", "--duration", "1s", "--rate", "512.5"]);

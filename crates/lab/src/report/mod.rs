@@ -1,13 +1,14 @@
 //! The report of an experiment: an HTML page, Markdown and comma-separated values.
 //!
-//! It measures nothing, and follows from the results folder alone. A table in the shape of a repeated
-//! document's own will be a further section. Invariants: each figure stands with its interval and number of
-//! samples, and a missing one is shown as missing. A file is replaced completely or not at all.
+//! It measures nothing, and follows from the results folder alone. Invariants: each figure stands with its
+//! interval and number of samples, and a missing one is shown as missing. A file is replaced completely or not
+//! at all.
 
 mod cells;
 mod chart;
 mod charts;
 mod content;
+mod document;
 mod html;
 mod markdown;
 mod open_loop;
@@ -83,6 +84,7 @@ fn contents(results: &Results) -> Report {
     } else {
         let mut blocks = vec![Block::Table(tables::overview(&curves, axis))];
         blocks.extend((axis == Some("users")).then(|| Block::Text(OVERVIEW.to_owned())));
+        sections.extend(document::sections(results, &curves));
         sections.push(Section::new("Overview", blocks));
         sections.extend(charts::sections(&curves, Sweep { axis }));
     }

@@ -3,6 +3,8 @@
 //! It shows that an experiment works; its figures answer nothing. Invariant: the quick form is an
 //! experiment file of its own, so that its results cannot be taken for those of the whole one.
 
+mod documents;
+
 use anyhow::Result;
 use toml::{Table, Value};
 
@@ -24,6 +26,7 @@ pub fn quick(text: &str) -> Result<String> {
     if let Some(Value::String(name)) = file.get_mut("name") {
         name.push_str("-quick");
     }
+    documents::shorten(&mut file);
     let order = file.entry("order").or_insert_with(|| Value::Table(Table::new()));
     if let Some(order) = order.as_table_mut() {
         for (name, number) in [("repetitions", 1), ("discarded", 0)] {
@@ -59,6 +62,7 @@ pub fn quick(text: &str) -> Result<String> {
     if let Some(Value::Array(sets)) = file.get_mut("files") {
         sets.iter_mut().filter_map(Value::as_table_mut).for_each(shrink);
     }
+    documents::shorten_tables(&mut file);
     Ok(toml::to_string(&file)?)
 }
 

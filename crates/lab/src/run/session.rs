@@ -220,6 +220,7 @@ impl<'a> Session<'a> {
         run.insert("root".to_owned(), location.root.display().to_string());
         run.extend(location.address.map(|address| ("host".to_owned(), address.to_string())));
         run.insert("plimsoll".to_owned(), self.program(contender)?);
+        run.insert("results".to_owned(), std::path::absolute(self.options.out)?.display().to_string());
         for placeholder in ["dir", "config"] {
             run.insert(placeholder.to_owned(), format!("{{{placeholder}}}"));
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
 
 use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX};
 use crate::agent::{Command, Output};
@@ -19,9 +20,19 @@ const LITTLE_SHARE: f64 = 0.05;
 /// The share of a core above which the sampling itself disturbs.
 const PROBE_SHARE: f64 = 0.02;
 
+/// The output of the generator for a test file of document 003's client.
+#[derive(Deserialize)]
+struct TestFigures {
+    tests: Vec<LoadFigures>,
+}
+
 /// Returns the generator's arguments with a placeholder for the URL.
 pub(super) fn plain_arguments(settings: &TrialSettings) -> Result<Vec<String>> {
-    let url = if settings.files.is_some() { "http://127.0.0.1:1/{}" } else { "http://127.0.0.1:1/" };
+    let url = if settings.files.is_some() && settings.load.xml().is_none() {
+        "http://127.0.0.1:1/{}"
+    } else {
+        "http://127.0.0.1:1/"
+    };
     arguments(settings, url, None)
 }
 
@@ -32,8 +43,8 @@ fn arguments(settings: &TrialSettings, url: &str, root: Option<&Path>) -> Result
     if let Some(files) = numbered {
         arguments.extend(["--files".to_owned(), format!("0..{}", files.count)]);
     }
-    arguments.extend(settings.load.arguments()?);
-    let is_warm = settings.conditions.cache == Cache::Warm;
+    arguments.extend(settings.load.arguments());
+    let is_warm = matches!(settings.conditions.cache, Cache::Warm | Cache::Prefetched);
     match root.zip(numbered) {
         // Under a memory limit, the pages that the generator reads would be outside of the limit.
         Some((root, files)) if is_warm && settings.conditions.memory.is_none() => {
@@ -67,6 +78,7 @@ pub(super) fn command(
         environment,
         cores: Vec::new(),
         seconds_max: planned.unwrap_or(COUNTED_TRIAL_SECONDS_MAX),
+        input: settings.load.xml().unwrap_or_default().to_owned(),
     })
 }
 
@@ -76,7 +88,13 @@ pub(super) fn command(
 /// There are no figures, or bodies of another length than that of the files.
 pub(super) fn figures(output: &Output, settings: &TrialSettings) -> Result<LoadFigures> {
     let why = || format!("the generator printed no figures: {}", output.stderr.trim());
-    let figures: LoadFigures = serde_json::from_str(&output.stdout).with_context(why)?;
+    let figures: LoadFigures = match settings.load.xml() {
+        None => serde_json::from_str(&output.stdout).with_context(why)?,
+        Some(_) => {
+            let mut outcomes: TestFigures = serde_json::from_str(&output.stdout).with_context(why)?;
+            outcomes.tests.pop().with_context(why)?
+        }
+    };
     if let Some(files) = settings.files.as_ref().filter(|_| settings.load.is_download()) {
         let expected = figures.requests.saturating_mul(files.bytes);
         ensure!(

@@ -9,16 +9,34 @@ use plimsoll_lab::experiment::Experiment;
 use plimsoll_lab::experiment::contender::built_in_names;
 
 /// The experiments, by their names.
-pub(super) const EXPERIMENTS: [(&str, &str); 9] = [
+pub(super) const EXPERIMENTS: [(&str, &str); 27] = [
     ("account", include_str!("../../../../../lab/experiments/account.toml")),
     ("beside-large-files", include_str!("../../../../../lab/experiments/beside-large-files.toml")),
     ("connections", include_str!("../../../../../lab/experiments/connections.toml")),
     ("fairness", include_str!("../../../../../lab/experiments/fairness.toml")),
     ("memory", include_str!("../../../../../lab/experiments/memory.toml")),
     ("peers", include_str!("../../../../../lab/experiments/peers.toml")),
-    ("saturation-http", include_str!("../../../../../lab/experiments/saturation-http.toml")),
     ("saturation-ftp", include_str!("../../../../../lab/experiments/saturation-ftp.toml")),
+    ("saturation-http", include_str!("../../../../../lab/experiments/saturation-http.toml")),
     ("store", include_str!("../../../../../lab/experiments/store.toml")),
+    ("000-cores", include_str!("../../../../../lab/experiments/000-cores.toml")),
+    ("000-get", include_str!("../../../../../lab/experiments/000-get.toml")),
+    ("000-network", include_str!("../../../../../lab/experiments/000-network.toml")),
+    ("000-new", include_str!("../../../../../lab/experiments/000-new.toml")),
+    ("000-prefetch", include_str!("../../../../../lab/experiments/000-prefetch.toml")),
+    ("001-memory", include_str!("../../../../../lab/experiments/001-memory.toml")),
+    ("001-table-1", include_str!("../../../../../lab/experiments/001-table-1.toml")),
+    ("001-table-2", include_str!("../../../../../lab/experiments/001-table-2.toml")),
+    ("001-table-3", include_str!("../../../../../lab/experiments/001-table-3.toml")),
+    ("001-table-3-100mbit", include_str!("../../../../../lab/experiments/001-table-3-100mbit.toml")),
+    ("001-table-4", include_str!("../../../../../lab/experiments/001-table-4.toml")),
+    ("002-clients", include_str!("../../../../../lab/experiments/002-clients.toml")),
+    ("002-cold", include_str!("../../../../../lab/experiments/002-cold.toml")),
+    ("002-download", include_str!("../../../../../lab/experiments/002-download.toml")),
+    ("002-upload", include_str!("../../../../../lab/experiments/002-upload.toml")),
+    ("003-advanced", include_str!("../../../../../lab/experiments/003-advanced.toml")),
+    ("003-simple", include_str!("../../../../../lab/experiments/003-simple.toml")),
+    ("003-throughput", include_str!("../../../../../lab/experiments/003-throughput.toml")),
 ];
 
 /// Show the experiments and contenders that come with plimsoll

@@ -53,13 +53,20 @@ pub(crate) struct Load {
         short,
         long,
         value_name = "TIME",
-        required_unless_present_any = ["requests", "xml"],
+        required_unless_present_any = ["requests", "requests_each", "xml"],
         conflicts_with = "requests"
     )]
     duration: Option<Time>,
     /// End after so many requests
     #[arg(short = 'n', long, value_name = "COUNT")]
     requests: Option<u64>,
+    /// End after so many requests of each user; the time of each user is reported
+    #[arg(
+        long,
+        value_name = "COUNT",
+        conflicts_with_all = ["duration", "requests", "warm_up", "rate", "mix"]
+    )]
+    requests_each: Option<u64>,
     /// Time before the measurement begins
     #[arg(long, value_name = "TIME", default_value = "0s")]
     warm_up: Time,
@@ -113,7 +120,7 @@ pub(crate) struct Load {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "users", "duration", "requests", "warm_up", "think", "rate", "files", "list", "pick", "offset",
+            "users", "duration", "requests", "requests_each", "warm_up", "think", "rate", "files", "list", "pick", "offset",
             "method", "size", "mix", "against", "keep",
         ]
     )]

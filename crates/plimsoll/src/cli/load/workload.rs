@@ -38,9 +38,10 @@ impl Load {
                 Some(per_second) => Pace::Open { per_second },
                 None => Pace::Closed { think: self.think.0 },
             },
-            end: match (self.requests, self.duration) {
-                (Some(requests), _) => End::Requests(requests),
-                (None, time) => End::After(time.map(|time| time.0).unwrap_or_default()),
+            end: match (self.requests, self.requests_each, self.duration) {
+                (Some(requests), ..) => End::Requests(requests),
+                (None, Some(each), _) => End::RequestsEach(each),
+                (None, None, time) => End::After(time.map(|time| time.0).unwrap_or_default()),
             },
             warm_up: self.warm_up.0,
             connections: match (self.connections, scheme) {
@@ -73,7 +74,10 @@ impl Load {
         if self.size.0 > UPLOAD_BYTES_MAX {
             return too("--size", UPLOAD_BYTES_MAX);
         }
-        if self.requests == Some(0) || self.duration.is_some_and(|time| time.0.is_zero()) {
+        if self.requests == Some(0)
+            || self.requests_each == Some(0)
+            || self.duration.is_some_and(|time| time.0.is_zero())
+        {
             return Err(WrongUsage("it would be over before it begins: write -d 10s or -n 1000".to_owned()));
         }
         if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {

@@ -1,0 +1,187 @@
+//! What the quick form of an experiment leaves out that repeats a document: its trials end by their number of
+//! requests, so that each has some, however slow the machine is; their bytes are verified.
+//!
+//! Experiments without a document's table are left alone. Invariant: tables keep the rows and columns that have
+//! trials.
+
+use plimsoll_wire::units::Size;
+use toml::{Table, Value};
+
+/// The requests of each user.
+const REQUESTS_EACH: i64 = 2;
+/// The most users.
+const USERS_MAX: i64 = 20;
+/// The most points that all stay.
+const POINTS_MAX: usize = 8;
+/// The most bytes of a file, and of one that is sent over a slow link.
+const SIZE: &str = "1MB";
+const LINK_SIZE: &str = "64KiB";
+/// The element of a test file with the number of requests of a thread.
+const ITERATIONS: [&str; 2] = ["<iterations>", "</iterations>"];
+
+/// Shortens an experiment that repeats a document, before the rest of it is shortened.
+pub(super) fn shorten(file: &mut Table) {
+    if !file.contains_key("document") {
+        return;
+    }
+    let text = |name: &str| file.get("conditions").and_then(|conditions| conditions.get(name)?.as_str());
+    let is_cold = text("cache").is_some_and(|cache| cache != "warm" && cache != "prefetched");
+    let size_max = if text("link").is_some() { LINK_SIZE } else { SIZE };
+    for set in tables_of(file, "files") {
+        shrink(set, size_max);
+    }
+    if let Some(Value::Table(load)) = file.get_mut("load") {
+        count_requests(load);
+        if !is_cold && !load.contains_key("verify") {
+            load.insert("verify".to_owned(), Value::String("all".to_owned()));
+        }
+        if let Some(Value::String(xml)) = load.get_mut("xml") {
+            *xml = with_few_iterations(xml);
+        }
+    }
+    if let Some(Value::Array(users)) = file.get_mut("sweep").and_then(|sweep| sweep.get_mut("users")) {
+        let first = users.first().cloned();
+        users.retain(|users| users.as_integer().is_none_or(|users| users <= USERS_MAX));
+        if users.is_empty() {
+            users.extend(first);
+        }
+    }
+    if let Some(Value::Array(points)) = file.get_mut("points") {
+        if points.len() > POINTS_MAX {
+            points.drain(1..points.len() - 1);
+        }
+    }
+    for point in tables_of(file, "points") {
+        count_requests(point);
+    }
+    if let Some(Value::Table(order)) = file.get_mut("order") {
+        order.remove("restart");
+    }
+}
+
+fn tables_of<'a>(file: &'a mut Table, name: &str) -> impl Iterator<Item = &'a mut Table> {
+    let tables = file.get_mut(name).and_then(Value::as_array_mut);
+    tables.into_iter().flatten().filter_map(Value::as_table_mut)
+}
+
+fn shrink(set: &mut Table, size_max: &str) {
+    let bytes = |text: &str| text.parse::<Size>().map_or(0, |size| size.0);
+    if let Some(Value::String(size)) = set.get_mut("size")
+        && bytes(size) > bytes(size_max)
+    {
+        size_max.clone_into(size);
+    }
+}
+
+/// Ends trials by a number of requests instead of a time.
+fn count_requests(load: &mut Table) {
+    if load.remove("time").is_some() {
+        load.remove("warm_up");
+        load.insert("requests_each".to_owned(), Value::Integer(REQUESTS_EACH));
+    }
+}
+
+/// Returns a test file whose tests have few iterations.
+fn with_few_iterations(xml: &str) -> String {
+    let mut parts = xml.split(ITERATIONS[0]);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(ITERATIONS[1]).unwrap_or(0);
+        text += &format!("{}{REQUESTS_EACH}{}", ITERATIONS[0], &part[end..]);
+    }
+    text
+}
+
+/// Leaves the rows and columns out of a document's tables that have no trials any more.
+pub(super) fn shorten_tables(file: &mut Table) {
+    let swept: Table = file.get("sweep").and_then(Value::as_table).cloned().unwrap_or_default();
+    let points = file.get("points").and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_left = |name: &str, value: &Value| {
+        let values = swept.get(name).and_then(Value::as_array).into_iter().flatten();
+        let mut values = values.chain(points.iter().filter_map(|point| point.get(name))).peekable();
+        values.peek().is_none() || values.any(|left| left == value)
+    };
+    let Some(Value::Array(tables)) = file.get_mut("document") else { return };
+    for table in tables.iter_mut().filter_map(Value::as_table_mut) {
+        let row = table.get("row").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let rows = table.get("rows").and_then(Value::as_array).cloned().unwrap_or_default();
+        let kept: Vec<bool> = rows.iter().map(|value| is_left(&row, value)).collect();
+        let keep = |values: &mut Vec<Value>| {
+            let mut kept = kept.iter();
+            values.retain(|_| kept.next().copied().unwrap_or(true));
+        };
+        if let Some(Value::Array(rows)) = table.get_mut("rows") {
+            keep(rows);
+        }
+        let Some(Value::Array(columns)) = table.get_mut("columns") else { continue };
+        columns.retain(|column| {
+            let at = column.get("at").and_then(Value::as_table).into_iter().flatten();
+            at.into_iter().all(|(name, value)| is_left(name, value))
+        });
+        let published = columns.iter_mut().filter_map(|column| column.get_mut("published")?.as_array_mut());
+        published.for_each(keep);
+    }
+    tables.retain(|table| {
+        let is_empty = |name: &str| table.get(name).and_then(Value::as_array).is_some_and(Vec::is_empty);
+        !is_empty("rows") && !is_empty("columns")
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::quick;
+    use super::*;
+    use crate::experiment::Experiment;
+
+    #[test]
+    fn the_quick_form_of_a_test_file_has_few_iterations() {
+        let xml = "<numthreads>4</numthreads><iterations>{many}</iterations><iterations>7</iterations>";
+        let few = "<numthreads>4</numthreads><iterations>2</iterations><iterations>2</iterations>";
+        assert_eq!(with_few_iterations(xml), few);
+        assert_eq!(with_few_iterations("<Tests/>"), "<Tests/>");
+    }
+
+    #[test]
+    fn the_quick_form_of_a_documents_table_has_the_rows_and_columns_that_are_left() {
+        let text = r#"
+            name = "whole"
+            [[files]]
+            name = "1K"
+            size = "100MB"
+            count = 10
+            [load]
+            time = "1s"
+            [sweep]
+            users = [1, 2, 4]
+            pause = [1, 2, 3]
+            [[contenders]]
+            name = "a"
+            url = "http://h/{}"
+            variables = { unused = "{pause}" }
+            [[document]]
+            source = "document 001"
+            title = "Rates"
+            row = "users"
+            rows = [1, 2, 4]
+            [[document.columns]]
+            title = "one"
+            figure = "throughput"
+            at = { pause = 1 }
+            published = [10, 20, 40]
+            [[document.columns]]
+            title = "two"
+            figure = "throughput"
+            at = { pause = 2 }
+        "#;
+        Experiment::parse(text).unwrap();
+        let quick = Experiment::parse(&quick(text).unwrap()).unwrap();
+        let table = &quick.documents[0];
+        assert_eq!(table.rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>(), ["1", "4"]);
+        assert_eq!(table.columns.len(), 1);
+        assert_eq!(
+            table.columns[0].published.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(),
+            ["10", "40"]
+        );
+        assert_eq!(quick.settings(&quick.trials()[0]).unwrap().files.unwrap().bytes, 1_000_000);
+    }
+}
