@@ -17,8 +17,8 @@ const CALLGRIND: &str = "Callgrind counts instructions, not time: the kernel, wa
                          in it. It runs one thread at a time. KCachegrind shows its files, which are in the \
                          folder profiles.";
 const PERF: &str = "Perf samples the CPU time, with that in the kernel. Callers of code without frame \
-                    pointers are unknown, so that inclusive shares can be too small. `perf report --input FILE` shows \
-                    its files, which are in the folder profiles.";
+                    pointers are unknown, so that inclusive shares can be too small. \
+                    `perf report --input FILE` shows its files, which are in the folder profiles.";
 
 /// Returns the section; none without profiles.
 pub(super) fn section(results: &Results) -> Option<Section> {
