@@ -1,13 +1,14 @@
-//! The experiments that repeat the documents, in their quick forms: all servers start, all bytes are right, and
-//! the report has the documents' tables.
+//! The experiments that repeat the documents, in their quick forms: all servers start, all bytes are right,
+//! and the report has the documents' tables.
 //!
-//! No figure is judged. Invariant: a condition that this machine cannot set, or a peer that it lacks, is
-//! reported and skipped; everything else must be measured.
+//! No figure is judged. Invariants: an experiment with a condition that this machine cannot set is refused;
+//! everything but a missing peer must be measured.
 
 use std::fs;
 use std::path::Path;
 
 use plimsoll_tests::binary::command;
+use plimsoll_tests::skips::{Need, skip};
 use serde_json::Value;
 
 use crate::lab::{RunFolder, text};
@@ -21,16 +22,17 @@ const LITTLES_MAX: f64 = 2.0;
 /// cannot set its conditions.
 fn quick(name: &str) -> Option<RunFolder> {
     let checked = command().args(["lab", "check", name]).output().unwrap();
-    if checked.status.code() == Some(1) {
-        eprintln!("skipped: {}", text(&checked));
-        return None;
-    }
-    assert!(checked.status.success(), "{}", text(&checked));
     let folder = RunFolder::new("");
     let mut run = command();
     run.args(["lab", "run", name, "--quick", "--out", "out", "--work", "work"]);
     let done = run.current_dir(folder.path()).output().unwrap();
     let trials = folder.trials();
+    if checked.status.code() == Some(1) {
+        assert!(text(&checked).contains("cannot set the condition"), "{}", text(&checked));
+        assert!(!done.status.success() && trials.is_empty(), "{}", text(&done));
+        return None;
+    }
+    assert!(checked.status.success(), "{}", text(&checked));
     assert!(!trials.is_empty(), "{name}: {}", text(&done));
     for trial in &trials {
         check_trial(name, trial);
@@ -42,9 +44,12 @@ fn quick(name: &str) -> Option<RunFolder> {
 
 fn check_trial(name: &str, trial: &Value) {
     let result = &trial["result"];
-    if trial["contender"] == "vsftpd" && result["failed"].to_string().contains("not installed") {
-        eprintln!("skipped: vsftpd is not installed");
+    let reason = result["failed"].to_string();
+    if trial["contender"] == "vsftpd" && reason.contains("not installed") {
         return;
+    }
+    if trial["contender"] == "uring" && reason.contains("io_uring") {
+        return skip(Need::Uring, &reason);
     }
     let load = &result["measured"]["load"];
     let requests = load["requests"].as_u64().unwrap_or(0);

@@ -283,8 +283,8 @@ fn ports_of_agent(process: u32, ports: Range<u16>) -> std::vec::IntoIter<u16> {
     ports.into_iter()
 }
 
-/// Returns the ports of contenders: as many below the first ephemeral port if that is lower than usual, because
-/// any outgoing connection may take an ephemeral port.
+/// Returns the ports of contenders: as many below the first ephemeral port if that is lower than usual,
+/// because any outgoing connection may take an ephemeral port.
 fn usable_ports(ephemeral_min: u16) -> Range<u16> {
     let end = PORTS.end.min(ephemeral_min.max(PORT_MIN + 1));
     PORTS.start.min(end.saturating_sub(PORTS.end - PORTS.start)).max(PORT_MIN)..end

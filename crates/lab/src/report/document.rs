@@ -11,7 +11,7 @@ use crate::format::figures::NONE;
 use crate::results::Results;
 
 /// The number of digits of our figures.
-const DIGITS: i32 = 4;
+const DIGITS: usize = 4;
 
 /// Returns a section for each table of the experiment.
 pub(super) fn sections(results: &Results, curves: &[Curve]) -> Vec<Section> {
@@ -76,9 +76,9 @@ fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
-    // The cast is exact: the exponent of a finite number is small.
-    let exponent = value.abs().log10().floor() as i32;
-    let decimals = usize::try_from(DIGITS - 1 - exponent).unwrap_or(0);
+    let scientific = format!("{value:.*e}", DIGITS - 1);
+    let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<isize>().ok());
+    let decimals = (DIGITS - 1).checked_add_signed(-exponent.unwrap_or(0)).unwrap_or(0);
     format!("{value:.decimals$}")
 }
 

@@ -1,8 +1,8 @@
 //! The report of an experiment: an HTML page, Markdown and comma-separated values.
 //!
 //! It measures nothing, and follows from the results folder alone. Invariants: each figure stands with its
-//! interval and number of samples, and a missing one is shown as missing. A file is replaced completely or not
-//! at all.
+//! interval and number of samples, and a missing one is shown as missing. A file is replaced completely or
+//! not at all.
 
 mod cells;
 mod chart;

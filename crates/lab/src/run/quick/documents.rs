@@ -1,7 +1,7 @@
-//! What the quick form of an experiment leaves out that repeats a document: its trials end by their number of
-//! requests, so that each has some, however slow the machine is; their bytes are verified.
+//! The quick form of an experiment that repeats a document: its trials end by their number of requests, so
+//! that each has some, however slow the machine is; their bytes are verified.
 //!
-//! Experiments without a document's table are left alone. Invariant: tables keep the rows and columns that have
+//! It changes no experiment without a document's table. Invariant: tables keep the rows and columns that have
 //! trials.
 
 use plimsoll_wire::units::Size;
@@ -10,9 +10,9 @@ use toml::{Table, Value};
 /// The requests of each user.
 const REQUESTS_EACH: i64 = 2;
 /// The most users.
-const USERS_MAX: i64 = 20;
+const USERS: i64 = 20;
 /// The most points that all stay.
-const POINTS_MAX: usize = 8;
+const POINTS: usize = 8;
 /// The most bytes of a file, and of one that is sent over a slow link.
 const SIZE: &str = "1MB";
 const LINK_SIZE: &str = "64KiB";
@@ -41,15 +41,15 @@ pub(super) fn shorten(file: &mut Table) {
     }
     if let Some(Value::Array(users)) = file.get_mut("sweep").and_then(|sweep| sweep.get_mut("users")) {
         let first = users.first().cloned();
-        users.retain(|users| users.as_integer().is_none_or(|users| users <= USERS_MAX));
+        users.retain(|users| users.as_integer().is_none_or(|users| users <= USERS));
         if users.is_empty() {
             users.extend(first);
         }
     }
-    if let Some(Value::Array(points)) = file.get_mut("points") {
-        if points.len() > POINTS_MAX {
-            points.drain(1..points.len() - 1);
-        }
+    if let Some(Value::Array(points)) = file.get_mut("points")
+        && points.len() > POINTS
+    {
+        points.drain(1..points.len() - 1);
     }
     for point in tables_of(file, "points") {
         count_requests(point);

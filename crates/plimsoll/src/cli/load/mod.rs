@@ -120,8 +120,8 @@ pub(crate) struct Load {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "users", "duration", "requests", "requests_each", "warm_up", "think", "rate", "files", "list", "pick", "offset",
-            "method", "size", "mix", "against", "keep",
+            "users", "duration", "requests", "requests_each", "warm_up", "think", "rate", "files", "list",
+            "pick", "offset", "method", "size", "mix", "against", "keep",
         ]
     )]
     xml: Option<PathBuf>,
