@@ -115,8 +115,15 @@ fn the_experiments_of_document_003_run_its_test_files() {
 #[test]
 fn the_experiments_with_a_link_a_small_memory_or_a_slow_disk_work() {
     let _alone = alone_on_machine();
-    let names =
-        ["000-network", "001-memory", "001-table-3", "001-table-3-100mbit", "001-table-4", "002-cold"];
+    let names = [
+        "000-get",
+        "000-network",
+        "001-memory",
+        "001-table-3",
+        "001-table-3-100mbit",
+        "001-table-4",
+        "002-cold",
+    ];
     for name in names {
         quick(name);
     }

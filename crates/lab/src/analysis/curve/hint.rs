@@ -4,7 +4,8 @@
 //! processors than its one busy thread can use. Invariant: a utilisation is a measured busy time through the
 //! number of servers.
 
-use super::{LoadPoint, PointFigures, entrant};
+use super::{DiskLoad, LoadPoint, PointFigures, entrant};
+use crate::experiment::conditions::{Disk, Settings};
 use crate::experiment::core_list;
 use crate::experiment::template::fill;
 use crate::results::Results;
@@ -81,10 +82,11 @@ pub(super) struct ContenderMachine {
     pinned: Vec<(String, String, u32)>,
     /// Bits a second.
     link: Option<u64>,
+    disk: Disk,
 }
 
 impl ContenderMachine {
-    pub(super) fn new(results: &Results, contender: &str, link: Option<u64>) -> ContenderMachine {
+    pub(super) fn new(results: &Results, contender: &str, conditions: &Settings) -> ContenderMachine {
         let own = entrant(results, contender).and_then(|one| one.machine.as_ref());
         let machine = own.unwrap_or(&results.run.machine);
         let cores = u32::try_from(machine.cores).ok().filter(|cores| *cores > 0);
@@ -95,7 +97,8 @@ impl ContenderMachine {
             let count = u32::try_from(core_list(&text).ok()?.len()).ok()?;
             Some((process.name.clone(), text, count))
         });
-        ContenderMachine { cores, pinned: pinned.collect(), link }
+        let link = conditions.link.and_then(|link| link.rate);
+        ContenderMachine { cores, pinned: pinned.collect(), link, disk: conditions.disk }
     }
 
     /// Returns the resources with a queue that requests of the contender use: its processors and disks.
@@ -104,14 +107,21 @@ impl ContenderMachine {
         if resources.is_empty() {
             resources.extend(self.all_cores(figures));
         }
-        let disk = |disk: &super::DiskLoad| Resource {
-            name: format!("disk {}", disk.name),
-            kind: ResourceKind::Disk,
-            busy: disk.busy,
-            servers: 1,
-        };
-        resources.extend(figures.disks.iter().filter(|disk| disk.busy > 0.0).map(disk));
+        resources.extend(figures.disks.iter().filter(|disk| disk.busy > 0.0).map(|disk| self.disk(disk)));
         resources
+    }
+
+    /// Returns a disk: busy by its operations, or by its share of a limit of the conditions if that is more.
+    fn disk(&self, disk: &DiskLoad) -> Resource {
+        #[allow(clippy::cast_precision_loss, reason = "a rate below 2^52")]
+        let share = |rate: f64, limit: Option<u64>| limit.map_or(0.0, |limit| rate / limit.max(1) as f64);
+        let limited = share(disk.read, self.disk.read).max(share(disk.written, self.disk.write));
+        let name = if limited > disk.busy {
+            format!("limit of disk {}", disk.name)
+        } else {
+            format!("disk {}", disk.name)
+        };
+        Resource { name, kind: ResourceKind::Disk, busy: disk.busy.max(limited), servers: 1 }
     }
 
     /// Returns the hint of a point. None without figures.
@@ -215,6 +225,17 @@ fn busiest_core(figures: &PointFigures) -> Option<Resource> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_is_busy_by_its_operations_or_by_its_share_of_a_limit() {
+        let disk = Disk { read: Some(100), ..Disk::default() };
+        let machine = ContenderMachine { cores: None, pinned: Vec::new(), link: None, disk };
+        let load = |busy, read| DiskLoad { name: "vda".to_owned(), busy, read, written: 1e9 };
+        let limited = machine.disk(&load(0.1, 98.0));
+        assert_eq!((limited.name.as_str(), limited.busy), ("limit of disk vda", 0.98));
+        let busy = machine.disk(&load(0.9, 10.0));
+        assert_eq!((busy.name.as_str(), busy.busy), ("disk vda", 0.9));
+    }
 
     #[test]
     fn processes_on_one_core_are_one_resource() {

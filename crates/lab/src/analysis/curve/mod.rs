@@ -141,8 +141,8 @@ fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curv
         prediction: None,
         hint: None,
     };
-    let link = settings.and_then(|settings| settings.conditions.link?.rate);
-    let machine = hint::ContenderMachine::new(results, contender, link);
+    let conditions = settings.map(|settings| settings.conditions).unwrap_or_default();
+    let machine = hint::ContenderMachine::new(results, contender, &conditions);
     curve.hint = curve.best_point().and_then(|point| machine.hint(point));
     let closed = curve.closed_points();
     curve.saturation = Saturation::of(&closed, curve.think);
