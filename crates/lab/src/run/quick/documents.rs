@@ -32,6 +32,8 @@ pub(super) fn shorten(file: &mut Table) {
     }
     if let Some(Value::Table(load)) = file.get_mut("load") {
         count_requests(load);
+        // The points may have the time.
+        load.remove("warm_up");
         if !is_cold && !load.contains_key("verify") {
             load.insert("verify".to_owned(), Value::String("all".to_owned()));
         }
@@ -76,7 +78,6 @@ fn shrink(set: &mut Table, size_max: &str) {
 /// Ends trials by a number of requests instead of a time.
 fn count_requests(load: &mut Table) {
     if load.remove("time").is_some() {
-        load.remove("warm_up");
         load.insert("requests_each".to_owned(), Value::Integer(REQUESTS_EACH));
     }
 }
@@ -139,6 +140,15 @@ mod tests {
         let few = "<numthreads>4</numthreads><iterations>2</iterations><iterations>2</iterations>";
         assert_eq!(with_few_iterations(xml), few);
         assert_eq!(with_few_iterations("<Tests/>"), "<Tests/>");
+    }
+
+    #[test]
+    fn trials_end_by_requests_also_where_the_points_have_the_time() {
+        let text = "name = \"a\"\ndocument = []\npoints = [{ users = 1, time = \"6s\" }]\n\
+                    [load]\nwarm_up = \"1s\"\n[[contenders]]\nname = \"a\"\nurl = \"http://h/\"\n";
+        let quick = Experiment::parse(&quick(text).unwrap()).unwrap();
+        let load = quick.settings(&quick.trials()[0]).unwrap().load;
+        assert_eq!(load.arguments(), ["--users", "1", "--verify", "all", "--requests-each", "2"]);
     }
 
     #[test]
