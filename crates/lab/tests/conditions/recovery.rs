@@ -4,7 +4,7 @@
 //! Invariant: nothing of the killed agent is left, and nothing of a running agent is undone.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Lines};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -42,7 +42,7 @@ fn be_the_agent(work: &Path) {
     let file = fs::File::create(applied.root().join("open")).unwrap();
     let start = || Command::new("sleep").arg("1000").stdin(Stdio::null()).stdout(file).spawn();
     let mut contender = applied.spawn_inside(start).unwrap();
-    println!("\napplied {}", contender.id());
+    writeln!(std::io::stdout(), "\napplied {}", contender.id()).unwrap();
     contender.wait().unwrap();
 }
 
