@@ -42,7 +42,8 @@ fn be_the_agent(work: &Path) {
     let file = fs::File::create(applied.root().join("open")).unwrap();
     let start = || Command::new("sleep").arg("1000").stdin(Stdio::null()).stdout(file).spawn();
     let mut contender = applied.spawn_inside(start).unwrap();
-    writeln!(std::io::stdout(), "\napplied {}", contender.id()).unwrap();
+    let line = format!("\napplied {}\n", contender.id());
+    std::io::stdout().write_all(line.as_bytes()).unwrap();
     contender.wait().unwrap();
 }
 
