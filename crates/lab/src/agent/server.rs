@@ -2,8 +2,7 @@
 //!
 //! It decides nothing about an experiment. Invariants: at the end of its input, or at SIGTERM, every
 //! process group is ended, the conditions are undone and the agent's folder is removed, also in the middle
-//! of a request. A daemon that
-//! leaves its process group is not found.
+//! of a request. A daemon that leaves its process group is not found.
 
 use std::collections::BTreeMap;
 use std::fs;

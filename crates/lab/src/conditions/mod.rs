@@ -42,6 +42,7 @@ pub struct AppliedConditions {
     /// Whether the files are to be dropped before the next trial, also if the cache is warm. The pages of
     /// new files are charged to their writer and not to the limited groups.
     is_charged_outside: AtomicBool,
+    limits_memory: bool,
     journal: Option<Journal>,
 }
 
@@ -62,6 +63,7 @@ impl AppliedConditions {
             address: None,
             groups: ProcessGroups::default(),
             is_charged_outside: AtomicBool::new(settings.memory.is_some()),
+            limits_memory: settings.memory.is_some(),
             journal: None,
         };
         let nothing = Settings { cache: settings.cache, ..Settings::default() };
@@ -146,6 +148,7 @@ impl AppliedConditions {
     pub fn without_disk_limits<T>(&self, make: impl FnOnce() -> Result<T>) -> Result<T> {
         self.groups.without_disk_limits(|| {
             let made = make()?;
+            self.is_charged_outside.fetch_or(self.limits_memory, Ordering::Relaxed);
             cache::sync(&self.root)?;
             Ok(made)
         })

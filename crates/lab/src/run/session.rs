@@ -133,14 +133,16 @@ impl<'a> Session<'a> {
     /// them are ended.
     fn set_conditions(&mut self, contender: usize, conditions: &Settings) -> Result<Location> {
         let agent = self.agent(contender)?;
-        let location: Location = agent.call(&Request::SetConditions(Box::new(conditions.clone())))?;
+        let set: Result<Location> = agent.call(&Request::SetConditions(Box::new(conditions.clone())));
+        // The agent has ended all contenders also if it could not set the conditions.
+        let is_new = set.as_ref().map_or(true, |location| location.is_new);
         let prefix = &self.experiment.contenders[contender].prefix;
         // The memory limit is one for all processes: each contender has it alone.
         let is_alone = conditions.memory.is_some();
         let mut ended = Vec::new();
         for (at, state) in self.contenders.iter_mut().enumerate() {
             let other = &self.experiment.contenders[at];
-            let is_ended = location.is_new || (is_alone && at != contender);
+            let is_ended = is_new || (is_alone && at != contender);
             if let Some(state) = state.as_mut().filter(|_| is_ended && other.prefix == *prefix)
                 && state.running.take().is_some()
             {
@@ -150,7 +152,7 @@ impl<'a> Session<'a> {
         for name in ended {
             self.agent(contender)?.call::<()>(&Request::Stop { name })?;
         }
-        Ok(location)
+        set
     }
 
     fn with_files(
