@@ -31,6 +31,8 @@ pub struct System {
     pub processes: Vec<ModelledProcess>,
     /// The demand at a disk in seconds.
     pub disk: f64,
+    /// The time in seconds for which a request holds a lock, which no probe sees.
+    pub lock: f64,
     /// The rest of a request's time in seconds, without a queue.
     pub delay: f64,
 }
@@ -103,12 +105,13 @@ impl System {
     /// Returns a system of one process with one thread.
     pub fn simple(name: &str, demand: f64, delay: f64) -> System {
         let process = ModelledProcess { name: "server".to_owned(), demand, cores: None, threads: 1 };
-        System { name: name.to_owned(), processes: vec![process], disk: 0.0, delay }
+        System { name: name.to_owned(), processes: vec![process], disk: 0.0, lock: 0.0, delay }
     }
 
     fn centres(&self) -> Vec<Centre> {
         let processes = self.processes.iter().map(|one| Centre::Servers(one.demand, one.threads));
-        processes.chain([Centre::Queue(self.disk), Centre::Delay(self.delay)]).collect()
+        let others = [Centre::Queue(self.disk), Centre::Queue(self.lock), Centre::Delay(self.delay)];
+        processes.chain(others).collect()
     }
 
     /// Returns the mean response time at a rate of independent requests.

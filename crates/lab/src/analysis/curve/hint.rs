@@ -41,6 +41,8 @@ pub enum ResourceKind {
     Link,
     /// One processor of the machine.
     Core,
+    /// One that no probe sees, such as a lock.
+    Unobserved,
 }
 
 /// A first answer to the question for the bottleneck.

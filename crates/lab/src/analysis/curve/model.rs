@@ -1,13 +1,20 @@
 //! The service demands of a curve, and the bounds and the prediction that follow from them.
 //!
 //! Demands are measured at the smallest number of users, by the utilisation law. The rest of its response
-//! time is a delay without a queue (network, generator, waits). The prediction is mean value analysis, which
-//! assumes exponential demands: constant ones give more. Invariant: the prediction at the smallest number of
-//! users has the measured response time, unless the demands alone exceed it.
+//! time is a delay without a queue (network, generator, waits). No probe sees a lock: if the throughput stops
+//! growing while no observed resource is saturated, an unobserved one has the demand 1 / Xmax. The prediction
+//! is mean value analysis, which assumes exponential demands: constant ones give more. Invariant: the
+//! prediction at the smallest number of users has the measured response time, unless the demands alone exceed
+//! it.
 
 use super::hint::{ContenderMachine, ResourceKind};
 use super::{Curve, LoadPoint, PointFigures};
 use crate::analysis::{Bounds, Centre, Point, demand, solve};
+
+/// The name of the resource that no probe sees.
+const UNOBSERVED: &str = "a lock or limit (from Xmax)";
+/// The throughput has stopped growing if doubled users add less than this share.
+const PLATEAU: f64 = 0.05;
 
 /// The largest number of users for which a prediction is computed: its time grows with the square.
 const PREDICTED_USERS: u32 = 2000;
@@ -76,7 +83,10 @@ impl ServiceDemands {
 pub(super) fn add(curve: &mut Curve, machine: &ContenderMachine) {
     let measured = curve.points.iter().filter_map(|point| Some((point, point.figures.as_ref()?)));
     let Some((point, figures)) = measured.into_iter().find(|(_, figures)| !figures.is_open) else { return };
-    let Some(demands) = demands(point, figures, machine, curve.think) else { return };
+    let Some(mut demands) = demands(point, figures, machine) else { return };
+    demands.resources.extend(unobserved(curve, &demands));
+    let Some(delay) = delay(&demands, figures.response.mean, curve.think) else { return };
+    demands.delay = delay;
     let largest = demands.resources.iter().map(|one| one.demand / f64::from(one.servers.max(1)));
     let largest_demand = largest.fold(0.0, f64::max);
     let sum: f64 = demands.resources.iter().map(|one| one.demand).sum();
@@ -85,16 +95,11 @@ pub(super) fn add(curve: &mut Curve, machine: &ContenderMachine) {
         largest_demand,
         think: curve.think,
     });
-    curve.prediction = prediction(&demands, &curve.closed_points(), curve.think);
+    curve.prediction = prediction(&demands, curve);
     curve.demands = Some(demands);
 }
 
-fn demands(
-    point: &LoadPoint,
-    figures: &PointFigures,
-    machine: &ContenderMachine,
-    think: f64,
-) -> Option<ServiceDemands> {
+fn demands(point: &LoadPoint, figures: &PointFigures, machine: &ContenderMachine) -> Option<ServiceDemands> {
     let throughput = figures.throughput.mean;
     let of = |busy: f64| demand(busy, throughput);
     let resources: Vec<ServiceDemand> = machine
@@ -116,9 +121,25 @@ fn demands(
     let processes =
         processes.filter_map(|one| Some((one.name.clone(), of(one.user + one.system)?))).collect();
     let cores = figures.cores.iter().filter_map(|busy| of(*busy)).collect();
-    let mut demands = ServiceDemands { users: point.users, resources, processes, cores, delay: 0.0 };
-    demands.delay = delay(&demands, figures.response.mean, think)?;
-    Some(demands)
+    Some(ServiceDemands { users: point.users, resources, processes, cores, delay: 0.0 })
+}
+
+/// Returns the resource that no probe sees, if there must be one: the throughput has stopped growing although
+/// no observed resource is saturated.
+fn unobserved(curve: &Curve, demands: &ServiceDemands) -> Option<ServiceDemand> {
+    let is_explained = curve.hint.as_ref().is_none_or(|hint| !hint.saturated.is_empty());
+    let [.., before, last] = curve.closed_points()[..] else { return None };
+    let grows = last.throughput > before.throughput * (1.0 + PLATEAU);
+    let is_doubled = last.users >= before.users.saturating_mul(2);
+    let demand = 1.0 / curve.saturation?.throughput_max;
+    let exceeds = |one: &ServiceDemand| demand > one.demand / f64::from(one.servers.max(1));
+    let is_largest = demands.resources.iter().all(exceeds);
+    (!is_explained && !grows && is_doubled && is_largest).then(|| ServiceDemand {
+        name: UNOBSERVED.to_owned(),
+        kind: ResourceKind::Unobserved,
+        demand,
+        servers: 1,
+    })
 }
 
 /// Returns the delay with which the response time of the model is the measured one. None with more users
@@ -143,19 +164,25 @@ fn delay(demands: &ServiceDemands, response: f64, think: f64) -> Option<f64> {
     Some(low)
 }
 
-fn prediction(demands: &ServiceDemands, measured: &[Point], think: f64) -> Option<Prediction> {
+fn prediction(demands: &ServiceDemands, curve: &Curve) -> Option<Prediction> {
+    let measured = curve.closed_points();
     let most = measured.iter().map(|point| point.users).max()?;
     if most > PREDICTED_USERS {
         return None;
     }
-    let solutions = solve(&demands.centres(demands.delay), think, most);
+    let solutions = solve(&demands.centres(demands.delay), curve.think, most);
     let point = |solution: &crate::analysis::Solution| Point {
         users: solution.users,
         throughput: solution.throughput,
         response: solution.response,
     };
     let points: Vec<Point> = solutions.iter().map(point).collect();
+    // The point that a demand was computed from is no test of it.
+    let is_unobserved = |one: &ServiceDemand| one.kind == ResourceKind::Unobserved;
+    let has_unobserved = demands.resources.iter().any(is_unobserved);
+    let used = curve.saturation.filter(|_| has_unobserved).map(|saturation| saturation.users_at_max);
     let larger = measured.iter().filter(|point| point.users > demands.users && point.throughput > 0.0);
+    let larger = larger.filter(|point| Some(point.users) != used);
     let error = |measured: &Point| {
         let predicted = points.iter().find(|point| point.users == measured.users)?;
         let has_response = measured.response > 0.0;

@@ -15,8 +15,13 @@ fn tiered() -> System {
         name: "tiered".to_owned(),
         processes: vec![process("front", 0.0006), process("store", 0.0010)],
         disk: 0.0004,
+        lock: 0.0,
         delay: 0.0020,
     }
+}
+
+fn curve_of(plan: &SyntheticPlan, system: System) -> Curve {
+    curves(&plan.results(&[system]).unwrap()).remove(0)
 }
 
 #[test]
@@ -124,5 +129,29 @@ fn ratios_are_paired_with_the_reference_of_the_same_repetition() {
         let [low, high] = throughput.interval.unwrap();
         assert!(close(throughput.mean, 2.0, 0.001) && high - low < 0.01, "drift cancels: {throughput:?}");
         assert!(close(ratio.cpu.unwrap().mean, 0.5, 0.01));
+    }
+}
+
+#[test]
+fn a_lock_that_no_probe_sees_is_found_from_the_maximum_throughput_and_predicts_the_other_points() {
+    let system = System { lock: 0.008, ..System::simple("server", 0.002, 0.020) };
+    let curve = curve_of(&SyntheticPlan::default(), system);
+    let demands = curve.demands.as_ref().unwrap();
+    let lock = demands.resources.iter().find(|one| one.kind == ResourceKind::Unobserved).unwrap();
+    assert!(close(lock.demand, 0.008, 0.01), "{lock:?}");
+    assert!(close(demands.delay, 0.020, 0.02), "{demands:?}");
+    let errors = &curve.prediction.as_ref().unwrap().errors;
+    assert_eq!(errors.iter().map(|error| error.users).collect::<Vec<u32>>(), [2, 4, 8, 16, 32]);
+    assert!(errors.iter().all(|error| error.throughput.abs() < 0.01), "{errors:?}");
+}
+
+#[test]
+fn a_saturated_processor_and_a_rising_throughput_need_no_unobserved_resource() {
+    let of_processor = curve_of(&SyntheticPlan::default(), System::simple("server", 0.008, 0.020));
+    let rising = SyntheticPlan { users: vec![1, 2, 4], ..SyntheticPlan::default() };
+    let of_rising = curve_of(&rising, System { lock: 0.002, ..System::simple("server", 0.001, 0.100) });
+    for curve in [of_processor, of_rising] {
+        let resources = &curve.demands.as_ref().unwrap().resources;
+        assert!(resources.iter().all(|one| one.kind != ResourceKind::Unobserved), "{resources:?}");
     }
 }

@@ -9,9 +9,10 @@ use plimsoll_lab::experiment::Experiment;
 use plimsoll_lab::experiment::contender::built_in_names;
 
 /// The experiments, by their names.
-pub(super) const EXPERIMENTS: [(&str, &str); 27] = [
+pub(super) const EXPERIMENTS: [(&str, &str); 28] = [
     ("account", include_str!("../../../../../lab/experiments/account.toml")),
     ("beside-large-files", include_str!("../../../../../lab/experiments/beside-large-files.toml")),
+    ("calibration", include_str!("../../../../../lab/experiments/calibration.toml")),
     ("connections", include_str!("../../../../../lab/experiments/connections.toml")),
     ("fairness", include_str!("../../../../../lab/experiments/fairness.toml")),
     ("memory", include_str!("../../../../../lab/experiments/memory.toml")),

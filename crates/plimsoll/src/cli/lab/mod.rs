@@ -6,6 +6,7 @@
 
 mod agent;
 mod list;
+mod model;
 mod report;
 mod run;
 
@@ -44,6 +45,7 @@ enum Order {
     Run(run::RunExperiments),
     Report(report::Report),
     Compare(report::Compare),
+    Model(model::Model),
     #[command(hide = true)]
     Agent(agent::AgentServer),
 }
@@ -106,6 +108,7 @@ impl Lab {
             Order::Run(run) => run.run(),
             Order::Report(report) => report.run(),
             Order::Compare(compare) => compare.run(),
+            Order::Model(model) => model.run(),
             Order::Agent(agent) => agent.run(),
         }
     }
