@@ -46,4 +46,26 @@ impl Clock {
         self.wall.set(Some(wall));
         wall
     }
+
+    /// Reads the time of day, also for the rest of this turn.
+    pub(crate) fn wall_exact(&self) -> SystemTime {
+        self.wall.set(None);
+        self.wall()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_day_stands_still_within_a_turn_unless_it_is_read_exactly() {
+        let clock = Clock::new();
+        let before = clock.wall();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert_eq!(clock.wall(), before);
+        let exact = clock.wall_exact();
+        assert!(exact > before);
+        assert_eq!(clock.wall(), exact);
+    }
 }

@@ -173,6 +173,10 @@ impl Engine for Driver {
         self.clock.wall()
     }
 
+    fn wall_exact(&self) -> SystemTime {
+        self.clock.wall_exact()
+    }
+
     fn timer(&self, at: Instant, waker: &Waker) -> TimerId {
         self.timers.add(at, waker)
     }

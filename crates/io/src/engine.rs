@@ -48,8 +48,12 @@ pub enum Work {
 pub trait Engine {
     /// Returns the time as of this turn.
     fn now(&self) -> Instant;
-    /// Returns the time of day.
+    /// Returns the time of day as of this turn.
     fn wall(&self) -> SystemTime;
+    /// Returns the time of day now: later than [`Engine::wall`] if this turn has taken long.
+    fn wall_exact(&self) -> SystemTime {
+        self.wall()
+    }
     /// Wakes `waker` once, at `at`.
     fn timer(&self, at: Instant, waker: &Waker) -> TimerId;
     /// Cancels a timer. Cancelling a fired timer is not an error.

@@ -58,9 +58,15 @@ impl Io {
         self.engine.now()
     }
 
-    /// Returns the time of day.
+    /// Returns the time of day as of this turn.
     pub fn wall(&self) -> SystemTime {
         self.engine.wall()
+    }
+
+    /// Returns the time of day now. A blocking engine may send a whole file within one turn, so a duration
+    /// needs this clock.
+    pub fn wall_exact(&self) -> SystemTime {
+        self.engine.wall_exact()
     }
 
     /// Waits for `time`.

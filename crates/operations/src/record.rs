@@ -117,7 +117,7 @@ impl Recorder {
             protocol: visitor.protocol,
             operation,
             names: has_lines.then(|| Box::new(names())),
-            start: visitor.io.wall(),
+            start: visitor.io.wall_exact(),
             bytes: 0,
             in_ascii: false,
             ended: false,
@@ -216,7 +216,7 @@ impl OperationRecord {
             return;
         }
         let records = &self.recorder.0;
-        let end = self.io.wall();
+        let end = self.io.wall_exact();
         let time = end.duration_since(self.start).unwrap_or(Duration::ZERO);
         records.meter.count(self.protocol, self.operation, time, self.bytes, failed.is_some());
         let Some(names) = &self.names else { return };

@@ -11,6 +11,8 @@ use plimsoll_tests::binary::{command, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::faults::full_disk::Small;
+
 /// An experiment with plimsoll and four trials of a second.
 const EXPERIMENT: &str = r#"
 name = "four"
@@ -56,7 +58,8 @@ impl RunFolder {
 
     pub(crate) fn run(&self, more: &[&str]) -> Command {
         let mut run = command();
-        run.args(["lab", "run", "experiment.toml", "--out", "out", "--work", "work"]).args(more);
+        run.args(["lab", "run", "experiment.toml", "--out", "out", "--work"]).arg(self.path().join("work"));
+        run.args(more);
         run.current_dir(self.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
         run
     }
@@ -157,6 +160,29 @@ fn a_run_that_is_killed_leaves_no_process_and_no_file_and_resumes() {
     run.wait().unwrap();
     until("the agents have ended everything", || folder.is_clean());
     folder.resume(&finished);
+}
+
+#[test]
+fn a_run_on_a_full_disk_keeps_its_trials_and_resumes() {
+    let folder = RunFolder::new(EXPERIMENT);
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let Some(_small) = Small::at(&out) else { return };
+    let run = folder.second_trial();
+    let finished = folder.trials();
+    let filler = out.join("filler");
+    assert!(fs::write(&filler, vec![0; 8 << 20]).is_err(), "the disk is full");
+    let ended = run.wait_with_output().unwrap();
+    assert!(!ended.status.success(), "{}", text(&ended));
+    assert!(folder.is_clean(), "servers or files are left");
+    // A trial more may have found room in the last page of the file.
+    let kept = folder.trials();
+    assert!(kept.len() < 4 && kept[..finished.len()] == finished);
+    let again = folder.run(&[]).output().unwrap();
+    assert!(text(&again).contains("No space left on device"), "{}", text(&again));
+    assert!(folder.trials() == kept && folder.is_clean());
+    fs::remove_file(&filler).unwrap();
+    folder.resume(&kept);
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod hostile;
 mod lab;
 mod lab_conditions;
 mod lab_profiles;
+mod lab_ssh;
 mod load;
 mod packaging;
 mod passwords;

@@ -53,7 +53,10 @@ impl<'a> Agent<'a> {
         let (greeting, output) = (Greeting::default(), lines(BufReader::new(output)));
         let mut agent = Agent { child, input, output, greeting, clock_ahead: 0.0, stop };
         let hello = Request::Hello { work: work.to_owned() };
-        agent.greeting = agent.call(&hello).with_context(|| format!("the agent {}", words.join(" ")))?;
+        agent.greeting = agent.call(&hello).with_context(|| {
+            let command = words.join(" ");
+            format!("the agent does not answer. Try {command}; a contender's `plimsoll` is its path there")
+        })?;
         let version = env!("CARGO_PKG_VERSION");
         if agent.greeting.version != version {
             bail!(

@@ -1,6 +1,7 @@
 //! A service centre with a queue: a thread that serves one request at a time, in the order of their arrival.
 //!
-//! Invariant: the times of service add up to the drawn ones. A sleep that ends late shortens the next one.
+//! Invariant: the times of service add up to the drawn ones. A sleep that ends late shortens the next one, and
+//! so does the processor time of the server's other work: all of it together is the drawn time.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -30,6 +31,8 @@ pub(super) struct Station {
     draws: Draws,
     service: Service,
     sleeper: Sleeper,
+    /// The processor time of this process at the end of the last service.
+    used: Duration,
 }
 
 impl Station {
@@ -39,7 +42,7 @@ impl Station {
     /// The thread cannot be started.
     pub(super) fn start(draws: Draws, service: Service) -> Result<Sender<Job>> {
         let (queue, jobs) = channel();
-        let station = Station { draws, service, sleeper: Sleeper::default() };
+        let station = Station { draws, service, sleeper: Sleeper::default(), used: processor_time() };
         let name = if service == Service::Spin { "processor" } else { "lock" };
         thread::Builder::new().name(name.to_owned()).spawn(move || station.serve(&jobs))?;
         Ok(queue)
@@ -49,11 +52,19 @@ impl Station {
         for job in jobs {
             let time = self.draws.next();
             match self.service {
-                Service::Spin => spin(time),
+                Service::Spin => self.spin(time),
                 Service::Hold => self.sleeper.sleep(time),
             }
             // A connection that has ended meanwhile has no use for it.
             let _ = job.served.send(());
+        }
+    }
+
+    /// Uses the processor until this process has used `time` more of it.
+    fn spin(&mut self, time: Duration) {
+        self.used += time;
+        while processor_time() < self.used {
+            std::hint::spin_loop();
         }
     }
 }
@@ -77,16 +88,9 @@ impl Sleeper {
     }
 }
 
-/// Uses the processor for `time` of this thread's own processor time.
-fn spin(time: Duration) {
-    let until = processor_time() + time;
-    while processor_time() < until {
-        std::hint::spin_loop();
-    }
-}
-
+/// Returns the processor time that this process has used.
 fn processor_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
+    let now = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or_default())
 }

@@ -142,7 +142,7 @@ impl Profiler {
     ///
     /// # Errors
     /// A file is damaged or incomplete.
-    pub(crate) fn read(self, outputs: &[String]) -> Result<Profile> {
+    pub fn read(self, outputs: &[String]) -> Result<Profile> {
         match self {
             Profiler::Callgrind => {
                 let mut costs = callgrind::Costs::default();
