@@ -1,7 +1,7 @@
 //! Experiment files of the laboratory.
 //!
 //! Not here: the trials of these experiments. Invariants: a text that is read has the same trials when it is
-//! read again, and each of them has its settings; a mistake is told in one line.
+//! read again, and each of them has its settings; an error is one line.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! The files of the profilers: callgrind's format, and the report of perf.
 //!
-//! Not here: the profilers. Invariants: the shares of a profile that is read lie between 0 and 1, its functions are
-//! ordered by their own cost, and a callgrind file that is cut has no profile.
+//! Not here: the profilers. Invariants: the shares of a profile that is read lie between 0 and 1, its
+//! functions are ordered by their own cost, and a callgrind file that is cut has no profile.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

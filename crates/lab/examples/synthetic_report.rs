@@ -17,6 +17,7 @@ fn main() -> Result<()> {
         name: "plimsoll-tiered".to_owned(),
         processes: vec![process("front", 0.000_06), process("auth", 0.000_02), process("store", 0.000_09)],
         disk: 0.000_04,
+        lock: 0.0,
         delay: 0.0004,
     };
     let systems = [

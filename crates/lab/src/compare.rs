@@ -5,9 +5,9 @@
 //! a drift of the machine between the runs is no difference. Equal runs with normal noise show a difference
 //! with a probability of [`FAMILY_LEVEL`] at most, for any number of cells.
 //!
-//! Each cell (a contender at a point) is tested by Welch's test on logarithms. The mean of a contender's
-//! cells is tested too, because a small change of all cells is visible only in all of them together. Holm's
-//! method corrects for the number of tests.
+//! Each cell (a contender at a point) is tested by Yuen's test on logarithms, which is Welch's for fewer than
+//! ten repetitions. The mean of a contender's cells is tested too, because a small change of all cells is
+//! visible only in all of them together. Holm's method corrects for the number of tests.
 
 mod open_loop;
 
@@ -192,7 +192,7 @@ fn test(
     figure: ComparedFigure,
 ) -> Option<CellTest> {
     let samples = [logarithms(one, reference, cell, figure), logarithms(other, reference, cell, figure)];
-    let difference = Difference::welch(&samples[0], &samples[1])?;
+    let difference = Difference::of(&samples[0], &samples[1])?;
     let (contender, point) = (cell.0.clone(), Some(cell.1.clone()));
     Some(CellTest { contender, point, figure, difference, samples: samples.map(|all| all.len()) })
 }

@@ -5,8 +5,9 @@
 //! [`report`] shows the results of a run with its [`profile`]s; [`compare`] finds the figures in which
 //! two runs differ. [`transfer_log`] computes document 001's tables from the log of a server.
 //!
-//! It is not a test suite. It serves no file; [`model_server`] serves known demands, to check its analysis. Invariants: each reported figure was measured; anything
-//! that could distort it (errors, wrong bytes, a saturated generator) is reported beside it.
+//! It is not a test suite. It serves no file; [`model_server`] serves known demands, to check its analysis.
+//! Invariants: each reported figure was measured; anything that could distort it (errors, wrong bytes, a
+//! saturated generator) is reported beside it.
 #![forbid(unsafe_code)]
 
 pub mod agent;

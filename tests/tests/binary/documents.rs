@@ -118,6 +118,7 @@ fn the_experiments_with_a_link_a_small_memory_or_a_slow_disk_work() {
     let names = [
         "000-get",
         "000-network",
+        "001-blocks",
         "001-memory",
         "001-table-3",
         "001-table-3-100mbit",

@@ -73,8 +73,8 @@ name = "there"
 host = "{address}"
 plimsoll = "{}"
 prefix = [
-  "ssh", "-p", "{SSH_PORT}", "-i", "{}", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-  "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "{address}",
+  "ssh", "-p", "{SSH_PORT}", "-i", "{}", "-o", "StrictHostKeyChecking=no",
+  "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "{address}",
 ]
 command = [
   "{{plimsoll}}", "serve", "--engine", "{{engine}}", "--threads", "1", "--http", "{{host}}:{{port}}",

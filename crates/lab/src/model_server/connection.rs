@@ -1,6 +1,7 @@
-//! A connection of the model server: HTTP/1.1 with keep-alive, without request bodies.
+//! A connection of the model server: HTTP/1.1 with keep-alive.
 //!
-//! Invariant: a request has used all its demands before its response is sent.
+//! It is not a general HTTP server: it reads no request body. Invariant: a request has used all its demands
+//! before its response is sent.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;

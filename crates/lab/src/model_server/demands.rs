@@ -1,6 +1,7 @@
 //! The service demands of the model server, as a person writes them.
 //!
-//! Invariant: a text that leaves one out means zero; an unknown name is an error.
+//! Not here: the draws from them. Invariants: a text that leaves one out means zero; an unknown name is an
+//! error.
 
 use std::str::FromStr;
 use std::time::Duration;

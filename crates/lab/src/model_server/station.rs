@@ -1,7 +1,8 @@
 //! A service centre with a queue: a thread that serves one request at a time, in the order of their arrival.
 //!
-//! Invariant: the times of service add up to the drawn ones. A sleep that ends late shortens the next one, and
-//! so does the processor time of the server's other work: all of it together is the drawn time.
+//! It draws no times. Invariants: the times of service add up to the drawn ones. A sleep that ends late
+//! shortens the next one, and so does the processor time of the server's other work: all of it together is
+//! the drawn time.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use crate::experiment::{conditions, order};
 
 /// The tables of an experiment file in which a key can have another value.
-const TABLES: [&str; 4] = ["load", "order", "conditions", "sweep"];
+const TABLES: [&str; 5] = ["load", "order", "conditions", "sweep", "open_loop"];
 
 /// A variation of an experiment.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +82,7 @@ fn set(file: &mut Table, key: &str, value: &str) -> Result<()> {
     let mut is_set = false;
     for name in TABLES {
         let Some(held) = file.get_mut(name).and_then(|table| table.get_mut(key)) else { continue };
-        *held = if name == "sweep" { Value::Array(vec![scalar.clone()]) } else { scalar.clone() };
+        *held = if held.is_array() { Value::Array(vec![scalar.clone()]) } else { scalar.clone() };
         is_set = true;
     }
     for name in ["points", "contenders"] {

@@ -9,7 +9,7 @@ use plimsoll_lab::experiment::Experiment;
 use plimsoll_lab::experiment::contender::built_in_names;
 
 /// The experiments, by their names.
-pub(super) const EXPERIMENTS: [(&str, &str); 28] = [
+pub(super) const EXPERIMENTS: [(&str, &str); 29] = [
     ("account", include_str!("../../../../../lab/experiments/account.toml")),
     ("beside-large-files", include_str!("../../../../../lab/experiments/beside-large-files.toml")),
     ("calibration", include_str!("../../../../../lab/experiments/calibration.toml")),
@@ -25,6 +25,7 @@ pub(super) const EXPERIMENTS: [(&str, &str); 28] = [
     ("000-network", include_str!("../../../../../lab/experiments/000-network.toml")),
     ("000-new", include_str!("../../../../../lab/experiments/000-new.toml")),
     ("000-prefetch", include_str!("../../../../../lab/experiments/000-prefetch.toml")),
+    ("001-blocks", include_str!("../../../../../lab/experiments/001-blocks.toml")),
     ("001-memory", include_str!("../../../../../lab/experiments/001-memory.toml")),
     ("001-table-1", include_str!("../../../../../lab/experiments/001-table-1.toml")),
     ("001-table-2", include_str!("../../../../../lab/experiments/001-table-2.toml")),

@@ -80,7 +80,7 @@ struct VariationFlags {
     /// Points that take part, by the values of a variable
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = pair)]
     at: Vec<(String, String)>,
-    /// Another value of a key of the load, the order, the conditions, the sweep or the contenders
+    /// Another value of a key: of load, order, conditions, sweep, open loop or contenders
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
 }

@@ -1,6 +1,6 @@
 //! `plimsoll lab model`: the arguments of the model server.
 //!
-//! Invariant: it listens on loopback unless another address is given.
+//! Not here: the server itself. Invariants: it listens on loopback unless another address is given.
 
 use std::net::SocketAddr;
 
