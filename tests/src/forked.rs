@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_content::HotCache;
 use plimsoll_engine::{
     Bound, Connections, EngineKind, Forked, Forking, Master, Orders, SystemFs, bind, fork_master,
     shared_cells,
@@ -23,7 +22,7 @@ use crate::accounts::{Accounts, Records, auth_beside, desks_server, in_memory, o
 use crate::scene::{Scenario, Scene};
 use crate::service::{LogLines, ServerState};
 use crate::under::{
-    Engine, OtherProtocols, Running, ServerParts, beside, listen, listen_for_http, play, setup_of, start,
+    Engine, OtherProtocols, Running, ServerParts, beside, listen, listen_as, play, setup_of, start,
 };
 
 /// A test that has a process to itself.
@@ -71,7 +70,7 @@ impl Common {
         let log = || Arc::new(LogLines::shared());
         let counters = Arc::new(Counters::in_cells(counters));
         let seen =
-            ServerState { log: log(), begun: Arc::new(begun), hot: HotCache::new(scenario.hot), counters };
+            ServerState { log: log(), begun: Arc::new(begun), counters, ..ServerState::new(scenario.hot) };
         let meter = Arc::new(Meter::counted_in(meter));
         Common { seen, records: Records { meter, transfers: log(), xferlog: log() }, connections, line }
     }
@@ -84,12 +83,12 @@ struct Listening {
 }
 
 impl Listening {
-    fn of(scenario: &Scenario) -> Listening {
+    fn of(scenario: &Scenario, folder: &Path) -> Listening {
         let beside = OtherProtocols {
             ftp: scenario.ftp.is_some().then(listen),
             classic: scenario.classic.is_some().then(listen),
         };
-        Listening { http: listen_for_http(), beside }
+        Listening { http: listen_as(scenario, folder), beside }
     }
 
     fn addresses(&self) -> (Address, OtherProtocols<Address>) {
@@ -104,7 +103,7 @@ impl Listening {
 pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, behaviour: fn(Scene) -> F) {
     let (folder, data) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     scenario.tree.plant(folder.path());
-    let (common, listening) = (Common::of(scenario), Listening::of(scenario));
+    let (common, listening) = (Common::of(scenario), Listening::of(scenario, data.path()));
     let desk = Address::Unix(data.path().join("desk.sock"));
     match fork_master().expect("a process with one thread") {
         Forked::Master(orders) => {
@@ -120,8 +119,18 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
             let connections = Connections::counted_in(common.connections, 0);
             let (stop, watched) = (Stop::new(), Arc::clone(&connections));
             let (engine, seen, root) = (Engine::Process, common.seen, folder.path().to_owned());
-            let shown =
-                ServerParts { engine, at, beside, stop: stop.clone(), connections, seen, accounts, root };
+            let channel = scenario.channel;
+            let shown = ServerParts {
+                engine,
+                at,
+                beside,
+                stop: stop.clone(),
+                connections,
+                seen,
+                accounts,
+                root,
+                channel,
+            };
             let master = watch(master, &stop, scenario.grace);
             let passed = play(EngineKind::Epoll, shown, behaviour);
             stop.order();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use plimsoll_channel::{Bodies, Connector, Meter};
 use plimsoll_content::{HotCache, HotSettings};
 use plimsoll_engine::SystemFs;
 use plimsoll_io::sim::SimDisk;
@@ -41,6 +42,8 @@ pub struct Scenario {
     pub proxies: Networks,
     /// Whether connections begin with a header of the PROXY protocol: those from `proxies`, or all.
     pub proxy_protocol: bool,
+    /// With it, HTTP is served over channels instead of TCP, and bodies reach the clients as it says.
+    pub channel: Option<Bodies>,
     /// How long connections may continue after the order to stop.
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
@@ -80,6 +83,7 @@ impl Default for Scenario {
             spool: false,
             proxies: Networks::default(),
             proxy_protocol: false,
+            channel: None,
             grace: Duration::from_secs(20),
             panics: false,
         }
@@ -121,12 +125,25 @@ pub struct Scene {
     /// The server's hot cache.
     pub hot: Arc<HotCache>,
     pub(crate) disk: Disk,
+    /// Connects channels, if the scenario serves them.
+    pub(crate) connector: Option<Rc<Connector>>,
+    /// The server's counts of channels, unless it has a process for each connection.
+    pub channels: Arc<Meter>,
 }
 
 impl Scene {
     /// Connects to the server.
     pub async fn connect(&self) -> Client {
-        Client::new(&self.io, self.io.connect(&self.at).await.expect("the server accepts connections"))
+        self.try_connect().await.expect("the server accepts connections")
+    }
+
+    /// Connects to the server, if it accepts the connection.
+    pub async fn try_connect(&self) -> std::io::Result<Client> {
+        let stream = match &self.connector {
+            Some(connector) => connector.connect(&self.at).await,
+            None => self.io.connect(&self.at).await,
+        };
+        Ok(Client::new(&self.io, stream?))
     }
 
     /// Returns the server's address for FTP.

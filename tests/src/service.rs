@@ -1,5 +1,6 @@
 //! The real HTTP server with a few test services: an echo of bodies, a panic, slow answers.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use plimsoll_io::{Cells, Fs, Handler, Io, LocalFuture, Networks, Setup, Stream};
 
+use plimsoll_channel::{Channels, Meter, Settings};
 use plimsoll_content::{HotCache, HotSettings, Site};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::http::{
@@ -136,6 +138,8 @@ pub(crate) struct ServerState {
     pub(crate) hot: Arc<HotCache>,
     /// Counters of HTTP requests.
     pub(crate) counters: Arc<Counters>,
+    /// Counters of channels.
+    pub(crate) channels: Arc<Meter>,
 }
 
 impl ServerState {
@@ -145,8 +149,19 @@ impl ServerState {
             begun: Arc::new(Cells::own(1)),
             hot: HotCache::new(hot),
             counters: Arc::default(),
+            channels: Meter::own(),
         }
     }
+}
+
+/// Serves channels by `setup`, if the scenario has them.
+pub(crate) fn over_channels(scenario: &Scenario, setup: Setup, meter: &Arc<Meter>) -> Setup {
+    if scenario.channel.is_none() {
+        return setup;
+    }
+    // Small rings, which are often full.
+    let settings = Settings { ring_bytes: 8 * 1024, meter: Arc::clone(meter) };
+    Arc::new(move |io| Rc::new(Channels::new(io.clone(), setup(io), settings.clone())))
 }
 
 /// Returns a status page with fixed figures.
@@ -171,6 +186,7 @@ pub(crate) fn status_page() -> StatusPage {
         hot: HotCache::off(),
         lab: Vec::new(),
         operations: Box::new(String::new),
+        channel: Box::new(BTreeMap::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }

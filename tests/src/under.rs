@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_channel::{Bodies, Connector, Meter};
 use plimsoll_engine::{
     Bound, Connections, EngineKind, Plan, SystemFs, WhenFull, bind, block_on, check_ring, serve,
 };
@@ -146,11 +147,14 @@ impl Simulation {
             Accounts::open(store, data, settings)
         });
         let setup = setup_of(scenario, &**server.disk(), root, &seen, accounts.as_ref());
-        let serve = |port, setup| {
-            let at = Address::Ip((server.ip(), port).into());
+        let serve_at = |at: Address, setup| {
             sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free")
         };
-        let at = serve(80, setup);
+        let serve = |port, setup| serve_at(Address::Ip((server.ip(), port).into()), setup);
+        let at = match scenario.channel {
+            Some(_) => serve_at(Address::Unix("/channel.sock".into()), setup),
+            None => serve(80, setup),
+        };
         let OtherProtocols { ftp, classic } =
             beside(scenario, &**server.disk(), root, accounts.as_ref(), None);
         let (ftp_at, classic_at) =
@@ -168,6 +172,8 @@ impl Simulation {
             begun: seen.begun,
             hot: seen.hot,
             disk: Disk::Simulated(Arc::clone(server.disk())),
+            connector: connector(&client.io(), scenario.channel),
+            channels: seen.channels,
         };
         Simulation { sim, server, client, scene }
     }
@@ -182,11 +188,12 @@ pub(crate) fn setup_of(
 ) -> Setup {
     let (limits, proxies) = (scenario.limits.clone(), scenario.proxies.clone());
     let http = || service::http(fs, root, (limits, proxies), seen, accounts);
-    match scenario.protocol {
+    let setup: Setup = match scenario.protocol {
         Protocol::Http => service::behind_proxies(scenario, http()),
         Protocol::HttpOver(wrap) => service::over(http(), wrap),
         Protocol::Of(make) => Arc::new(make),
-    }
+    };
+    service::over_channels(scenario, setup, &seen.channels)
 }
 
 /// The protocols besides HTTP.
@@ -214,6 +221,14 @@ pub(crate) fn beside(
         classic: classic.map(|(limits, accounts)| {
             service::behind_proxies(scenario, service::classic(limits, fs, root, accounts))
         }),
+    }
+}
+
+/// Listens for HTTP as the scenario says: over channels at a socket in `folder`, or at a loopback port.
+pub(crate) fn listen_as(scenario: &Scenario, folder: &Path) -> Bound {
+    match scenario.channel {
+        Some(_) => bind(&Address::Unix(folder.join("channel.sock"))).expect("a free name"),
+        None => listen_for_http(),
     }
 }
 
@@ -296,7 +311,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let accounts = settings.map(|(settings, store)| Accounts::open(store, data.path(), settings));
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
     let beside = beside(scenario, &SystemFs, folder.path(), accounts.as_ref(), None);
-    let running = start(kind, (listen_for_http(), setup), beside, scenario.grace);
+    let running = start(kind, (listen_as(scenario, data.path()), setup), beside, scenario.grace);
     let connections = Arc::clone(&running.connections);
     let shown = ServerParts {
         engine,
@@ -307,6 +322,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
         seen,
         accounts,
         root: folder.path().to_owned(),
+        channel: scenario.channel,
     };
     let passed = play(kind, shown, behaviour);
     running.end();
@@ -325,6 +341,7 @@ pub(crate) struct ServerParts {
     pub(crate) seen: ServerState,
     pub(crate) accounts: Option<Accounts>,
     pub(crate) root: PathBuf,
+    pub(crate) channel: Option<Bodies>,
 }
 
 /// Runs the behaviour, with clients on an engine of this kind.
@@ -334,8 +351,8 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
     behaviour: fn(Scene) -> F,
 ) -> std::io::Result<()> {
     block_on(kind, move |io| {
-        let ServerParts { engine, at, beside, stop, connections, seen, accounts, root } = shown;
-        let ServerState { log, begun, hot, .. } = seen;
+        let ServerParts { engine, at, beside, stop, connections, seen, accounts, root, channel } = shown;
+        let ServerState { log, begun, hot, channels, .. } = seen;
         let scene = Scene {
             io: io.clone(),
             at,
@@ -349,9 +366,15 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
             begun,
             hot,
             disk: Disk::Real(root),
+            connector: connector(&io, channel),
+            channels,
         };
         within_time(io, behaviour(scene))
     })
+}
+
+fn connector(io: &Io, channel: Option<Bodies>) -> Option<Rc<Connector>> {
+    channel.map(|bodies| Rc::new(Connector::new(io, bodies, Meter::own())))
 }
 
 async fn within_time(io: Io, behaviour: impl Future<Output = ()>) {

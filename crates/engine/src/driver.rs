@@ -3,16 +3,18 @@
 //! It is not a dispatcher: it runs the tasks it is given. Invariants: after each poll of a task, the bytes
 //! it pushed are sent. A thread parks only when nothing is ready. An order to stop wakes every task once.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
-use std::rc::Rc;
+use std::os::fd::OwnedFd;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::exec::{Entered, Executor, TaskId, TimerId, Timers, Turn};
 use plimsoll_io::{
-    Address, Engine, Fs, Instant, Io, Job, Listener, LocalFuture, NotDone, Notify, Stop, Stream, Work,
+    Address, Engine, Event, Fs, Instant, Io, Job, Listener, LocalFuture, NotDone, Notify, Stop, Stream,
+    Watch, Watcher, Work,
 };
 
 use crate::clock::Clock;
@@ -43,6 +45,8 @@ pub(crate) struct Driver {
     stop_seen: Cell<Option<Instant>>,
     connections: Arc<Connections>,
     worker: OnceCell<Rc<dyn ConnectionWorker>>,
+    /// Transports to be called at the end of this turn.
+    to_call: RefCell<Vec<Weak<dyn Watcher>>>,
 }
 
 impl Driver {
@@ -66,6 +70,7 @@ impl Driver {
             stop_seen: Cell::new(None),
             connections: Arc::clone(connections),
             worker: OnceCell::new(),
+            to_call: RefCell::default(),
         }))
     }
 
@@ -118,7 +123,7 @@ impl Driver {
             for task in batch.drain(..) {
                 self.turn(task);
             }
-            self.sockets.flush();
+            self.end_turn();
             if done() || self.stopping_for().is_some_and(|time| time > grace) {
                 return;
             }
@@ -147,13 +152,27 @@ impl Driver {
             self.connections.count_panic();
             tracing::error!(%message, "a connection panicked and was dropped: a defect of the server");
         }
+        self.end_turn();
+    }
+
+    /// Sends the bytes that were pushed in this turn. A transport that requests another call meanwhile gets
+    /// it at the end of the next turn.
+    fn end_turn(&self) {
         self.sockets.flush();
+        if self.to_call.borrow().is_empty() {
+            return;
+        }
+        let mut to_call = self.to_call.take();
+        to_call.drain(..).filter_map(|watcher| watcher.upgrade()).for_each(|watcher| watcher.on_turn_end());
+        // The allocation is reused in the next turn.
+        let requested_meanwhile = self.to_call.replace(to_call);
+        self.to_call.borrow_mut().extend(requested_meanwhile);
     }
 
     fn park(&self, grace: Duration) {
         self.notifier.about_to_park();
         let stop_unseen = self.stop.is_ordered() && self.stop_seen.get().is_none();
-        let timeout = if self.executor.any_ready() || self.sockets.has_more() || stop_unseen {
+        let timeout = if self.has_more_to_do() || stop_unseen {
             Some(Duration::ZERO)
         } else {
             let until_grace = self.stop_seen.get().map(|since| since + grace + Duration::from_millis(1));
@@ -161,6 +180,13 @@ impl Driver {
         };
         self.sockets.park(timeout);
         self.notifier.unparked();
+    }
+}
+
+impl Driver {
+    /// Whether there is something to do before the thread may wait.
+    fn has_more_to_do(&self) -> bool {
+        self.executor.any_ready() || self.sockets.has_more() || !self.to_call.borrow().is_empty()
     }
 }
 
@@ -222,6 +248,19 @@ impl Engine for Driver {
         if let Some(worker) = self.worker.get() {
             worker.leave();
         }
+    }
+
+    fn watch(
+        &self,
+        fd: &Arc<OwnedFd>,
+        event: Event,
+        watcher: &Weak<dyn Watcher>,
+    ) -> io::Result<Box<dyn Watch>> {
+        self.sockets.watch(fd, event, watcher)
+    }
+
+    fn call_at_turn_end(&self, watcher: &Weak<dyn Watcher>) {
+        self.to_call.borrow_mut().push(Weak::clone(watcher));
     }
 
     fn entropy(&self, into: &mut [u8]) {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_io::{Address, Listener, Parked, ParkingSpot, Peer, Slot, Stream};
+use plimsoll_io::{Address, Event, Listener, Parked, ParkingSpot, Peer, Slot, Stream, Watch, Watcher};
 
 use crate::limits::RING_ACCEPTS;
 use crate::notifier::Notifier;
-use crate::ready::{self, Bound, Hangup, IdlePoller, Park, Reactor, ReadyListener, Reports};
+use crate::ready::{self, Bound, Hangup, IdlePoller, Park, Reactor, ReadyListener, Reports, Watched};
 use crate::ring::{self, Ring, RingListener};
 
 /// How a thread waits for its sockets.
@@ -83,6 +83,19 @@ impl Sockets {
         match self {
             Sockets::Ready(reactor) => ready::listen(reactor, at),
             Sockets::Ring(ring) => ring::listen(ring, at),
+        }
+    }
+
+    /// Calls `watcher` at each `event` of `fd`, until the watch is dropped.
+    pub(crate) fn watch(
+        &self,
+        fd: &Arc<OwnedFd>,
+        event: Event,
+        watcher: &Weak<dyn Watcher>,
+    ) -> io::Result<Box<dyn Watch>> {
+        match self {
+            Sockets::Ready(reactor) => Watched::start(reactor, fd, event, watcher),
+            Sockets::Ring(ring) => Ok(ring::watch(ring, fd, event, watcher)),
         }
     }
 

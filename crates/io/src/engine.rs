@@ -5,13 +5,15 @@
 
 use std::future::Future;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
 use crate::address::Address;
+use crate::carrier::{Event, Watch, Watcher};
 use crate::exec::TimerId;
 use crate::file::Fs;
 use crate::io::Io;
@@ -91,6 +93,23 @@ pub trait Engine {
     /// Reports that this connection only waits for its end. If it occupies a worker that others may wait
     /// for, the engine releases that worker.
     fn leave(&self) {}
+    /// Calls `watcher` at each `event` of `fd`, until the watch is dropped.
+    ///
+    /// # Errors
+    /// The operating system's error; [`io::ErrorKind::Unsupported`] in the simulator.
+    fn watch(
+        &self,
+        fd: &Arc<OwnedFd>,
+        event: Event,
+        watcher: &Weak<dyn Watcher>,
+    ) -> io::Result<Box<dyn Watch>> {
+        let _ = (fd, event, watcher);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Calls `watcher` once, at the end of this turn.
+    fn call_at_turn_end(&self, watcher: &Weak<dyn Watcher>) {
+        let _ = watcher;
+    }
     /// Fills `into` with unpredictable bytes (in the simulator, bytes that the seed determines).
     fn entropy(&self, into: &mut [u8]);
 }

@@ -5,11 +5,14 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::rc::Rc;
+use std::os::fd::OwnedFd;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
 use crate::address::Address;
+use crate::carrier::{Event, Watch, Watcher};
 use crate::deadline::Deadline;
 use crate::engine::{Engine, Work};
 use crate::exec::TimerId;
@@ -221,6 +224,25 @@ impl Io {
     /// another.
     pub fn leave(&self) {
         self.engine.leave();
+    }
+
+    /// Calls `watcher` at each `event` of `fd`, until the watch is dropped: for transports that the engine
+    /// does not have.
+    ///
+    /// # Errors
+    /// The operating system's error; [`io::ErrorKind::Unsupported`] in the simulator.
+    pub fn watch(
+        &self,
+        fd: &Arc<OwnedFd>,
+        event: Event,
+        watcher: &Weak<dyn Watcher>,
+    ) -> io::Result<Box<dyn Watch>> {
+        self.engine.watch(fd, event, watcher)
+    }
+
+    /// Calls `watcher` once, at the end of this turn.
+    pub fn call_at_turn_end(&self, watcher: &Weak<dyn Watcher>) {
+        self.engine.call_at_turn_end(watcher);
     }
 
     /// Fills `into` with unpredictable bytes.

@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod carrier;
 mod cells;
 mod combine;
 mod deadline;
@@ -58,6 +59,7 @@ mod transport;
 mod work_queue;
 
 pub use address::{Address, BadAddress};
+pub use carrier::{Endpoint, Event, Link, Watch, Watcher};
 pub use cells::Cells;
 pub use combine::{Either, Join, Select, join, select};
 pub use deadline::{Deadline, Elapsed, Within};

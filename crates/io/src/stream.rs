@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use crate::address::Address;
+use crate::carrier::Endpoint;
 use crate::combine::{Either, select};
 use crate::lease::Lease;
 use crate::limits::{LINGER_BYTES_MAX, PIPED_BYTES_MIN};
@@ -84,6 +85,14 @@ impl Stream {
     pub fn into_transport(self) -> Rc<dyn Transport> {
         debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");
         self.rx.transport
+    }
+
+    /// Takes the connection out of the stream, with its [slot](Stream::slot), for a transport over shared
+    /// memory: see [`Transport::into_endpoint`].
+    pub fn into_endpoint(self) -> Option<(Endpoint, Rc<dyn Slot>)> {
+        let (Rx { transport, .. }, Tx { slot, transport: shared, .. }) = self.split();
+        drop(shared);
+        Some((transport.into_endpoint()?, slot))
     }
 
     /// Splits the stream into its directions, for two halves of a conversation that run concurrently.
@@ -183,13 +192,19 @@ impl Rx {
     }
 
     /// Receives at least one byte and at most `bytes_max` for forwarding to `to`, or `None` at the
-    /// peer's end. Where the kernel can move bytes between the streams, they stay in a pipe. Dropping
-    /// the future loses nothing.
+    /// peer's end. Where the peer has passed an open file for them, the segment is a range of it. Where the
+    /// kernel can move bytes between the streams, they stay in a pipe. Dropping the future loses nothing.
     ///
     /// # Errors
     /// As [`Rx::recv`].
     pub async fn recv_for(&mut self, to: &Tx, bytes_max: u64) -> io::Result<Option<Segment>> {
         poll_fn(|cx| {
+            if self.held.is_none()
+                && to.transport.takes_files()
+                && let Some(file) = ready!(self.transport.poll_recv_file(cx, bytes_max))
+            {
+                return Poll::Ready(Ok(Some(Segment::File(file))));
+            }
             let is_worth_it = self.held.is_none() && bytes_max >= PIPED_BYTES_MIN;
             if is_worth_it
                 && to.transport.takes_piped()
@@ -316,6 +331,12 @@ impl Tx {
     /// Whether [`Segment::File`] may be pushed.
     pub fn takes_files(&self) -> bool {
         self.transport.takes_files()
+    }
+
+    /// Whether a pushed [`Segment::File`] of so many bytes reaches the peer as an open file: see
+    /// [`Transport::passes_files`].
+    pub fn passes_files(&self, bytes: u64) -> bool {
+        self.transport.passes_files(bytes)
     }
 
     /// Whether [`Segment::Piped`] may be pushed.

@@ -6,12 +6,14 @@
 
 use core::net::IpAddr;
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use crate::address::Address;
+use crate::carrier::Endpoint;
 use crate::lease::Lease;
 use crate::piped::{Filled, Pipe};
-use crate::segment::Segment;
+use crate::segment::{FileRange, Segment};
 
 /// The purpose of a receive, which determines the size of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +123,28 @@ pub trait Transport {
 
     /// Whether [`Segment::File`] may be pushed.
     fn takes_files(&self) -> bool;
+
+    /// Whether a pushed [`Segment::File`] of so many bytes reaches the peer as an open file, without its
+    /// bytes being read.
+    fn passes_files(&self, bytes: u64) -> bool {
+        let _ = bytes;
+        false
+    }
+
+    /// Receives an open file that the peer has passed instead of its bytes: the range of the next bytes, at
+    /// most `bytes_max` of them. Ready with `None` if the next bytes, the end or the error are to be
+    /// [received](Transport::poll_recv).
+    fn poll_recv_file(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<Option<FileRange>> {
+        let _ = (cx, bytes_max);
+        Poll::Ready(None)
+    }
+
+    /// Takes the connection out of its transport, for a transport over shared memory that it sets up.
+    /// Nothing may have been sent or received by then, except that it has connected. Returns `None` if
+    /// the transport is not such a connection, or is shared.
+    fn into_endpoint(self: Rc<Self>) -> Option<Endpoint> {
+        None
+    }
 
     /// Closes the sending side after the pushed segments. After that, dropping does not abort bytes that
     /// the kernel has taken.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress, forwarder};
+use plimsoll_channel::{Channels, Meter as ChannelMeter, Settings as ChannelSettings};
 use plimsoll_content::{HotCache, Site};
 use plimsoll_engine::{
     Bound, Connections, EngineKind, Forking, Orders, PerAddress, Plan, SlotPolicy, WhenFull, serve,
@@ -37,7 +38,7 @@ use crate::tiers::{
     DataLock, auth_settings, open_auth_here, open_operations, open_store_of_fronts, share_data_folder,
     take_data_folder,
 };
-use crate::{hot, open_files, readiness};
+use crate::{channels, hot, open_files, readiness};
 
 /// A server with all its parts, not yet serving.
 pub(crate) struct Server {
@@ -81,6 +82,8 @@ struct Shared {
     accounts: Option<Accounts>,
     readiness: Arc<Readiness>,
     ftp: Arc<ftp::Services>,
+    /// The settings of channels, and their counters.
+    channels: ChannelSettings,
 }
 
 /// The auth tier of this server, and the HTTP API.
@@ -99,6 +102,8 @@ pub(crate) struct CommonCells {
     pub(crate) hold: Cells,
     /// The last results of the readiness checks.
     pub(crate) ready: Cells,
+    /// The counters of channels.
+    pub(crate) channels: Cells,
 }
 
 impl CommonCells {
@@ -109,6 +114,7 @@ impl CommonCells {
             connections: own(Connections::CELLS),
             hold: own(StartBarrier::CELLS),
             ready: own(Readiness::CELLS),
+            channels: own(ChannelMeter::CELLS),
         }
     }
 }
@@ -236,7 +242,7 @@ impl Server {
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
         let Parts { counters, cells, accounts, operations, sinks, logs, data, folder } = parts;
-        let CommonCells { connections, hold, ready } = cells;
+        let CommonCells { connections, hold, ready, channels } = cells;
         let Sinks { requests, recorder } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let slots = SlotPolicy {
@@ -263,6 +269,10 @@ impl Server {
             started: Instant::now(),
             accounts,
             ftp: Arc::new(over_ftp(fixed, operations, recorder, &counters, hold)),
+            channels: ChannelSettings {
+                ring_bytes: usize::try_from(fixed.channel_ring.0).unwrap_or(usize::MAX),
+                meter: ChannelMeter::in_cells(channels),
+            },
             counters,
         });
         let current = Currents {
@@ -316,12 +326,24 @@ impl Server {
         let http = self.behind_proxies(Proxied::Http, self.http(&self.current.http));
         let ftp = self.behind_proxies(Proxied::Ftp, self.ftp());
         let metrics = self.http(&self.current.metrics);
+        let channels = self.over_channels(self.http(&self.current.http));
+        let channels = listening.channel.into_iter().map(|bound| (bound, Arc::clone(&channels)));
         let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
         let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
         let classic = self.classic().map(|classic| self.behind_proxies(Proxied::Classic, classic));
         let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
         let metrics_listeners = listening.metrics.into_iter().map(|bound| (bound, Arc::clone(&metrics)));
-        http_listeners.chain(ftp_listeners).chain(classic).chain(metrics_listeners).collect()
+        let listeners = http_listeners.chain(ftp_listeners).chain(classic);
+        listeners.chain(channels).chain(metrics_listeners).collect()
+    }
+
+    /// Serves `protocol` over channels.
+    fn over_channels(&self, setup: Setup) -> Setup {
+        let settings = self.shared.channels.clone();
+        Arc::new(move |io| {
+            let inner = setup(io.clone());
+            Rc::new(Channels::new(io, inner, settings.clone())) as Rc<dyn Handler>
+        })
     }
 
     /// Expects a PROXY protocol header before `protocol`, if the configuration says so.
@@ -420,6 +442,7 @@ impl Shared {
 
     fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {
         let (shared, recorder) = (Arc::clone(self), self.ftp.recorder.clone());
+        let (settings, figures) = (self.channels.clone(), self.channels.clone());
         StatusPage {
             version: env!("CARGO_PKG_VERSION"),
             engine: self.engine.to_string(),
@@ -429,7 +452,8 @@ impl Shared {
             counters: Arc::clone(&self.counters),
             hot: Arc::clone(&self.hot),
             lab: config.lab(),
-            operations: Box::new(move || recorder.meter().text()),
+            operations: Box::new(move || recorder.meter().text() + &channels::metrics(&settings)),
+            channel: Box::new(move || channels::figures(&figures)),
             readiness: Arc::clone(&self.readiness),
         }
     }

@@ -17,6 +17,8 @@ use crate::limits::BIND_TIME_MAX;
 const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE };
 const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
 const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
+/// A proxy's clients are HTTP's. Without a slot, it gets no channel, and no message that it could not read.
+const CHANNEL: Service = Service { number: 0, refusal: b"" };
 /// The metrics listener has slots of its own: operators need it most when the server is overloaded.
 const METRICS: Service = Service { number: 3, refusal: http::OVER_SHARE };
 
@@ -28,6 +30,8 @@ pub(crate) struct Listening {
     pub(crate) http: Vec<Bound>,
     pub(crate) ftp: Vec<Bound>,
     pub(crate) classic: Vec<Bound>,
+    /// HTTP for proxies on this machine, over shared memory.
+    pub(crate) channel: Vec<Bound>,
     /// HTTP for operators only.
     pub(crate) metrics: Vec<Bound>,
 }
@@ -38,6 +42,7 @@ pub(crate) struct Addresses {
     pub(crate) http: Vec<Address>,
     pub(crate) ftp: Vec<Address>,
     pub(crate) classic: Vec<Address>,
+    pub(crate) channel: Vec<Address>,
     pub(crate) metrics: Vec<Address>,
 }
 
@@ -49,6 +54,7 @@ impl Listening {
             http: listen(&wanted.http, "--http", HTTP)?.into_iter().map(Bound::client_speaks_first).collect(),
             ftp: listen(&wanted.ftp, "--ftp", FTP)?,
             classic: listen(&wanted.classic, "--classic", CLASSIC)?,
+            channel: listen(&wanted.channel, "--channel", CHANNEL)?,
             metrics: listen(&wanted.metrics, "--metrics", METRICS)?
                 .into_iter()
                 .map(Bound::client_speaks_first)
@@ -62,6 +68,7 @@ impl Listening {
             http: addresses(&self.http),
             ftp: addresses(&self.ftp),
             classic: addresses(&self.classic),
+            channel: addresses(&self.channel),
             metrics: addresses(&self.metrics),
         }
     }
@@ -70,10 +77,14 @@ impl Listening {
 /// Checks that the addresses of a configuration can be bound. An address in use is no error if
 /// `may_be_in_use`.
 pub(crate) fn check(config: &Config, may_be_in_use: bool) -> anyhow::Result<()> {
-    let Addresses { http, ftp, classic, metrics } = Addresses::wanted(config);
-    for (addresses, flag) in
-        [(http, "--http"), (ftp, "--ftp"), (classic, "--classic"), (metrics, "--metrics")]
-    {
+    let Addresses { http, ftp, classic, channel, metrics } = Addresses::wanted(config);
+    for (addresses, flag) in [
+        (http, "--http"),
+        (ftp, "--ftp"),
+        (classic, "--classic"),
+        (channel, "--channel"),
+        (metrics, "--metrics"),
+    ] {
         for at in &addresses {
             match check_bind(at) {
                 Err(error) if may_be_in_use && error.kind() == io::ErrorKind::AddrInUse => {}
@@ -115,7 +126,8 @@ impl Addresses {
         let fixed = &config.fixed;
         let ftp = fixed.ftp.iter().copied().map(Address::Ip).collect();
         let (http, classic, metrics) = (fixed.http.clone(), fixed.classic.clone(), fixed.metrics.clone());
-        Addresses { http, ftp, classic, metrics }
+        let channel = fixed.channel.iter().cloned().map(Address::Unix).collect();
+        Addresses { http, ftp, classic, channel, metrics }
     }
 
     /// Returns each address as a URL for clients, or as text where no URL exists.
@@ -129,7 +141,8 @@ impl Addresses {
             Address::Ip(at) => format!("http://{at}/metrics"),
             Address::Unix(_) => format!("metrics at {at}"),
         });
-        self.http.iter().map(url).chain(ftp).chain(classic).chain(metrics).collect()
+        let channel = self.channel.iter().map(|at| format!("channel at {at}"));
+        self.http.iter().map(url).chain(ftp).chain(classic).chain(channel).chain(metrics).collect()
     }
 }
 

@@ -8,6 +8,7 @@
 mod access;
 mod assemble;
 mod bounded_thread;
+mod channels;
 mod cli;
 mod config;
 mod directory_name;

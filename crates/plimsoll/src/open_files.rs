@@ -16,6 +16,8 @@ const EACH_HOME: u64 = 2;
 /// data connection (first its listener, then its stream).
 const EACH_FILE: u64 = 1;
 const EACH_DATA: u64 = 1;
+/// Descriptors of a channel beside its socket: an eventfd for each side.
+const EACH_CHANNEL: u64 = 2;
 const EACH_PIPE: u64 = 2;
 /// RPC connections of a connection process to the main process. Two go to the auth tier: for requests with
 /// a password and without. Two go to the store: for requests and, over FTP, for a transfer.
@@ -86,10 +88,11 @@ fn of_processes(config: &Config, limit: u64, processes: usize, bound: ProcessBou
 fn of_files(config: &Config, limit: u64) -> usize {
     let homes = if config.fixed.accounts { homes_max(limit) as u64 * EACH_HOME } else { 0 };
     let data = if config.fixed.ftp.is_empty() { 0 } else { EACH_DATA };
+    let channel = if config.fixed.channel.is_empty() { 0 } else { EACH_CHANNEL };
     // A replaced file stays open for a moment, unless its descriptor exceeds this share.
     let replaced = (limit / REPLACED_PART).min(WRITE_THREADS as u64);
     let left = limit - homes - hot_files_max(config, limit) - EACH_PIPE * pipes_of(limit) - replaced;
-    config.fixed.engine.connections_max(left, EACH_FILE + data)
+    config.fixed.engine.connections_max(left, EACH_FILE + data + channel)
 }
 
 /// Returns the configuration of the main process's RPC servers, except for their addresses.
@@ -159,6 +162,7 @@ mod tests {
                 |more: &[&str]| connections_max(&Config::of(&[&["--engine", engine], more].concat()), 4_096);
             assert_eq!(max(&[]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / each);
             assert_eq!(max(&["--ftp", ":2121"]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / (each + 1));
+            assert_eq!(max(&["--channel", "a"]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / (each + 2));
         }
     }
 }

@@ -86,6 +86,13 @@ impl<'a> BodySender<'a> {
 
     /// Pushes a range of a file.
     pub(crate) async fn push_file(&mut self, range: FileRange) -> Result<(), SendError> {
+        let length = range.range.end.saturating_sub(range.range.start);
+        if self.tx.passes_files(length) {
+            // The peer reads it, if anything does.
+            self.pushed += length;
+            self.tx.push(Segment::File(range));
+            return Ok(());
+        }
         if self.tx.takes_files() {
             return self.push_parts(range).await;
         }

@@ -6,6 +6,7 @@ mod access_log;
 mod accounts;
 mod api;
 mod bodies;
+mod channel;
 mod classic;
 mod conditionals;
 mod contract;

@@ -11,6 +11,7 @@
 mod account;
 mod accounts_under_faults;
 mod browser;
+mod channel;
 mod classic;
 mod clients;
 mod command_line;

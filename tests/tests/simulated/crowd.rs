@@ -7,7 +7,7 @@ use std::rc::Rc;
 use plimsoll_io::sim::Faults;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::under::Simulation;
-use plimsoll_tests::{Answer, Client, Scenario, Scene, Tree};
+use plimsoll_tests::{Answer, Scenario, Scene, Tree};
 
 const LARGE_BYTES: usize = 20_000;
 const CLIENTS: usize = 4;
@@ -53,7 +53,7 @@ fn exchanges(client: usize) -> Vec<Exchange> {
 
 /// Runs a client's exchanges. A complete but wrong answer fails the test.
 async fn converse(scene: &Scene, number: usize) -> io::Result<()> {
-    let mut client = Client::new(&scene.io, scene.io.connect(&scene.at).await?);
+    let mut client = scene.try_connect().await?;
     let mut exchanges = exchanges(number);
     let turn = number % exchanges.len();
     exchanges.rotate_left(turn);
@@ -92,7 +92,12 @@ pub(crate) struct Outcome {
 
 /// Runs a crowd of clients against the server, stops it, and checks that nothing is left.
 pub(crate) fn run(seed: u64, faults: Faults) -> Outcome {
-    let Simulation { sim, server, client, scene } = Simulation::new(seed, faults, &scenario());
+    run_against(seed, faults, &scenario())
+}
+
+/// As [`run`], against the server of a scenario that serves the same files.
+pub(crate) fn run_against(seed: u64, faults: Faults, scenario: &Scenario) -> Outcome {
+    let Simulation { sim, server, client, scene } = Simulation::new(seed, faults, scenario);
     let (ended, whole) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
     for number in 0..CLIENTS {
         let (scene, ended, whole) = (scene.clone(), Ended(Rc::clone(&ended)), Rc::clone(&whole));

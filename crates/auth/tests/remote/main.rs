@@ -7,6 +7,7 @@ mod link;
 mod secrets;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,6 +65,7 @@ fn status_page() -> StatusPage {
         hot: HotCache::off(),
         lab: Vec::new(),
         operations: Box::new(String::new),
+        channel: Box::new(BTreeMap::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }

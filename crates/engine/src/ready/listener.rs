@@ -99,7 +99,7 @@ impl Source for Accepting {
     }
 
     fn interest(&self) -> Interest {
-        Interest { read: self.registration.interest().read && !self.readable.get(), write: false }
+        Interest { read: self.registration.interest().read && !self.readable.get(), ..Interest::default() }
     }
 }
 
@@ -125,7 +125,7 @@ impl AsFd for Accepting {
 impl Drop for Accepting {
     fn drop(&mut self) {
         if self.registration.is_watched.get() {
-            self.registration.reactor.unwatch_listener(self.as_fd());
+            self.registration.reactor.unwatch(self.as_fd());
         }
     }
 }

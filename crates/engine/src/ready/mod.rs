@@ -12,6 +12,7 @@ mod reactor;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod watched;
 
 pub use address::{Bound, Service, bind, check_bind};
 pub(crate) use address::{connected, local_address, peer_of, start_connect, widen};
@@ -21,6 +22,7 @@ pub(crate) use listener::{ReadyListener, is_that_connections};
 pub(crate) use park::Park;
 pub(crate) use reactor::Reactor;
 pub(crate) use socket::Socket;
+pub(crate) use watched::Watched;
 
 use std::io;
 use std::rc::Rc;

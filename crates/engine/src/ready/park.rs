@@ -31,6 +31,8 @@ pub(super) struct Hint {
 pub(super) struct Interest {
     pub(super) read: bool,
     pub(super) write: bool,
+    /// Only the peer's end of sending, and not its bytes.
+    pub(super) hang_up: bool,
 }
 
 /// The system call in which a thread waits.
@@ -106,7 +108,8 @@ pub(super) fn wait_in_poll<'a>(
     let (mut tokens, mut fds) = (Vec::new(), vec![PollFd::from_borrowed_fd(notifier.as_fd(), PollFlags::IN)]);
     for (token, fd, interest) in sockets {
         let mut flags = PollFlags::empty();
-        flags.set(PollFlags::IN | PollFlags::RDHUP, interest.read);
+        flags.set(PollFlags::IN, interest.read);
+        flags.set(PollFlags::RDHUP, interest.read || interest.hang_up);
         flags.set(PollFlags::OUT, interest.write);
         tokens.push(token);
         fds.push(PollFd::from_borrowed_fd(fd, flags));

@@ -113,7 +113,7 @@ impl Reactor {
             let interest = source.interest();
             // A source without interest is left out: a broken connection would otherwise end every park at
             // once.
-            (interest.read || interest.write).then_some((token, source, interest))
+            (interest.read || interest.write || interest.hang_up).then_some((token, source, interest))
         });
         let alive: Vec<(usize, Rc<dyn Source>, Interest)> = alive.collect();
         if alive.is_empty() && timeout == Some(Duration::ZERO) {
@@ -171,8 +171,13 @@ impl Reactor {
         self.vacant.borrow_mut().push(token);
     }
 
-    /// Ends the registration of a listener, whose descriptor may stay open in other threads.
-    pub(super) fn unwatch_listener(&self, fd: BorrowedFd<'_>) {
+    /// Whether an event is reported as long as its cause lasts.
+    pub(super) fn is_level_triggered(&self) -> bool {
+        matches!(self.parked, Parked::Poll)
+    }
+
+    /// Ends the registration of a descriptor that may stay open, as a listener's does in other threads.
+    pub(super) fn unwatch(&self, fd: BorrowedFd<'_>) {
         if let Parked::Epoll(set) = &self.parked {
             set.borrow().remove(fd);
         }
@@ -218,7 +223,7 @@ impl Registration {
     }
 
     pub(super) fn interest(&self) -> Interest {
-        Interest { read: self.waker.borrow().is_some(), write: false }
+        Interest { read: self.waker.borrow().is_some(), ..Interest::default() }
     }
 }
 

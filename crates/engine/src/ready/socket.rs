@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use plimsoll_io::limits::{GATHER_SEGMENTS_MAX, PIPE_BYTES};
 use plimsoll_io::outbox::{Front, Outbox};
-use plimsoll_io::{Address, Discarded, Filled, Lease, Peer, Pipe, Segment, Transport, Want};
+use plimsoll_io::{Address, Discarded, Endpoint, Filled, Lease, Peer, Pipe, Segment, Transport, Want};
 use rustix::fs::CWD;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown};
@@ -421,6 +422,14 @@ impl Transport for Socket {
         true
     }
 
+    fn into_endpoint(self: Rc<Self>) -> Option<Endpoint> {
+        // Its registration would otherwise stay with the descriptor.
+        if self.state.borrow().is_watched {
+            self.reactor.unwatch(self.as_fd());
+        }
+        Some(Endpoint::Descriptor(Arc::new(self.into_descriptor()?)))
+    }
+
     fn finish(&self) {
         let mut state = self.state.borrow_mut();
         state.stream.finish();
@@ -449,6 +458,7 @@ impl Source for Socket {
         Interest {
             read: state.stream.receiver.is_some() && !state.readable,
             write: state.stream.connecting || is_blocked,
+            hang_up: false,
         }
     }
 

@@ -72,6 +72,13 @@ impl Connection {
         Fd(self.fd.borrow().as_ref().map_or(-1, AsRawFd::as_raw_fd))
     }
 
+    /// Takes the descriptor, if no operation uses it.
+    pub(super) fn take_idle(&self) -> Option<OwnedFd> {
+        let state = self.state.borrow();
+        let is_idle = state.receiving.is_none() && state.sending.is_none() && !state.stream.has_unsent();
+        if is_idle { self.fd.take() } else { None }
+    }
+
     /// Calls `act` with the descriptor.
     pub(super) fn with_fd<T>(
         &self,

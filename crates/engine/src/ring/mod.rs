@@ -15,11 +15,13 @@ mod sending;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod watched;
 
 pub(crate) use listener::RingListener;
 pub use probe::{NoRing, check_ring};
 pub(crate) use ring::Ring;
 pub(crate) use socket::Socket;
+pub(crate) use watched::watch;
 
 use std::io;
 use std::rc::Rc;

@@ -9,6 +9,7 @@ use plimsoll_io::Want;
 
 use super::connection::Connection;
 use super::listener::{Accepting, Name};
+use super::watched::Watched;
 
 /// The key of an operation: passed to the kernel as user data, and returned with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub(super) enum Operation {
     Accept(Rc<Accepting>, Box<Name>),
     /// The multishot wait for notifications from other threads.
     Notifier,
+    /// A multishot wait for events of a descriptor.
+    Watch(Rc<Watched>),
 }
 
 #[derive(Default)]
@@ -70,6 +73,16 @@ impl Operations {
         let operation = slot.operation.take()?;
         self.vacant.push(index);
         Some(operation)
+    }
+
+    /// Returns the watch whose operation this is, if it is one.
+    pub(super) fn watched(&self, key: Key) -> Option<Rc<Watched>> {
+        let (index, uses) = (u32::try_from(key.0 & 0xFFFF_FFFF).ok()?, key.0 >> 32);
+        let slot = self.slots.get(index as usize).filter(|slot| u64::from(slot.uses) == uses)?;
+        match &slot.operation {
+            Some(Operation::Watch(watched)) => Some(Rc::clone(watched)),
+            _ => None,
+        }
     }
 
     /// Returns how many operations are in progress.

@@ -24,6 +24,7 @@ use super::connection::Connection;
 use super::listener::{Accepting, Name};
 use super::operations::{Key, Operation, Operations};
 use super::probe;
+use super::watched::Watched;
 use crate::flush_queue::FlushQueue;
 use crate::limits::{
     GATHERED_BYTES_MAX, RING_BODY_BLOCKS, RING_END_TIME, RING_FAILED_PAUSE, RING_HEAD_BLOCKS,
@@ -148,6 +149,10 @@ impl Ring {
 
     fn dispatch(&self, completion: Completion) {
         let is_last = !cqueue::more(completion.flags);
+        let watched = if is_last { None } else { self.operations.borrow().watched(completion.key) };
+        if let Some(watched) = watched {
+            watched.on_completed(self, completion.result, false);
+        }
         let ended = if is_last { self.operations.borrow_mut().end(completion.key) } else { None };
         match ended {
             Some(Operation::Receive(connection, want)) => {
@@ -163,6 +168,7 @@ impl Ring {
                 listener.on_accepted(completion.key, completion.result, &name);
             }
             Some(Operation::Notifier) => self.watch_notifier(),
+            Some(Operation::Watch(watched)) => watched.on_completed(self, completion.result, true),
             None => {}
         }
     }
@@ -271,6 +277,12 @@ impl Ring {
     pub(super) fn wait_for_room(&self, connection: &Rc<Connection>) -> Key {
         let poll = opcode::PollAdd::new(connection.raw(), u32::from(PollFlags::OUT.bits()));
         self.start(Operation::Room(Rc::clone(connection)), poll.build())
+    }
+
+    /// Waits for the events of a watched descriptor. Each is reported once.
+    pub(super) fn watch(&self, watched: &Rc<Watched>) -> Key {
+        let poll = opcode::PollAdd::new(watched.raw(), u32::from(watched.flags().bits())).multi(true);
+        self.start(Operation::Watch(Rc::clone(watched)), poll.build())
     }
 
     /// Accepts one connection for `listener`.

@@ -6,9 +6,10 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use plimsoll_io::{Address, Lease, Peer, Segment, Transport, Want};
+use plimsoll_io::{Address, Endpoint, Lease, Peer, Segment, Transport, Want};
 use rustix::io::Errno;
 
 use super::connection::Connection;
@@ -62,6 +63,10 @@ impl Transport for Socket {
 
     fn takes_files(&self) -> bool {
         true
+    }
+
+    fn into_endpoint(self: Rc<Self>) -> Option<Endpoint> {
+        Some(Endpoint::Descriptor(Arc::new(self.connection.take_idle()?)))
     }
 
     fn finish(&self) {

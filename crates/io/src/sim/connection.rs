@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::chance::PER_MILLE;
 use super::host::Machine;
+use super::link::Shared;
 use super::pipe::{End, Pipe};
 use super::trace::Happened;
 use super::world::World;
@@ -74,6 +75,8 @@ pub(super) struct Connection {
     near: Rc<Machine>,
     far: OnceCell<Rc<Machine>>,
     state: RefCell<State>,
+    /// The state of the link that the two protocols have made of the connection.
+    link: OnceCell<Rc<Shared>>,
 }
 
 impl Connection {
@@ -90,7 +93,13 @@ impl Connection {
             near: Rc::clone(near),
             far: OnceCell::new(),
             state: RefCell::new(state),
+            link: OnceCell::new(),
         })
+    }
+
+    /// Returns the state of the link that the connection carries. The first call creates it.
+    pub(super) fn link(&self) -> &Rc<Shared> {
+        self.link.get_or_init(Rc::default)
     }
 
     /// Accesses the state. `change` must not run a task.

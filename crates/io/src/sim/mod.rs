@@ -23,6 +23,7 @@ mod disk;
 mod faults;
 mod host;
 mod limits;
+mod link;
 mod listening;
 mod network;
 mod pipe;

@@ -8,9 +8,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use super::connection::{Connection, Side, State};
+use super::link::SimLink;
 use super::pipe::End;
 use super::trace::Happened;
 use crate::address::Address;
+use crate::carrier::Endpoint;
 use crate::lease::Lease;
 use crate::segment::Segment;
 use crate::stream::Stream;
@@ -38,6 +40,14 @@ impl Socket {
         world.network.opened();
         let takes_files = world.chance(world.faults.takes_files);
         Stream::new(Rc::new(Socket { connection, side, peer, local, takes_files }))
+    }
+
+    pub(super) fn connection(&self) -> &Rc<Connection> {
+        &self.connection
+    }
+
+    pub(super) fn side(&self) -> Side {
+        self.side
     }
 
     fn find(&self) -> Found {
@@ -164,6 +174,10 @@ impl Transport for Socket {
 
     fn takes_files(&self) -> bool {
         self.takes_files
+    }
+
+    fn into_endpoint(self: Rc<Self>) -> Option<Endpoint> {
+        Some(Endpoint::Simulated(Box::new(SimLink::new(self))))
     }
 
     fn finish(&self) {

@@ -40,6 +40,16 @@ pub(crate) struct Fixed {
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_CLASSIC", value_delimiter = ',')]
     pub(crate) classic: Vec<Address>,
 
+    /// Where to listen for proxies on this machine that connect by shared memory: the path of a Unix socket;
+    /// several may be given
+    #[arg(long, value_name = "PATH", env = "PLIMSOLL_CHANNEL", value_delimiter = ',')]
+    pub(crate) channel: Vec<PathBuf>,
+
+    /// Memory of each of the two rings of a channel's connection, rounded up to a power of two
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_CHANNEL_RING", default_value = "256KiB")]
+    #[arg(value_parser = size_within("4KiB", "4MiB"))]
+    pub(crate) channel_ring: Size,
+
     /// Where to listen for operators: /metrics, /api/status, /healthz and /readyz, for every client;
     /// several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_METRICS", value_delimiter = ',')]

@@ -85,6 +85,7 @@ impl Config {
         let Config { fixed, live } = self;
         fixed.ftp.clear();
         fixed.classic.clear();
+        fixed.channel.clear();
         fixed.metrics.clear();
         fixed.proxy_protocol.clear();
         live.site.clear();

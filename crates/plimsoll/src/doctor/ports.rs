@@ -39,7 +39,7 @@ const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 p
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let Addresses { http, ftp, classic, metrics } = Addresses::wanted(config);
+    let Addresses { http, ftp, classic, channel: _, metrics } = Addresses::wanted(config);
     [(http, HTTP), (ftp, FTP), (classic, CLASSIC), (metrics, METRICS)]
         .iter()
         .flat_map(|(addresses, spoken)| addresses.iter().map(|at| check_one(at, spoken)))

@@ -55,9 +55,15 @@ struct Common {
 impl Common {
     /// Creates the shared state of a server with this configuration.
     fn of(config: &Config, role: &Role) -> anyhow::Result<Common> {
-        let counts =
-            [Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, StartBarrier::CELLS, Readiness::CELLS];
-        let [counters, connections, operations, hold, ready] =
+        let counts = [
+            Counters::CELLS,
+            Connections::SHARED_CELLS,
+            Meter::CELLS,
+            StartBarrier::CELLS,
+            Readiness::CELLS,
+            plimsoll_channel::Meter::CELLS,
+        ];
+        let [counters, connections, operations, hold, ready, channels] =
             shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {
             // Created before the fork, because the master may read files in it first.
@@ -65,7 +71,7 @@ impl Common {
         }
         let rpc_servers = config.fixed.accounts.then(|| RpcServers::of(config, role)).transpose();
         let rpc_servers = rpc_servers.context("cannot draw a secret")?;
-        let cells = CommonCells { connections, hold, ready };
+        let cells = CommonCells { connections, hold, ready, channels };
         Ok(Common { counters, operations, cells, rpc_servers })
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! It is not the metrics page. Invariant: a request takes no lock and opens no file.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_wire::http::status::Status;
@@ -78,6 +79,8 @@ pub struct StatusPage {
     pub lab: Vec<&'static str>,
     /// Returns the metrics of operations in Prometheus' text format.
     pub operations: Box<dyn Fn() -> String + Send + Sync>,
+    /// Returns the counts and limits of channels, by name.
+    pub channel: Box<dyn Fn() -> BTreeMap<&'static str, u64> + Send + Sync>,
     /// The checks of `/readyz`.
     pub readiness: Arc<Readiness>,
 }
@@ -93,6 +96,7 @@ struct StatusDocument<'a> {
     sent_bytes: u64,
     dropped_log_lines: u64,
     hot_set: HotFigures,
+    channel: BTreeMap<&'static str, u64>,
     lab: &'a [&'static str],
 }
 
@@ -126,6 +130,7 @@ impl StatusPage {
             sent_bytes: self.counters.sent_bytes(),
             dropped_log_lines: self.counters.dropped_log_lines(),
             hot_set: self.hot.figures(),
+            channel: (self.channel)(),
             lab: &self.lab,
         };
         // Numbers and strings always serialise.

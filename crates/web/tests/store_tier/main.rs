@@ -55,6 +55,7 @@ fn status_page() -> StatusPage {
         hot: HotCache::off(),
         lab: Vec::new(),
         operations: Box::new(String::new),
+        channel: Box::new(BTreeMap::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }

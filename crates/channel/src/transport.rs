@@ -1,0 +1,478 @@
+//! A channel as a transport: a byte stream in both directions over two rings.
+//!
+//! It knows no protocol and no engine. Invariants: bytes that were published before the peer ended can still
+//! be received. An end that the peer did not announce is an error, never a clean end. After the first error
+//! of the peer's, nothing of the shared memory is read any more.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use plimsoll_io::limits::{BODY_BLOCK_BYTES, HEAD_BLOCK_BYTES, TURN_RECEIVE_BYTES_MAX, TURN_SEND_BYTES_MAX};
+use plimsoll_io::outbox::Outbox;
+use plimsoll_io::{
+    Address, Event, FileRange, Io, Lease, Link, Peer, Pool, Segment, Transport, Want, Watcher,
+};
+
+use crate::frame::{Front, Incoming, Outgoing};
+use crate::limits::PASSED_BYTES_MIN;
+use crate::meter::{Count, Meter, Open};
+use crate::ring::{Consumer, Corrupt, Layout, MODE, Producer};
+use crate::word::Word as _;
+
+/// The value of the mode word with which the connecting side refuses descriptors.
+const COPIES_WANTED: u64 = 1;
+
+/// Which side of a channel this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// It connected: it may receive descriptors, and passes none.
+    Connector(Bodies),
+    /// It accepted: it may pass descriptors.
+    Acceptor,
+}
+
+/// How files reach the connecting side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bodies {
+    /// As open descriptors.
+    #[default]
+    Passed,
+    /// As bytes in the ring.
+    Copied,
+}
+
+/// The memory that the channels of one thread share.
+pub(crate) struct Pools {
+    heads: Rc<Pool>,
+    bodies: Rc<Pool>,
+    /// The buffer into which a file is read that is copied.
+    pub(crate) chunk: RefCell<Vec<u8>>,
+}
+
+impl Pools {
+    pub(crate) fn new() -> Rc<Pools> {
+        let (heads, bodies) = (Pool::new(HEAD_BLOCK_BYTES), Pool::new(BODY_BLOCK_BYTES));
+        Rc::new(Pools { heads, bodies, chunk: RefCell::default() })
+    }
+
+    fn lease(&self, want: Want) -> Lease {
+        match want {
+            Want::Head => self.heads.lease(),
+            Want::Body => self.bodies.lease(),
+        }
+    }
+}
+
+/// One side of a channel.
+pub(crate) struct Channel {
+    pub(crate) io: Io,
+    pub(crate) link: Box<dyn Link>,
+    pub(crate) pools: Rc<Pools>,
+    pub(crate) side: Side,
+    local: Address,
+    peer: Peer,
+    this: Weak<dyn Watcher>,
+    state: RefCell<State>,
+    counted: Open,
+}
+
+/// The state of one side.
+pub(crate) struct State {
+    pub(crate) outgoing: Outgoing,
+    incoming: Incoming,
+    pub(crate) outbox: Outbox,
+    /// The ring's positions behind the files that were passed and not taken yet.
+    pub(crate) passed: VecDeque<u64>,
+    /// The passed file that is being received.
+    file: Option<FileRange>,
+    pub(crate) is_finishing: bool,
+    pub(crate) has_sent_end: bool,
+    /// The error for which the channel is not used any more.
+    broken: Option<(io::ErrorKind, &'static str)>,
+    /// Whether sending has failed, because the peer has closed its side.
+    has_failed_to_send: bool,
+    has_hung_up: bool,
+    receiver: Option<Waker>,
+    drainer: Option<(u64, Waker)>,
+    /// Whether this side is called at the end of this turn.
+    is_called: bool,
+    received_in_turn: usize,
+}
+
+impl Channel {
+    /// Creates one side over a link that is set up. The rings are empty.
+    pub(crate) fn new(
+        io: &Io,
+        link: Box<dyn Link>,
+        side: Side,
+        local: Address,
+        pools: &Rc<Pools>,
+        meter: &Arc<Meter>,
+    ) -> io::Result<Rc<Channel>> {
+        let layout = Layout::of(link.words().len()).ok_or(io::ErrorKind::InvalidData)?;
+        let (writes, reads) = match side {
+            Side::Connector(_) => (layout.to_acceptor, layout.to_connector),
+            Side::Acceptor => (layout.to_connector, layout.to_acceptor),
+        };
+        if side == Side::Connector(Bodies::Copied) {
+            link.words()[MODE].store(COPIES_WANTED, Ordering::Relaxed);
+        }
+        let state = State {
+            outgoing: Outgoing::new(Producer::new(writes)),
+            incoming: Incoming::new(Consumer::new(reads)),
+            outbox: Outbox::default(),
+            passed: VecDeque::new(),
+            file: None,
+            is_finishing: false,
+            has_sent_end: false,
+            broken: None,
+            has_failed_to_send: false,
+            has_hung_up: false,
+            receiver: None,
+            drainer: None,
+            is_called: false,
+            received_in_turn: 0,
+        };
+        let channel = Rc::new_cyclic(|this: &Weak<Channel>| Channel {
+            io: io.clone(),
+            link,
+            pools: Rc::clone(pools),
+            side,
+            local,
+            peer: Peer::Unix,
+            this: Weak::<Channel>::clone(this),
+            state: RefCell::new(state),
+            counted: Open::new(meter),
+        });
+        channel.link.watch(&channel.this)?;
+        Ok(channel)
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.counted.0
+    }
+
+    pub(crate) fn region(&self) -> &[AtomicU64] {
+        self.link.words()
+    }
+
+    /// Whether a file of so many bytes is passed to the peer. The connecting side sets the mode before its
+    /// first byte.
+    pub(crate) fn passes(&self, bytes: u64) -> bool {
+        let passes = self.side == Side::Acceptor && bytes >= PASSED_BYTES_MIN;
+        passes && self.region()[MODE].load(Ordering::Relaxed) != COPIES_WANTED
+    }
+
+    /// Requests a call at the end of this turn, in which everything pushed by then is published together.
+    fn call_at_turn_end(&self, state: &mut State) {
+        if !std::mem::replace(&mut state.is_called, true) {
+            self.link.call_at_turn_end(&self.this);
+        }
+    }
+
+    /// Publishes what fits, and wakes the task that waits for that.
+    fn send(&self, state: &mut State) {
+        if state.has_hung_up && state.outbox.unsent() > 0 {
+            state.fail_to_send();
+        }
+        if state.broken.is_none() && !state.has_hung_up {
+            match self.fill_ring(state, TURN_SEND_BYTES_MAX) {
+                // There may be room for more: in the next turn.
+                Ok(true) => self.call_at_turn_end(state),
+                Ok(false) => {}
+                // The bytes that the peer has published before can still be received.
+                Err((io::ErrorKind::BrokenPipe, _)) => {
+                    state.has_hung_up = true;
+                    state.fail_to_send();
+                }
+                Err((kind, why)) => self.fail(state, kind, why),
+            }
+        }
+        state.wake_drainer();
+    }
+
+    /// Wakes the peer if it waits for what was published or released since the last call.
+    fn wake_peer(&self, state: &mut State) {
+        let region = self.region();
+        AtomicU64::fence();
+        let (reads, writes) =
+            (state.outgoing.ring().must_wake(region), state.incoming.ring().must_wake(region));
+        if reads || writes {
+            self.link.ring();
+            self.meter().add(Count::Wakeups, 1);
+        } else {
+            self.meter().add(Count::WakeupsSaved, 1);
+        }
+    }
+
+    /// Ends the use of the channel because of an error.
+    fn fail(&self, state: &mut State, kind: io::ErrorKind, why: &'static str) {
+        if state.broken.is_none() {
+            if kind == io::ErrorKind::InvalidData {
+                self.meter().add(Count::Corrupt, 1);
+                tracing::warn!(why, "a channel was dropped: its peer does not follow the protocol");
+            }
+            state.broken = Some((kind, why));
+        }
+        state.fail_to_send();
+        state.wake_receiver();
+        state.wake_drainer();
+    }
+
+    /// Returns the part that is received next. An error is recorded.
+    fn front(&self, state: &mut State) -> io::Result<Front> {
+        if let Some((kind, why)) = state.broken {
+            return Err(io::Error::new(kind, why));
+        }
+        if let Some(FileRange { range, .. }) = &state.file {
+            return Ok(Front::File { offset: range.start, length: range.end - range.start });
+        }
+        let front =
+            state.incoming.front(self.region()).map_err(|Corrupt(why)| (io::ErrorKind::InvalidData, why));
+        let front = front.and_then(|front| match front {
+            Front::Abort => Err((io::ErrorKind::ConnectionReset, "the peer has aborted the connection")),
+            Front::File { .. } if !matches!(self.side, Side::Connector(_)) => {
+                Err((io::ErrorKind::InvalidData, "the connecting side has announced a file"))
+            }
+            Front::File { offset, length } => {
+                let taken = self.link.take();
+                let file = taken.map_err(|_| (io::ErrorKind::InvalidData, "a passed file is missing"))?;
+                state.incoming.take_file();
+                state.file = Some(FileRange { file, range: offset..offset + length });
+                Ok(front)
+            }
+            Front::Empty if state.has_hung_up => {
+                Err((io::ErrorKind::ConnectionReset, "the peer's process has closed the connection"))
+            }
+            front => Ok(front),
+        });
+        front.map_err(|(kind, why)| {
+            self.fail(state, kind, why);
+            io::Error::new(kind, why)
+        })
+    }
+
+    /// Returns the part that is received next; pending if there is none.
+    fn poll_front(&self, cx: &mut Context<'_>, state: &mut State) -> Poll<io::Result<Front>> {
+        if state.received_in_turn >= TURN_RECEIVE_BYTES_MAX {
+            // Others have their turn. The end of this one wakes the task.
+            state.wait_to_receive(cx);
+            self.call_at_turn_end(state);
+            return Poll::Pending;
+        }
+        loop {
+            match self.front(state)? {
+                Front::Empty => {}
+                front => return Poll::Ready(Ok(front)),
+            }
+            state.wait_to_receive(cx);
+            if state.incoming.ring().about_to_wait(self.region()) == Ok(0) {
+                return Poll::Pending;
+            }
+            // Something was published meanwhile, or the next look finds what is wrong.
+        }
+    }
+
+    /// Receives bytes of the frames at the front.
+    fn receive_bytes(&self, state: &mut State, want: Want) -> io::Result<Lease> {
+        let mut lease = self.pools.lease(want);
+        while let Ok(Front::Bytes(_)) = self.front(state) {
+            let block = lease.block_mut();
+            let room = block.capacity() - block.len();
+            if state.incoming.take_bytes(self.region(), block, room) == 0 {
+                break;
+            }
+        }
+        self.count_received(state, lease.len());
+        Ok(lease)
+    }
+
+    /// Receives bytes of the passed file at the front, by reading it.
+    fn receive_from_file(&self, state: &mut State, want: Want) -> io::Result<Lease> {
+        let mut lease = self.pools.lease(want);
+        let Some(FileRange { file, range }) = &mut state.file else { return Ok(lease) };
+        let block = lease.block_mut();
+        let left = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        block.resize(block.capacity().min(left), 0);
+        let read = self.link.read_passed(file, block, range.start)?;
+        block.truncate(read);
+        if read == 0 {
+            let (kind, why) = (io::ErrorKind::UnexpectedEof, "a passed file is shorter than announced");
+            self.fail(state, kind, why);
+            return Err(io::Error::new(kind, why));
+        }
+        range.start += read as u64;
+        if range.is_empty() {
+            state.file = None;
+        }
+        self.count_received(state, read);
+        Ok(lease)
+    }
+
+    /// Counts received bytes in this turn's share. At its end, the peer may be woken: there is room again.
+    fn count_received(&self, state: &mut State, bytes: usize) {
+        state.received_in_turn += bytes;
+        self.call_at_turn_end(state);
+    }
+}
+
+impl State {
+    fn fail_to_send(&mut self) {
+        self.has_failed_to_send = true;
+        self.outbox.clear();
+    }
+
+    fn wait_to_receive(&mut self, cx: &Context<'_>) {
+        match &mut self.receiver {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+    }
+
+    fn wake_receiver(&mut self) {
+        if let Some(waker) = self.receiver.take() {
+            waker.wake();
+        }
+    }
+
+    /// Wakes the task that waits to drain, if it can continue.
+    fn wake_drainer(&mut self) {
+        let can_continue =
+            |(below, _): &mut (u64, Waker)| self.has_failed_to_send || self.outbox.unsent() <= *below;
+        if let Some((_, waker)) = self.drainer.take_if(can_continue) {
+            waker.wake();
+        }
+    }
+}
+
+impl Watcher for Channel {
+    fn on_event(&self, event: Event) {
+        let mut state = self.state.borrow_mut();
+        state.has_hung_up |= event == Event::HangUp;
+        self.send(&mut state);
+        self.wake_peer(&mut state);
+        state.wake_receiver();
+    }
+
+    fn on_turn_end(&self) {
+        let mut state = self.state.borrow_mut();
+        state.is_called = false;
+        if std::mem::take(&mut state.received_in_turn) >= TURN_RECEIVE_BYTES_MAX {
+            state.wake_receiver();
+        }
+        self.send(&mut state);
+        self.wake_peer(&mut state);
+    }
+}
+
+impl Transport for Channel {
+    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
+        let mut state = self.state.borrow_mut();
+        self.poll_front(cx, &mut state)?.map(|front| match front {
+            Front::Bytes(_) => self.receive_bytes(&mut state, want).map(Some),
+            Front::File { .. } => self.receive_from_file(&mut state, want).map(Some),
+            _ => Ok(None),
+        })
+    }
+
+    fn push(&self, segment: Segment) {
+        let mut state = self.state.borrow_mut();
+        debug_assert!(!state.is_finishing, "pushed after finish");
+        if state.has_hung_up || state.has_failed_to_send {
+            state.has_failed_to_send = true;
+            state.outbox.lose(&segment);
+            return;
+        }
+        state.outbox.push(segment);
+        self.call_at_turn_end(&mut state);
+    }
+
+    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
+        let mut state = self.state.borrow_mut();
+        if state.outbox.unsent() > below {
+            // A task that waits for this pushes nothing more: there is no gain in waiting for the turn's end.
+            self.send(&mut state);
+            // The peer is woken at the end of the turn.
+            self.call_at_turn_end(&mut state);
+        }
+        if state.has_failed_to_send {
+            let (kind, why) = state
+                .broken
+                .unwrap_or((io::ErrorKind::BrokenPipe, "the peer's process has closed the connection"));
+            return Poll::Ready(Err(io::Error::new(kind, why)));
+        }
+        if state.outbox.unsent() <= below {
+            return Poll::Ready(Ok(()));
+        }
+        state.drainer = Some((below, cx.waker().clone()));
+        Poll::Pending
+    }
+
+    fn unsent(&self) -> u64 {
+        self.state.borrow().outbox.unsent()
+    }
+
+    fn lost(&self) -> u64 {
+        self.state.borrow().outbox.lost()
+    }
+
+    fn takes_files(&self) -> bool {
+        true
+    }
+
+    fn passes_files(&self, bytes: u64) -> bool {
+        self.passes(bytes)
+    }
+
+    fn poll_recv_file(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<Option<FileRange>> {
+        let mut state = self.state.borrow_mut();
+        let Poll::Ready(front) = self.poll_front(cx, &mut state) else { return Poll::Pending };
+        if !matches!(front, Ok(Front::File { .. })) {
+            return Poll::Ready(None);
+        }
+        let Some(FileRange { file, range }) = &mut state.file else { return Poll::Ready(None) };
+        let end = range.end.min(range.start.saturating_add(bytes_max));
+        let part = FileRange { file: file.clone(), range: range.start..end };
+        range.start = end;
+        if range.is_empty() {
+            state.file = None;
+        }
+        self.count_received(&mut state, 0);
+        Poll::Ready(Some(part))
+    }
+
+    fn finish(&self) {
+        let mut state = self.state.borrow_mut();
+        state.is_finishing = true;
+        self.call_at_turn_end(&mut state);
+    }
+
+    fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    fn local(&self) -> io::Result<Address> {
+        Ok(self.local.clone())
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        let mut state = self.state.borrow_mut();
+        if state.is_finishing {
+            self.send(&mut state);
+        }
+        if !state.has_sent_end && state.broken.is_none() && !state.has_hung_up {
+            let region = self.region();
+            if state.outgoing.ring().room(region).is_ok_and(|room| room > 0) {
+                state.outgoing.send_abort(region);
+            }
+        }
+        // Closing the link wakes the peer.
+    }
+}
