@@ -19,6 +19,8 @@ pub struct Answer {
     pub status: u16,
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// The lines of the trailer section, each ended by LF.
+    pub trailers: String,
 }
 
 /// Longer than any time that a behaviour gives the server.
@@ -112,11 +114,45 @@ impl Client {
             }
         };
         let bodiless = answer.status < 200 || matches!(answer.status, 204 | 304);
-        if with_body && !bodiless {
+        if with_body && !bodiless && answer.field("Transfer-Encoding") == Some("chunked") {
+            (answer.body, answer.trailers) = self.chunked().await?;
+        } else if with_body && !bodiless {
             let length = answer.field("Content-Length").expect("a length").parse().expect("a number");
             answer.body = self.body(length).await?;
         }
         Ok(answer)
+    }
+
+    /// Receives a chunked body: its data, and the lines of its trailer section.
+    async fn chunked(&mut self) -> std::io::Result<(Vec<u8>, String)> {
+        let mut data = Vec::new();
+        loop {
+            let size = usize::from_str_radix(&self.line().await?, 16).expect("a size in hexadecimal");
+            if size == 0 {
+                break;
+            }
+            data.extend_from_slice(&self.body(size).await?);
+            assert_eq!(self.line().await?, "", "the end of a chunk");
+        }
+        let mut trailers = String::new();
+        loop {
+            let line = self.line().await?;
+            if line.is_empty() {
+                return Ok((data, trailers));
+            }
+            trailers += &(line + "\n");
+        }
+    }
+
+    /// Receives a line that ends in CRLF, and returns it without that.
+    async fn line(&mut self) -> std::io::Result<String> {
+        loop {
+            if let Some(end) = self.received.windows(2).position(|pair| pair == b"\r\n") {
+                let line = self.body(end + 2).await?;
+                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            self.receive_more().await?;
+        }
     }
 
     /// Receives the next `length` bytes: of a body whose head was read separately.
@@ -179,7 +215,8 @@ fn parse_head(bytes: &[u8]) -> Option<(usize, Answer)> {
     };
     let text = |value: &[u8]| String::from_utf8(value.to_vec()).expect("ASCII");
     let fields = head.headers.iter().map(|field| (field.name.to_owned(), text(field.value))).collect();
-    Some((len, Answer { status: head.code.unwrap(), fields, body: Vec::new() }))
+    let status = head.code.unwrap();
+    Some((len, Answer { status, fields, body: Vec::new(), trailers: String::new() }))
 }
 
 impl Answer {

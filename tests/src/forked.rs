@@ -123,6 +123,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
             let shown = ServerParts {
                 engine,
                 at,
+                origin: None,
                 beside,
                 stop: stop.clone(),
                 connections,

@@ -18,6 +18,7 @@ use plimsoll_proto::http::Limits;
 use crate::accounts::Accounts;
 use crate::client::Client;
 use crate::ftp::Ftp;
+use crate::proxy::ProxySettings;
 use crate::tree::Tree;
 use crate::under::Engine;
 
@@ -48,6 +49,8 @@ pub struct Scenario {
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
     pub panics: bool,
+    /// With it, a proxy is in front of the server, and clients connect to the proxy.
+    pub proxy: Option<ProxySettings>,
 }
 
 /// Wraps a stream into another after a handshake.
@@ -86,6 +89,7 @@ impl Default for Scenario {
             channel: None,
             grace: Duration::from_secs(20),
             panics: false,
+            proxy: None,
         }
     }
 }
@@ -110,6 +114,8 @@ pub struct Scene {
     pub io: Io,
     /// The server's address for HTTP.
     pub at: Address,
+    /// The address of the server behind the proxy, if there is one.
+    pub origin: Option<Address>,
     /// The engine that serves.
     pub engine: Engine,
     /// The server's order to stop.

@@ -187,6 +187,7 @@ pub(crate) fn status_page() -> StatusPage {
         lab: Vec::new(),
         operations: Box::new(String::new),
         channel: Box::new(BTreeMap::new),
+        proxy: None,
         readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }

@@ -19,6 +19,7 @@ use crate::accounts::{Accounts, open_spool, open_store, store_at, store_server};
 use crate::counted::counted;
 use crate::forked;
 use crate::ftp::ftp;
+use crate::proxy::proxy_of;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
 use crate::service::{self, ServerState};
 use crate::skips::{Need, skip};
@@ -151,9 +152,19 @@ impl Simulation {
             sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free")
         };
         let serve = |port, setup| serve_at(Address::Ip((server.ip(), port).into()), setup);
-        let at = match scenario.channel {
-            Some(_) => serve_at(Address::Unix("/channel.sock".into()), setup),
-            None => serve(80, setup),
+        let (at, stop, origin) = match (scenario.channel, scenario.proxy) {
+            (Some(_), _) => {
+                (serve_at(Address::Unix("/channel.sock".into()), setup), server.stop().clone(), None)
+            }
+            (None, None) => (serve(80, setup), server.stop().clone(), None),
+            (None, Some(settings)) => {
+                let origin = Address::Ip((server.ip(), 8080).into());
+                let origin = sim.serve(&server, &origin, &setup).expect("the address is free");
+                let (host, setup) = (sim.host("proxy"), proxy_of(settings, &origin));
+                let at = Address::Ip((host.ip(), 80).into());
+                let at = sim.serve(&host, &at, &counted(setup, &open)).expect("the address is free");
+                (at, host.stop().clone(), Some(origin))
+            }
         };
         let OtherProtocols { ftp, classic } =
             beside(scenario, &**server.disk(), root, accounts.as_ref(), None);
@@ -162,8 +173,9 @@ impl Simulation {
         let scene = Scene {
             io: client.io(),
             at,
+            origin,
             engine: Engine::Simulator,
-            stop: server.stop().clone(),
+            stop,
             connections: Rc::new(move || open.load(Ordering::Relaxed)),
             log: seen.log,
             ftp_at,
@@ -311,12 +323,20 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let accounts = settings.map(|(settings, store)| Accounts::open(store, data.path(), settings));
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
     let beside = beside(scenario, &SystemFs, folder.path(), accounts.as_ref(), None);
-    let running = start(kind, (listen_as(scenario, data.path()), setup), beside, scenario.grace);
+    let mut running = start(kind, (listen_as(scenario, data.path()), setup), beside, scenario.grace);
+    let behind = scenario.proxy.map(|settings| {
+        let nothing = OtherProtocols { ftp: None, classic: None };
+        let setup = proxy_of(settings, &running.at);
+        let proxy = start(kind, (listen_for_http(), setup), nothing, scenario.grace);
+        std::mem::replace(&mut running, proxy)
+    });
     let connections = Arc::clone(&running.connections);
+    let beside = behind.as_ref().unwrap_or(&running).beside.clone();
     let shown = ServerParts {
         engine,
         at: running.at.clone(),
-        beside: running.beside.clone(),
+        origin: behind.as_ref().map(|behind| behind.at.clone()),
+        beside,
         stop: running.stop.clone(),
         connections: Arc::clone(&connections),
         seen,
@@ -326,6 +346,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     };
     let passed = play(kind, shown, behaviour);
     running.end();
+    behind.into_iter().for_each(Running::end);
     remote.into_iter().for_each(Running::end);
     assert_eq!(connections.panicked() > 0, scenario.panics, "connections that panicked");
     passed.expect("the behaviour (its message is above)");
@@ -335,6 +356,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
 pub(crate) struct ServerParts {
     pub(crate) engine: Engine,
     pub(crate) at: Address,
+    pub(crate) origin: Option<Address>,
     pub(crate) beside: OtherProtocols<Address>,
     pub(crate) stop: Stop,
     pub(crate) connections: Arc<Connections>,
@@ -351,11 +373,13 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
     behaviour: fn(Scene) -> F,
 ) -> std::io::Result<()> {
     block_on(kind, move |io| {
-        let ServerParts { engine, at, beside, stop, connections, seen, accounts, root, channel } = shown;
+        let ServerParts { engine, at, origin, beside, stop, connections, seen, accounts, root, channel } =
+            shown;
         let ServerState { log, begun, hot, channels, .. } = seen;
         let scene = Scene {
             io: io.clone(),
             at,
+            origin,
             engine,
             stop,
             connections: Rc::new(move || connections.open()),

@@ -24,6 +24,7 @@ use plimsoll_proto::http::{
     TierLocation, Tiers,
 };
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
+use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Purging, Settings as ProxySettings};
 use plimsoll_rpc::{SecretCheck, Service};
 use plimsoll_store::Store;
 use plimsoll_web::{Web, with_store};
@@ -38,7 +39,7 @@ use crate::tiers::{
     DataLock, auth_settings, open_auth_here, open_operations, open_store_of_fronts, share_data_folder,
     take_data_folder,
 };
-use crate::{channels, hot, open_files, readiness};
+use crate::{channels, hot, open_files, proxying, readiness};
 
 /// A server with all its parts, not yet serving.
 pub(crate) struct Server {
@@ -84,6 +85,8 @@ struct Shared {
     ftp: Arc<ftp::Services>,
     /// The settings of channels, and their counters.
     channels: ChannelSettings,
+    /// The replaceable settings of new connections to a proxy; `None` if this server is none.
+    proxy: Option<Arc<Current<ProxySettings>>>,
 }
 
 /// The auth tier of this server, and the HTTP API.
@@ -254,13 +257,14 @@ impl Server {
             has_accounts: accounts.is_some(),
             ..SlotPolicy::from(open_files::connections_max(config, limit))
         };
+        let proxy = fixed.is_proxy.then(|| proxying::settings(config, None)).transpose()?.map(Current::new);
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine.has_fixed_threads() { fixed.threads.number(fixed.engine) } else { 1 },
             tiers: tiers_of(fixed, accounts.as_ref(), operations.is_some()),
             readiness: Arc::new(Readiness::with_shared_result(
                 ready,
-                checks(data.as_deref(), accounts.as_ref()),
+                checks(data.as_deref(), accounts.as_ref(), proxy.as_ref()),
             )),
             when_full: fixed.queue,
             hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
@@ -274,6 +278,7 @@ impl Server {
                 meter: ChannelMeter::in_cells(channels),
             },
             counters,
+            proxy,
         });
         let current = Currents {
             ftp: Current::new(ftp_settings(config, &sites)),
@@ -323,7 +328,11 @@ impl Server {
 
     /// Returns each listener with the handler of its protocol.
     fn behind(&self, listening: Listening) -> Vec<(Bound, Setup)> {
-        let http = self.behind_proxies(Proxied::Http, self.http(&self.current.http));
+        let http = match &self.shared.proxy {
+            Some(settings) => self.proxy(settings),
+            None => self.http(&self.current.http),
+        };
+        let http = self.behind_proxies(Proxied::Http, http);
         let ftp = self.behind_proxies(Proxied::Ftp, self.ftp());
         let metrics = self.http(&self.current.metrics);
         let channels = self.over_channels(self.http(&self.current.http));
@@ -371,6 +380,16 @@ impl Server {
         })
     }
 
+    /// Returns the factory of the proxy's handler of each thread.
+    fn proxy(&self, current: &Arc<Current<ProxySettings>>) -> Setup {
+        let counters = Arc::clone(&self.shared.counters);
+        let (sink, current) = (self.requests.clone(), Arc::clone(current));
+        Arc::new(move |io| {
+            let logs = ProxyLogs { access: AccessLog::new(sink.clone()), counters: Arc::clone(&counters) };
+            Rc::new(Proxy::new(io, Arc::clone(&current), logs)) as Rc<dyn Handler>
+        })
+    }
+
     /// Returns the factory of the FTP handler of each thread.
     fn ftp(&self) -> Setup {
         let (current, served) = (Arc::clone(&self.current.ftp), Arc::clone(&self.shared.ftp));
@@ -391,6 +410,9 @@ impl Server {
 impl Replace for Reloadable {
     fn apply(&self, config: &Config) -> anyhow::Result<()> {
         let sites = open_sites(config)?;
+        if let Some(current) = &self.shared.proxy {
+            current.replace(proxying::settings(config, Some(&current.get()))?);
+        }
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.classic.replace(classic_settings(config, &sites));
         self.current.http.replace(self.shared.snapshot(config, sites));
@@ -428,7 +450,12 @@ impl Shared {
 
     /// Returns the settings and routes of connections to the addresses of `--metrics`.
     fn snapshot_of_operators(self: &Arc<Self>, config: &Config) -> Snapshot<Arc<Routes>> {
-        let service = Routes::for_operators(self.status_page(config));
+        let status = self.status_page(config);
+        let cache = self.proxy.as_ref().and_then(|current| current.get().cache.clone());
+        let service = match cache {
+            Some(cache) => Routes::for_operators_with(status, Purging::new(cache)),
+            None => Routes::for_operators(status),
+        };
         Snapshot { limits: config.live.limits(), proxies: config.proxies(), service }
     }
 
@@ -442,7 +469,8 @@ impl Shared {
 
     fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {
         let (shared, recorder) = (Arc::clone(self), self.ftp.recorder.clone());
-        let (settings, figures) = (self.channels.clone(), self.channels.clone());
+        let (settings, of_channels) = (self.channels.clone(), self.channels.clone());
+        let (figures, of_proxy) = (self.proxy.clone(), self.proxy.clone());
         StatusPage {
             version: env!("CARGO_PKG_VERSION"),
             engine: self.engine.to_string(),
@@ -452,8 +480,15 @@ impl Shared {
             counters: Arc::clone(&self.counters),
             hot: Arc::clone(&self.hot),
             lab: config.lab(),
-            operations: Box::new(move || recorder.meter().text() + &channels::metrics(&settings)),
-            channel: Box::new(move || channels::figures(&figures)),
+            operations: Box::new(move || match &figures {
+                Some(current) => plimsoll_proxy::metrics(&current.get()),
+                None => recorder.meter().text() + &channels::metrics(&settings),
+            }),
+            channel: Box::new(move || channels::figures(&of_channels)),
+            proxy: of_proxy.map(|current| {
+                let figures = move || plimsoll_proxy::status(&current.get());
+                Box::new(figures) as Box<dyn Fn() -> serde_json::Value + Send + Sync>
+            }),
             readiness: Arc::clone(&self.readiness),
         }
     }
@@ -473,11 +508,16 @@ impl Shared {
 }
 
 /// Returns the readiness checks of a server whose data folder is `folder`.
-fn checks(folder: Option<&Path>, accounts: Option<&Accounts>) -> Vec<Check> {
+fn checks(
+    folder: Option<&Path>,
+    accounts: Option<&Accounts>,
+    proxy: Option<&Arc<Current<ProxySettings>>>,
+) -> Vec<Check> {
     let folder = folder.map(readiness::data_folder);
     let auth = accounts.and_then(|accounts| accounts.auth.clone()).map(readiness::accounts);
     let store = accounts.and_then(|accounts| accounts.store.clone()).map(readiness::store);
-    folder.into_iter().chain(auth).chain(store).collect()
+    let origins = proxy.map(proxying::origins_check);
+    folder.into_iter().chain(auth).chain(store).chain(origins).collect()
 }
 
 /// Returns the RPC server of accounts.
@@ -536,6 +576,7 @@ fn tiers_of(fixed: &Fixed, accounts: Option<&Accounts>, is_front: bool) -> Tiers
         }
         Some(accounts) if accounts.auth.is_some() => Tiers { auth: here, ..nowhere },
         Some(_) => Tiers { store: here, ..nowhere },
+        None if fixed.is_proxy => nowhere,
         None => Tiers { front: here, ..nowhere },
     }
 }

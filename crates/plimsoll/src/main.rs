@@ -23,6 +23,7 @@ mod listening;
 mod log_file;
 mod open_files;
 mod operator_log;
+mod proxying;
 mod readiness;
 mod records;
 mod reloading;

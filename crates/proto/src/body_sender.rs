@@ -232,18 +232,16 @@ pub(crate) async fn while_permitted<T, E: From<SendError>>(
 }
 
 /// Waits until at most `below` bytes are unsent, while the peer receives some within every `send_time`.
-pub(crate) async fn drain(
-    tx: &mut Tx,
-    below: u64,
-    deadline: &Deadline,
-    send_time: Duration,
-) -> io::Result<()> {
+///
+/// # Errors
+/// The error that broke the connection; [`io::ErrorKind::TimedOut`] if the peer is stalled.
+pub async fn drain(tx: &mut Tx, below: u64, deadline: &Deadline, send_time: Duration) -> io::Result<()> {
     drain_observed(tx, below, deadline, send_time, None).await
 }
 
 /// Ends a connection whose peer may still be sending. Reads until the peer ends its side: closing earlier
 /// would reset the connection, and the peer could lose the response. A peer that takes too long is cut off.
-pub(crate) async fn linger(io: &Io, stream: &mut Stream, deadline: &Deadline, linger_time: Duration) {
+pub async fn linger(io: &Io, stream: &mut Stream, deadline: &Deadline, linger_time: Duration) {
     io.leave();
     stream.slot().enter(Phase::Ending, io.now());
     let _: Result<io::Result<()>, Elapsed> = pacing::finish(stream, deadline, linger_time).await;

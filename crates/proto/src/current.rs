@@ -21,7 +21,8 @@ impl<T> Current<T> {
         drop(before);
     }
 
-    pub(crate) fn get(&self) -> Arc<T> {
+    /// Returns the present value.
+    pub fn get(&self) -> Arc<T> {
         Arc::clone(&self.lock())
     }
 

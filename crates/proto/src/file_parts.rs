@@ -16,12 +16,14 @@ fn is_behind(error: &io::Error) -> bool {
 }
 
 /// The parts of a file that have not been pushed.
-pub(crate) struct Parts {
+pub struct Parts {
     rest: FileRange,
 }
 
 impl Parts {
-    pub(crate) fn new(whole: FileRange) -> Parts {
+    /// Begins with the whole range.
+    #[must_use]
+    pub fn new(whole: FileRange) -> Parts {
         Parts { rest: whole }
     }
 
@@ -29,7 +31,7 @@ impl Parts {
     ///
     /// # Errors
     /// The error that prevents reading it.
-    pub(crate) async fn next(&mut self, io: &Io) -> io::Result<Option<FileRange>> {
+    pub async fn next(&mut self, io: &Io) -> io::Result<Option<FileRange>> {
         let Range { start, end } = self.rest.range;
         if start >= end {
             return Ok(None);
@@ -57,7 +59,8 @@ impl Parts {
     }
 
     /// Whether there is another part.
-    pub(crate) fn has_more(&self) -> bool {
+    #[must_use]
+    pub fn has_more(&self) -> bool {
         !self.rest.range.is_empty()
     }
 }

@@ -16,6 +16,8 @@ pub mod limits;
 mod proxied;
 mod upload_pipe;
 
+pub use body_sender::{drain, linger};
 pub use current::Current;
+pub use file_parts::Parts;
 pub use generated::GeneratedBodies;
 pub use proxied::Proxied;

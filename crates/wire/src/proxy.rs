@@ -29,6 +29,67 @@ pub struct Header {
 #[error("not a header of the PROXY protocol, version 1 or 2")]
 pub struct BadHeader;
 
+/// A version of the header's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// A line of text.
+    Line,
+    /// Binary.
+    Binary,
+}
+
+/// Appends a header for a connection from `source` to `destination`. Without both addresses, or if they are
+/// of different families, the header states that the client is unknown.
+pub fn write(
+    version: Version,
+    source: Option<SocketAddr>,
+    destination: Option<SocketAddr>,
+    out: &mut Vec<u8>,
+) {
+    let canonical = |at: SocketAddr| SocketAddr::new(at.ip().to_canonical(), at.port());
+    let both = source.map(canonical).zip(destination.map(canonical));
+    let both = both.filter(|(source, to)| source.is_ipv4() == to.is_ipv4());
+    match version {
+        Version::Line => write_line(both, out),
+        Version::Binary => write_binary(both, out),
+    }
+}
+
+fn write_line(addresses: Option<(SocketAddr, SocketAddr)>, out: &mut Vec<u8>) {
+    out.extend_from_slice(LINE_START);
+    let line = addresses.map_or_else(
+        || "UNKNOWN\r\n".to_owned(),
+        |(source, to)| {
+            let family = if source.is_ipv4() { "TCP4" } else { "TCP6" };
+            format!("{family} {} {} {} {}\r\n", source.ip(), to.ip(), source.port(), to.port())
+        },
+    );
+    out.extend_from_slice(line.as_bytes());
+}
+
+fn write_binary(addresses: Option<(SocketAddr, SocketAddr)>, out: &mut Vec<u8>) {
+    out.extend_from_slice(SIGNATURE);
+    let mut ip = Vec::with_capacity(36);
+    for at in addresses.into_iter().flat_map(|(source, to)| [source, to]) {
+        match at.ip() {
+            IpAddr::V4(at) => ip.extend_from_slice(&at.octets()),
+            IpAddr::V6(at) => ip.extend_from_slice(&at.octets()),
+        }
+    }
+    for at in addresses.into_iter().flat_map(|(source, to)| [source, to]) {
+        ip.extend_from_slice(&at.port().to_be_bytes());
+    }
+    // Version 2 and the command: PROXY, or LOCAL for an unknown client, with no family.
+    let (command, family) = match addresses {
+        None => (0x20, 0x00),
+        Some((source, _)) if source.is_ipv4() => (0x21, 0x11),
+        Some(_) => (0x21, 0x21),
+    };
+    out.extend_from_slice(&[command, family]);
+    out.extend_from_slice(&u16::try_from(ip.len()).unwrap_or_default().to_be_bytes());
+    out.extend_from_slice(&ip);
+}
+
 /// Parses a header from the first bytes of a connection. `Ok(None)` means that more bytes are needed.
 ///
 /// # Errors

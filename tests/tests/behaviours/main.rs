@@ -27,6 +27,7 @@ mod listings;
 mod names;
 mod paging;
 mod proxies;
+mod proxy;
 mod quota;
 mod ranges;
 mod refused;

@@ -1,6 +1,9 @@
 //! Malformed or ambiguous requests: refused once, and never followed by another answer.
 
+use plimsoll_io::Address;
 use plimsoll_proto::http::Limits;
+use plimsoll_proxy::Settings;
+use plimsoll_tests::proxy::plain;
 use plimsoll_tests::{Scenario, Scene, Tree, behaviours};
 use plimsoll_wire::http::head::HeadLimits;
 
@@ -8,6 +11,15 @@ fn scenario() -> Scenario {
     let tree = Tree::new().file("small.txt", "small\n").file("folder/a.txt", "a\n");
     let head = HeadLimits { bytes_max: 2048, fields_max: 8, target_bytes_max: 512 };
     Scenario { tree, limits: Limits { head, ..Limits::default() }, ..Scenario::default() }
+}
+
+/// The same server behind a proxy with the same limits.
+fn proxied() -> Scenario {
+    Scenario { proxy: Some(strict), ..scenario() }
+}
+
+fn strict(origin: &Address) -> Settings {
+    Settings { limits: scenario().limits, ..plain(origin) }
 }
 
 /// Follows each request in the same write.
@@ -57,6 +69,12 @@ macro_rules! refusals {
         $(async fn $name(scene: Scene) { refused(scene, $status, $request.into()).await; })*
         $(async fn $path_name(scene: Scene) { answered_400(scene, &$targets).await; })*
         behaviours!(scenario; $($name,)* $($path_name,)*);
+
+        /// The same requests through a proxy: a refused one never reaches the server.
+        mod through_a_proxy {
+            use super::{$($name,)* $($path_name,)* behaviours, proxied};
+            behaviours!(proxied but process; $($name,)* $($path_name,)*);
+        }
     };
 }
 

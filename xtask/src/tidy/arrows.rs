@@ -26,7 +26,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("operations", &["auth", "store", "wire", "io"]),
     ("proto", &["content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
     ("web", &["proto", "content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
-    ("proxy", &["client", "auth", "store", "wire", "io"]),
+    ("proxy", &["proto", "channel", "content", "client", "auth", "store", "wire", "io"]),
     ("cli", &["client", "wire", "io"]),
     ("lab", &["engine", "client", "auth", "store", "wire", "io"]),
 ];

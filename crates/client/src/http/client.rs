@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_io::{Address, Deadline, Either, Elapsed, Io, select};
+use plimsoll_io::{Address, Deadline, Either, Elapsed, Io, Stream, select};
 use plimsoll_wire::http::response::ResponseHead;
 
 use super::connection::{Connection, HeadWait, InterimState};
@@ -227,33 +227,52 @@ impl Client {
         }
     }
 
-    /// Connects to the first of the server's addresses that accepts.
     async fn connect(&self) -> Result<Connection, Error> {
+        let dial = Dial { io: &self.io, resolve: self.resolve.as_ref(), deadline: &self.deadline };
+        dial.connect(&self.base, self.times.connect).await.map(Connection::new)
+    }
+}
+
+/// The means to connect to a server by its URL.
+pub struct Dial<'a> {
+    /// The engine.
+    pub io: &'a Io,
+    /// Resolves names; without it, a URL must have an IP address or `localhost`.
+    pub resolve: Option<&'a Resolve>,
+    /// For the waits.
+    pub deadline: &'a Deadline,
+}
+
+impl Dial<'_> {
+    /// Connects to the first of the server's addresses that accepts, and waits at most `time_max` for each.
+    ///
+    /// # Errors
+    /// The error of the first address, which is the preferred one.
+    pub async fn connect(&self, url: &Url, time_max: Duration) -> Result<Stream, Error> {
         let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for (at, address) in self.addresses().await?.iter().enumerate() {
-            self.deadline.after(self.times.connect);
+        for (at, address) in self.addresses(url, time_max).await?.iter().enumerate() {
+            self.deadline.after(time_max);
             let error = match self.deadline.within(self.io.connect(address)).await {
-                Ok(Ok(stream)) => return Ok(Connection::new(stream)),
+                Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => error,
                 Err(Elapsed) => io::ErrorKind::TimedOut.into(),
             };
-            // Reports the error of the first address, which is the preferred one.
             if at == 0 {
                 failed = error;
             }
         }
-        Err(Error::Connect { to: self.base.to_string(), source: failed })
+        Err(Error::Connect { to: url.to_string(), source: failed })
     }
 
-    async fn addresses(&self) -> Result<Vec<Address>, Error> {
-        let (host, port) = match &self.base.address {
+    async fn addresses(&self, url: &Url, time_max: Duration) -> Result<Vec<Address>, Error> {
+        let (host, port) = match &url.address {
             ServerAddress::Known(addresses) => return Ok(addresses.clone()),
             ServerAddress::Named { host, port } => (host, *port),
         };
-        let resolved = match &self.resolve {
+        let resolved = match self.resolve {
             Some(resolve) => {
                 let resolving = resolve(host, port);
-                self.deadline.after(self.times.connect);
+                self.deadline.after(time_max);
                 let timed_out = |Elapsed| Err(io::ErrorKind::TimedOut.into());
                 self.deadline.within(resolving).await.unwrap_or_else(timed_out)
             }

@@ -13,7 +13,7 @@ mod request;
 mod response;
 mod url;
 
-pub use client::{Client, KeepAlive, Resolve, Resolving};
+pub use client::{Client, Dial, KeepAlive, Resolve, Resolving};
 pub use error::{Error, When};
 pub use limits::Times;
 pub use request::{Body, Request};

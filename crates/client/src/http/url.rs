@@ -46,6 +46,36 @@ pub enum BadUrl {
 }
 
 impl Url {
+    /// Returns the host and port as they were written, for the Host field.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Returns the prefix of every target: empty, or begins with a slash and does not end in one.
+    #[must_use]
+    pub fn base_path(&self) -> &str {
+        &self.base
+    }
+
+    /// Returns whether the server is reached by a Unix socket.
+    #[must_use]
+    pub fn is_unix(&self) -> bool {
+        self.unix_socket().is_some()
+    }
+
+    /// Returns the address of the Unix socket by which the server is reached, if it is.
+    #[must_use]
+    pub fn unix_socket(&self) -> Option<&Address> {
+        match &self.address {
+            ServerAddress::Known(addresses) => match addresses.as_slice() {
+                [at @ Address::Unix(_)] => Some(at),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns the path of a target below this server's base, for fields that name another resource
     /// (Destination).
     #[must_use]

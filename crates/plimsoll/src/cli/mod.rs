@@ -13,6 +13,7 @@ mod greeting;
 mod lab;
 mod load;
 mod man;
+mod proxy;
 mod serve;
 mod store;
 
@@ -54,6 +55,7 @@ enum Order {
     Serve(serve::Serve),
     Auth(auth::AuthServer),
     Store(store::StoreServer),
+    Proxy(proxy::ProxyServer),
     Account(account::Account),
     Doctor(doctor::Doctor),
     Load(load::Load),
@@ -91,6 +93,7 @@ impl Plimsoll {
             Order::Serve(serve) => serve.run(),
             Order::Auth(auth) => auth.run(),
             Order::Store(store) => store.run(),
+            Order::Proxy(proxy) => proxy.run(),
             Order::Account(account) => account.run(),
             Order::Doctor(doctor) => doctor.run(),
             Order::Load(load) => load.run(),

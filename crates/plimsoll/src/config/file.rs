@@ -16,7 +16,10 @@ use super::Config;
 use super::nearest::nearest;
 
 /// The tables; an argument's name that begins with one of these belongs to it.
-const TABLES: [&str; 5] = ["lab", "limits", "log", "quota", "session"];
+const TABLES: [&str; 6] = ["lab", "limits", "log", "proxy", "quota", "session"];
+
+/// An argument that belongs to no table, although its name begins with one.
+const PROXY_PROTOCOL: &str = "proxy_protocol";
 
 /// A key and its values, as an argument.
 pub(super) struct Setting {
@@ -53,7 +56,7 @@ pub(super) fn settings(text: &str) -> Result<Vec<Setting>, ConfigError> {
 /// Returns the key of an argument.
 fn key_of(arg: &Arg) -> String {
     let id = arg.get_id().as_str();
-    let in_table = id.split_once('_').filter(|(table, _)| TABLES.contains(table));
+    let in_table = id.split_once('_').filter(|(table, _)| TABLES.contains(table) && id != PROXY_PROTOCOL);
     in_table.map_or_else(|| id.to_owned(), |(table, rest)| format!("{table}.{rest}"))
 }
 

@@ -13,6 +13,7 @@ use plimsoll_io::Address;
 use plimsoll_wire::units::{DAY, Size, Time, size_within, time_within};
 
 use super::ftp::ftp_address;
+use super::proxy::CacheFolder;
 use super::values::{AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name};
 use crate::log_file::Destination;
 
@@ -148,6 +149,26 @@ pub(crate) struct Fixed {
     #[arg(value_parser = time_within("0s", DAY))]
     pub(crate) hot_time: Time,
 
+    /// The folder of a proxy's cache, or off
+    #[arg(long, value_name = "DIR", env = "PLIMSOLL_PROXY_CACHE", default_value = "off", hide = true)]
+    pub(crate) proxy_cache: CacheFolder,
+
+    /// Bytes that a proxy's cache may have on disk
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_PROXY_CACHE_SIZE", default_value = "1GiB", hide = true)]
+    #[arg(value_parser = size_within("1MiB", "1PiB"))]
+    pub(crate) proxy_cache_size: Size,
+
+    /// Memory that a proxy's cache has for small responses
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "PLIMSOLL_PROXY_CACHE_MEMORY",
+        default_value = "64MiB",
+        hide = true
+    )]
+    #[arg(value_parser = size_within("1MiB", "1TiB"))]
+    pub(crate) proxy_cache_memory: Size,
+
     /// Read the sites' files before the first connection, as many as fit into the hot cache
     #[arg(long, value_name = "true|false", env = "PLIMSOLL_PREFETCH", default_value = "false")]
     #[arg(action = ArgAction::Set, hide_possible_values = true)]
@@ -185,6 +206,10 @@ pub(crate) struct Fixed {
     #[arg(long, env = "PLIMSOLL_LAB_SYNC_EACH", default_value = "false", hide = true)]
     #[arg(action = ArgAction::Set)]
     pub(crate) lab_sync_each: bool,
+
+    /// Whether this is a proxy (`plimsoll proxy`), which no setting says.
+    #[arg(skip)]
+    pub(crate) is_proxy: bool,
 
     /// Hold transfers over FTP until there are so many, and begin them together: for a laboratory only
     #[arg(long, value_name = "COUNT", env = "PLIMSOLL_LAB_HOLD_TRANSFERS", default_value = "0", hide = true)]

@@ -11,6 +11,7 @@ use plimsoll_wire::limits::HEAD_FIELDS_MAX;
 use plimsoll_wire::units::{DAY, Size, Time, YEAR, size_within, time_within};
 
 use super::ftp::FtpSettings;
+use super::proxy::ProxySettings;
 use super::sites::SiteFlag;
 use super::values::{AtMost, LogLevel, SignUp};
 
@@ -64,6 +65,9 @@ pub(crate) struct Live {
 
     #[command(flatten)]
     pub(crate) ftp: FtpSettings,
+
+    #[command(flatten)]
+    pub(crate) proxy: ProxySettings,
 
     #[command(flatten)]
     limits: LimitSettings,

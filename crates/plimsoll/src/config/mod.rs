@@ -12,6 +12,7 @@ mod ftp;
 mod live;
 mod load;
 mod nearest;
+mod proxy;
 mod sites;
 mod values;
 
@@ -20,6 +21,7 @@ pub(crate) use fixed::Fixed;
 pub(crate) use live::Live;
 pub(crate) use load::Loaded;
 pub(crate) use plimsoll_wire::units::{Size, Time};
+pub(crate) use proxy::{Channel, ForwardHost, HeaderVersion, Origin};
 pub(crate) use sites::SiteFlag;
 pub(crate) use values::{
     AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Proxied, Relay, SignUp, StoreAt, engine_name,

@@ -28,14 +28,19 @@ pub struct AccessLog {
 }
 
 /// The fields of a log line.
-pub(super) struct LogEntry<'a> {
-    pub(super) peer: &'a Peer,
+pub struct LogEntry<'a> {
+    /// The client.
+    pub peer: &'a Peer,
     /// Method, target and version as they were sent; empty if the head could not be parsed.
-    pub(super) method: &'a [u8],
-    pub(super) target: &'a [u8],
-    pub(super) version: &'a str,
-    pub(super) status: u16,
-    pub(super) body_bytes: u64,
+    pub method: &'a [u8],
+    /// The target as it was sent.
+    pub target: &'a [u8],
+    /// The version as it was sent.
+    pub version: &'a str,
+    /// The status of the response.
+    pub status: u16,
+    /// The bytes of the body that were sent.
+    pub body_bytes: u64,
 }
 
 impl AccessLog {
@@ -44,7 +49,8 @@ impl AccessLog {
         AccessLog { sink, lines: RefCell::default(), waiting: Cell::default() }
     }
 
-    pub(super) fn write(&self, dates: &Dates, entry: &LogEntry<'_>) {
+    /// Buffers a line.
+    pub fn write(&self, dates: &Dates, entry: &LogEntry<'_>) {
         if self.sink.is_none() {
             return;
         }
@@ -59,7 +65,7 @@ impl AccessLog {
     }
 
     /// Passes lines to the sink some time after they were written; never returns.
-    pub(super) async fn flush_forever(&self, io: &Io) {
+    pub async fn flush_forever(&self, io: &Io) {
         loop {
             poll_fn(|cx| {
                 self.waiting.set(Some(cx.waker().clone()));

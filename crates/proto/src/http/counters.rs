@@ -74,7 +74,8 @@ impl Counters {
         &self.generated
     }
 
-    pub(super) fn answered(&self, status: Status, body_bytes: u64) {
+    /// Counts a response.
+    pub fn answered(&self, status: Status, body_bytes: u64) {
         let class = usize::from(status.code() / 100);
         if class < CLASSES {
             self.add(class, 1);

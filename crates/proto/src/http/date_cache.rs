@@ -9,21 +9,30 @@ use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 
 /// The texts of one second.
 #[derive(Clone, Copy)]
-pub(super) struct Dates {
+pub struct Dates {
     second: u64,
     /// In the format of the Date field.
-    pub(super) http: [u8; DATE_BYTES],
+    pub http: [u8; DATE_BYTES],
 }
 
 /// The texts of the most recent second.
-pub(super) struct DateCache(Cell<Dates>);
+pub struct DateCache(Cell<Dates>);
+
+impl Default for DateCache {
+    fn default() -> DateCache {
+        DateCache::new()
+    }
+}
 
 impl DateCache {
-    pub(super) fn new() -> DateCache {
+    /// Creates a cache.
+    #[must_use]
+    pub fn new() -> DateCache {
         DateCache(Cell::new(dates_of(0)))
     }
 
-    pub(super) fn at(&self, time: SystemTime) -> Dates {
+    /// Returns the texts of `time`.
+    pub fn at(&self, time: SystemTime) -> Dates {
         let second = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         if self.0.get().second != second {
             self.0.set(dates_of(second));

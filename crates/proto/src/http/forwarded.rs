@@ -15,14 +15,17 @@ const FORWARDED_HOST: &str = "X-Forwarded-Host";
 
 /// The reason why the client of a request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UnknownClient {
+pub enum UnknownClient {
+    /// A field violates its grammar.
     Malformed,
     /// The two fields name different clients: the proxy writes one, and the client wrote the other.
     Disagreement,
 }
 
 impl UnknownClient {
-    pub(super) fn detail(self) -> &'static str {
+    /// Returns the text for the client.
+    #[must_use]
+    pub fn detail(self) -> &'static str {
         match self {
             UnknownClient::Malformed => "Forwarded or X-Forwarded-For is malformed.",
             UnknownClient::Disagreement => {
@@ -41,12 +44,10 @@ impl From<Malformed> for UnknownClient {
 
 /// Returns the client of a request from `proxy`, which is trusted. It is the proxy itself if no field names
 /// another.
-pub(super) fn client(
-    head: &Head,
-    block: &[u8],
-    proxy: &Peer,
-    trusted: &Networks,
-) -> Result<Peer, UnknownClient> {
+///
+/// # Errors
+/// The fields do not name one client.
+pub fn client(head: &Head, block: &[u8], proxy: &Peer, trusted: &Networks) -> Result<Peer, UnknownClient> {
     let (forwarded, forwarded_for) = (lines(head, block, FORWARDED), lines(head, block, FORWARDED_FOR));
     let by_forwarded = if forwarded.is_empty() {
         None

@@ -10,14 +10,15 @@ use plimsoll_wire::http::head::{Head, HeadLimits, find_head_end, parse_head};
 use plimsoll_wire::http::refusal::Refusal;
 
 /// The receiving side of a conversation.
-pub(super) struct Inbox {
-    pub(super) rx: Rx,
+pub struct Inbox {
+    /// The receiving side of the stream.
+    pub rx: Rx,
     /// Bytes behind the last request.
-    pub(super) buffered: Option<Lease>,
+    pub buffered: Option<Lease>,
 }
 
 /// The reason why there is no head.
-pub(super) enum NoHead {
+pub enum NoHead {
     /// The client closed its side between two requests, or the connection broke.
     Ended,
     /// No request arrived before the wait ended.
@@ -38,17 +39,21 @@ impl From<io::Error> for NoHead {
 }
 
 impl Inbox {
-    pub(super) fn new(rx: Rx) -> Inbox {
+    /// Creates an inbox without buffered bytes.
+    pub fn new(rx: Rx) -> Inbox {
         Inbox { rx, buffered: None }
     }
 
     /// Whether no byte of a next request has arrived.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.buffered.is_none()
     }
 
     /// Waits for the first bytes of a request. Dropping the future loses nothing.
-    pub(super) async fn first_bytes(&mut self) -> Result<(), NoHead> {
+    ///
+    /// # Errors
+    /// [`NoHead::Ended`]
+    pub async fn first_bytes(&mut self) -> Result<(), NoHead> {
         match self.rx.recv(Want::Head).await? {
             Some(lease) => self.buffered = Some(lease),
             None => return Err(NoHead::Ended),
@@ -58,11 +63,10 @@ impl Inbox {
 
     /// Receives a whole head. Returns the buffer, which may have further bytes behind the head, and the
     /// parsed head.
-    pub(super) async fn head(
-        &mut self,
-        limits: &HeadLimits,
-        deadline: &Deadline,
-    ) -> Result<(Lease, Head), NoHead> {
+    ///
+    /// # Errors
+    /// There is no head: the client is late, has left, or sent something else.
+    pub async fn head(&mut self, limits: &HeadLimits, deadline: &Deadline) -> Result<(Lease, Head), NoHead> {
         let mut block = self.buffered.take().ok_or(NoHead::Ended)?;
         if let Some(head) = parse_head(&block, limits).map_err(NoHead::Refused)? {
             return Ok((block, head));

@@ -28,11 +28,14 @@ mod service;
 pub mod site;
 mod status_page;
 
-pub use access_log::{AccessLog, LogSink};
+pub use access_log::{AccessLog, LogEntry, LogSink};
 pub use answer::{Answer, Body};
 pub use api::{Api, DecodedTarget, PendingAnswer, PendingAuthorisation};
 pub use body::{BodyError, RequestBody};
 pub use counters::Counters;
+pub use date_cache::{DateCache, Dates};
+pub use forwarded::{UnknownClient, client as forwarded_client};
+pub use inbox::{Inbox, NoHead};
 pub use limits::{Limits, OVER_SHARE};
 pub use operator::operators_only;
 pub use problem::problem;

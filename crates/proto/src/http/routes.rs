@@ -28,6 +28,9 @@ const OWN_PAGES: [&[u8]; 4] = [b"/healthz", b"/readyz", METRICS, STATUS];
 const METRICS: &[u8] = b"/metrics";
 const STATUS: &[u8] = b"/api/status";
 
+/// The path of the service that only addresses for operators have.
+const OPERATORS_API: &[u8] = b"/purge";
+
 /// The methods of every resource of a site. All others are the API's.
 const READS: &str = "GET, HEAD, OPTIONS";
 
@@ -50,6 +53,11 @@ impl Routes {
     /// every client.
     pub fn for_operators(status: StatusPage) -> Arc<Routes> {
         Arc::new(Routes { sites: Vec::new(), status, api: None, is_for_operators: true })
+    }
+
+    /// As [`Routes::for_operators`], with a service under `/purge`.
+    pub fn for_operators_with(status: StatusPage, api: Arc<dyn Api>) -> Arc<Routes> {
+        Arc::new(Routes { sites: Vec::new(), status, api: Some(api), is_for_operators: true })
     }
 
     /// As [`Routes::new`], with the API.
@@ -116,6 +124,9 @@ impl Routes {
 
     /// Returns the API if the path belongs to it.
     fn api_for(&self, path: &[u8]) -> Option<&dyn Api> {
+        if self.is_for_operators {
+            return self.api.as_deref().filter(|_| path == OPERATORS_API);
+        }
         let api = self.api.as_deref().filter(|_| is_below_any(path, &RESERVED))?;
         let is_for_operators = path == STATUS || path == METRICS;
         let is_own = OWN_PAGES.contains(&path) && !(is_for_operators && api.is_private());

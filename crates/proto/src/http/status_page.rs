@@ -81,6 +81,8 @@ pub struct StatusPage {
     pub operations: Box<dyn Fn() -> String + Send + Sync>,
     /// Returns the counts and limits of channels, by name.
     pub channel: Box<dyn Fn() -> BTreeMap<&'static str, u64> + Send + Sync>,
+    /// Returns the figures of a proxy and its origins.
+    pub proxy: Option<Box<dyn Fn() -> serde_json::Value + Send + Sync>>,
     /// The checks of `/readyz`.
     pub readiness: Arc<Readiness>,
 }
@@ -98,6 +100,8 @@ struct StatusDocument<'a> {
     hot_set: HotFigures,
     channel: BTreeMap<&'static str, u64>,
     lab: &'a [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<serde_json::Value>,
 }
 
 #[derive(Serialize)]
@@ -132,6 +136,7 @@ impl StatusPage {
             hot_set: self.hot.figures(),
             channel: (self.channel)(),
             lab: &self.lab,
+            proxy: self.proxy.as_ref().map(|figures| figures()),
         };
         // Numbers and strings always serialise.
         let body = serde_json::to_vec(&document).unwrap_or_default();

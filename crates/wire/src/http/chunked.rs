@@ -5,6 +5,7 @@
 //! size allows request smuggling. Framing costs at most 20 bytes for each byte of data, beyond the named
 //! limits. An error is permanent.
 
+use super::fields::lines;
 use super::grammar::{is_field_byte, is_tchar};
 use super::refusal::Refusal;
 use super::target::hex_digit;
@@ -68,6 +69,8 @@ pub struct ChunkedDecoder {
     extensions: u16,
     trailer: u16,
     trailer_fields: u8,
+    /// The field lines of the trailer section so far; `None` if they are discarded.
+    trailers: Option<Vec<u8>>,
 }
 
 impl Default for ChunkedDecoder {
@@ -88,7 +91,20 @@ impl ChunkedDecoder {
             extensions: 0,
             trailer: 0,
             trailer_fields: 0,
+            trailers: None,
         }
+    }
+
+    /// Returns a decoder at the start of a body that keeps the trailer fields.
+    #[must_use]
+    pub fn keeping_trailers() -> Self {
+        Self { trailers: Some(Vec::new()), ..Self::new() }
+    }
+
+    /// Iterates over the kept trailer fields, name and trimmed value, in the order received. All of them
+    /// are there when the body has [ended](Self::is_ended).
+    pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        lines(self.trailers.as_deref().unwrap_or_default())
     }
 
     /// Returns whether the body has ended.
@@ -113,7 +129,9 @@ impl ChunkedDecoder {
                 _ => {}
             }
             let Some(&byte) = input.get(consumed) else { return Ok(Step::More { consumed }) };
-            self.state = self.next(byte).unwrap_or_else(State::Failed);
+            let next = self.next(byte).unwrap_or_else(State::Failed);
+            self.keep_trailer(byte, next);
+            self.state = next;
             consumed += 1;
         }
     }
@@ -185,9 +203,9 @@ impl ChunkedDecoder {
         Ok(State::Extension)
     }
 
-    /// Checks a byte of a trailer field. Trailers are discarded: "A recipient that removes the chunked
-    /// coding from a message MAY selectively retain or discard the received trailer fields" (section
-    /// 7.1.2).
+    /// Checks a byte of a trailer field. By default, trailers are discarded: "A recipient that removes the
+    /// chunked coding from a message MAY selectively retain or discard the received trailer fields"
+    /// (section 7.1.2).
     fn trailer_byte(&mut self, byte: u8) -> Result<State, Refusal> {
         self.trailer += 1;
         self.trailer_fields += u8::from(self.state == State::TrailerFirst);
@@ -200,6 +218,21 @@ impl ChunkedDecoder {
             State::TrailerValue if byte == b'\r' => Ok(State::TrailerLf),
             State::TrailerValue if is_field_byte(byte) => Ok(State::TrailerValue),
             _ => Err(Refusal::TrailerBad),
+        }
+    }
+}
+
+impl ChunkedDecoder {
+    /// Keeps a byte of a trailer field, which leads from the present state to `next`. The limit on the
+    /// section bounds the memory.
+    fn keep_trailer(&mut self, byte: u8, next: State) {
+        let is_in_line = match self.state {
+            State::TrailerFirst => next == State::TrailerName,
+            State::TrailerName | State::TrailerValue | State::TrailerLf => !matches!(next, State::Failed(_)),
+            _ => false,
+        };
+        if is_in_line && let Some(trailers) = &mut self.trailers {
+            trailers.push(byte);
         }
     }
 }

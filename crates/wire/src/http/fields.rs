@@ -160,7 +160,7 @@ pub(super) fn has_bare_cr(rest: &[u8]) -> bool {
 }
 
 /// Iterates over the lines of a validated section: each ends in CRLF and has a colon.
-fn lines(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+pub(super) fn lines(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
         let end = section.iter().position(|&byte| byte == b'\n')?;
         let line = section.get(..end)?;

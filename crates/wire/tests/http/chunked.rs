@@ -248,3 +248,20 @@ fn chunk_data_moves_to_the_start_of_its_buffer() {
     let (mut decoder, mut broken) = (ChunkedDecoder::new(), b"1\r\nab".to_vec());
     assert_eq!(unchunk(&mut decoder, &mut broken), Err(Refusal::ChunkLineEnd));
 }
+
+#[test]
+fn trailers_are_kept_on_request_however_the_body_is_split() {
+    let text = b"5;x=y\r\nhello\r\n0\r\nDigest: a, b\r\nX-Empty:\r\n\r\nnext";
+    for cut in 0..=text.len() {
+        let (mut first, mut second) = (text[..cut].to_vec(), text[cut..].to_vec());
+        let mut decoder = ChunkedDecoder::keeping_trailers();
+        unchunk(&mut decoder, &mut first).unwrap();
+        unchunk(&mut decoder, &mut second).unwrap();
+        assert!(decoder.is_ended());
+        let trailers: Vec<_> = decoder.trailers().collect();
+        assert_eq!(trailers, [(&b"Digest"[..], &b"a, b"[..]), (b"X-Empty", b"")], "cut at {cut}");
+    }
+    let mut decoder = ChunkedDecoder::new();
+    unchunk(&mut decoder, &mut text.to_vec()).unwrap();
+    assert_eq!(decoder.trailers().count(), 0, "they are discarded by default");
+}

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use plimsoll_wire::limits::{PROXY_HEADER_BYTES_MAX, PROXY_LINE_BYTES_MAX};
-use plimsoll_wire::proxy::{BadHeader, Header, parse};
+use plimsoll_wire::proxy::{BadHeader, Header, Version, parse, write};
 use proptest::prelude::*;
 
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
@@ -139,6 +139,18 @@ proptest! {
     }
 
     #[test]
+    fn a_written_header_parses_to_its_source(from: core::net::SocketAddr, to: core::net::SocketAddr) {
+        let canonical = core::net::SocketAddr::new(from.ip().to_canonical(), from.port());
+        let is_one_family = canonical.is_ipv4() == to.ip().to_canonical().is_ipv4();
+        for version in [Version::Line, Version::Binary] {
+            let mut bytes = Vec::new();
+            write(version, Some(from), Some(to), &mut bytes);
+            let source = is_one_family.then_some(canonical);
+            prop_assert_eq!(parse(&bytes), Ok(Some(Header { source, len: bytes.len() })));
+        }
+    }
+
+    #[test]
     fn every_source_address_parses_as_it_was_written(ip: core::net::IpAddr, from: u16, to: u16) {
         let source = core::net::SocketAddr::new(ip.to_canonical(), from);
         let line = match ip {
@@ -146,5 +158,17 @@ proptest! {
             core::net::IpAddr::V6(ip) => format!("PROXY TCP6 {ip} ::1 {from} {to}\r\n"),
         };
         prop_assert_eq!(parse(line.as_bytes()).unwrap().unwrap().source, Some(source));
+    }
+}
+
+#[test]
+fn a_header_for_an_unknown_client_is_written_in_both_versions() {
+    for (version, bytes) in
+        [(Version::Line, b"PROXY UNKNOWN\r\n".to_vec()), (Version::Binary, binary(0x20, 0, &[]))]
+    {
+        let mut out = Vec::new();
+        write(version, None, None, &mut out);
+        assert_eq!(out, bytes);
+        assert_eq!(parse(&out), Ok(Some(Header { source: None, len: out.len() })));
     }
 }

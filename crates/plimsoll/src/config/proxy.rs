@@ -1,0 +1,259 @@
+//! Settings of `plimsoll proxy` alone: its origins, and how it reaches them.
+//!
+//! Limits on clients are in [`super::live`]. Invariants: an origin is a server, and not a path on it. No
+//! limit is zero or unbounded.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
+use plimsoll_channel::Bodies;
+use plimsoll_client::http::Url;
+use plimsoll_proxy::OriginTimes;
+use plimsoll_wire::proxy::Version;
+use plimsoll_wire::units::{DAY, Time, time_within};
+
+/// The shortest time that a limit may be set to.
+const SHORT: &str = "10ms";
+
+/// The reloadable settings of a proxy. `plimsoll serve` has no use for them.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct ProxySettings {
+    /// The server behind the proxy: http://HOST:PORT or unix:PATH; several may be given
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_PROXY_ORIGIN", value_delimiter = ',', hide = true)]
+    pub(crate) proxy_origin: Vec<Origin>,
+
+    /// A host that requests in absolute-form may name: HOST or HOST:PORT; several may be given
+    #[arg(long, value_name = "HOST", env = "PLIMSOLL_PROXY_FORWARD", value_delimiter = ',', hide = true)]
+    pub(crate) proxy_forward: Vec<ForwardHost>,
+
+    /// The channel to the origins, which their URLs must fit: auto (by the URLs), tcp, unix, shm (shared
+    /// memory to --channel of a plimsoll server, which passes open files) or shm-copy
+    #[arg(
+        long,
+        value_name = "auto|tcp|unix|shm|shm-copy",
+        env = "PLIMSOLL_PROXY_CHANNEL",
+        default_value = "auto",
+        hide = true
+    )]
+    pub(crate) proxy_channel: Channel,
+
+    /// The header of the PROXY protocol at the start of each connection to an origin: off, v1 or v2
+    #[arg(long, value_name = "off|v1|v2", env = "PLIMSOLL_PROXY_HEADER", default_value = "off", hide = true)]
+    pub(crate) proxy_header: HeaderVersion,
+
+    /// Time for connecting to each address of an origin
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "PLIMSOLL_PROXY_CONNECT_TIME",
+        default_value = "10s",
+        hide = true
+    )]
+    #[arg(value_parser = time_within(SHORT, DAY))]
+    proxy_connect_time: Time,
+
+    /// Time from the end of a request to the head of its response
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "PLIMSOLL_PROXY_RESPONSE_TIME",
+        default_value = "2m",
+        hide = true
+    )]
+    #[arg(value_parser = time_within(SHORT, DAY))]
+    proxy_response_time: Time,
+
+    /// Time in which an origin must send, or take, at least one byte of a body
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_PROXY_BODY_TIME", default_value = "1m", hide = true)]
+    #[arg(value_parser = time_within(SHORT, DAY))]
+    proxy_body_time: Time,
+
+    /// Time without a byte in a connection that was upgraded to WebSocket
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_PROXY_TUNNEL_TIME", default_value = "10m", hide = true)]
+    #[arg(value_parser = time_within(SHORT, DAY))]
+    proxy_tunnel_time: Time,
+}
+
+impl ProxySettings {
+    /// Returns the timeouts for origins.
+    pub(crate) fn times(&self) -> OriginTimes {
+        OriginTimes {
+            connect: self.proxy_connect_time.0,
+            first_byte: self.proxy_response_time.0,
+            between_bytes: self.proxy_body_time.0,
+            tunnel_idle: self.proxy_tunnel_time.0,
+        }
+    }
+
+    /// Returns the first origin that the channel cannot reach.
+    pub(crate) fn unfit_origin(&self) -> Option<&Url> {
+        let fits = |url: &Url| match self.proxy_channel {
+            Channel::Auto => true,
+            Channel::Tcp => !url.is_unix(),
+            Channel::Unix | Channel::Shm | Channel::ShmCopy => url.is_unix(),
+        };
+        self.proxy_origin.iter().map(|origin| &origin.0).find(|url| !fits(url))
+    }
+}
+
+/// The folder of the cache, if there is one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CacheFolder(pub(crate) Option<PathBuf>);
+
+impl FromStr for CacheFolder {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<CacheFolder, Infallible> {
+        Ok(CacheFolder((text != "off").then(|| text.into())))
+    }
+}
+
+/// The URL of an origin.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Origin(pub(crate) Url);
+
+impl FromStr for Origin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Origin, String> {
+        let url: Url = text.parse().map_err(|bad| format!("{bad}"))?;
+        if !url.base_path().is_empty() {
+            return Err("an origin has no path: write http://HOST:PORT or unix:PATH".to_owned());
+        }
+        Ok(Origin(url))
+    }
+}
+
+/// A host that requests may be forwarded to, and its URL.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ForwardHost {
+    pub(crate) host: String,
+    pub(crate) url: Url,
+}
+
+impl FromStr for ForwardHost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ForwardHost, String> {
+        const FORM: &str = "write HOST or HOST:PORT, such as files.example";
+        let url: Url = format!("http://{text}").parse().map_err(|_| FORM.to_owned())?;
+        if url.authority() != text {
+            return Err(FORM.to_owned());
+        }
+        Ok(ForwardHost { host: text.to_owned(), url })
+    }
+}
+
+/// The channel to the origins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// By the URLs of the origins.
+    Auto,
+    Tcp,
+    Unix,
+    /// By shared memory; files are passed as descriptors.
+    Shm,
+    /// By shared memory, with bodies copied.
+    ShmCopy,
+}
+
+impl Channel {
+    /// Returns how bodies arrive over shared memory, if it is used.
+    pub(crate) fn bodies(self) -> Option<Bodies> {
+        match self {
+            Channel::Shm => Some(Bodies::Passed),
+            Channel::ShmCopy => Some(Bodies::Copied),
+            _ => None,
+        }
+    }
+}
+
+/// The version of the PROXY protocol for origins, if any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeaderVersion(pub(crate) Option<Version>);
+
+const CHANNELS: [(&str, Channel); 5] = [
+    ("auto", Channel::Auto),
+    ("tcp", Channel::Tcp),
+    ("unix", Channel::Unix),
+    ("shm", Channel::Shm),
+    ("shm-copy", Channel::ShmCopy),
+];
+const HEADERS: [(&str, HeaderVersion); 3] = [
+    ("off", HeaderVersion(None)),
+    ("v1", HeaderVersion(Some(Version::Line))),
+    ("v2", HeaderVersion(Some(Version::Binary))),
+];
+
+/// Implements parsing and formatting for types with a list of words.
+macro_rules! words {
+    ($($kind:ty: $words:ident),* $(,)?) => { $(
+        // Lists the words for shell completion.
+        impl ValueParserFactory for $kind {
+            type Parser = ValueParser;
+
+            fn value_parser() -> ValueParser {
+                let words = PossibleValuesParser::new($words.iter().map(|(word, _)| *word));
+                words.try_map(|word| word.parse::<$kind>()).into()
+            }
+        }
+
+        impl FromStr for $kind {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<$kind, String> {
+                let found = $words.iter().find(|(word, _)| *word == text);
+                found.map(|(_, value)| *value).ok_or_else(|| {
+                    let words: Vec<&str> = $words.iter().map(|(word, _)| *word).collect();
+                    format!("write one of: {}", words.join(", "))
+                })
+            }
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str($words.iter().find(|(_, of)| of == self).map_or("", |(word, _)| word))
+            }
+        }
+    )* };
+}
+
+words!(Channel: CHANNELS, HeaderVersion: HEADERS);
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use super::*;
+
+    #[test]
+    fn the_default_times_are_those_of_the_proxy() {
+        assert_eq!(Config::of(&[]).live.proxy.times(), OriginTimes::default());
+    }
+
+    #[test]
+    fn an_origin_is_a_server_without_a_path() {
+        assert!("http://127.0.0.1:8080".parse::<Origin>().is_ok() && "unix:/a".parse::<Origin>().is_ok());
+        assert!("http://a/b".parse::<Origin>().unwrap_err().contains("no path"));
+        assert!("https://a".parse::<Origin>().is_err());
+    }
+
+    #[test]
+    fn a_forwarded_host_is_a_name_with_an_optional_port() {
+        assert!("files.example".parse::<ForwardHost>().is_ok() && "a:81".parse::<ForwardHost>().is_ok());
+        for bad in ["", "a/b", "http://a", "a b", "a?b", "u@a"] {
+            assert!(bad.parse::<ForwardHost>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn origins_must_fit_the_channel() {
+        let unfit = |args: &[&str]| Config::of(args).live.proxy.unfit_origin().is_some();
+        let origin = "--proxy-origin=http://127.0.0.1:1,unix:/a";
+        assert!(!unfit(&[origin]));
+        assert!(unfit(&[origin, "--proxy-channel=tcp"]) && unfit(&[origin, "--proxy-channel=unix"]));
+    }
+}

@@ -1,0 +1,90 @@
+//! The settings of a proxy, built from the configuration.
+//!
+//! It serves nothing ([`crate::assemble`] joins proxy and engine). Invariants: origins that a reload does not
+//! remove keep their state. The proxy's name in Via stays the same until the process ends.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use plimsoll_channel::Meter;
+use plimsoll_cli::WrongUsage;
+use plimsoll_proto::Current;
+use plimsoll_proto::http::Check;
+use plimsoll_proxy::cache::opening::CacheOpener;
+use plimsoll_proxy::cache::response_cache::CacheSizes;
+use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX};
+use plimsoll_proxy::{Balance, ForwardHosts, Names, Origin, Settings, is_any_origin_up};
+
+use crate::config::Config;
+use crate::resolve::resolve;
+
+/// The machine's name.
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+
+/// Builds the settings. `before` are those of the running proxy.
+pub(crate) fn settings(config: &Config, before: Option<&Settings>) -> anyhow::Result<Settings> {
+    let proxy = &config.live.proxy;
+    if let Some(url) = proxy.unfit_origin() {
+        let what = format!("the origin {url} cannot be reached by the channel {}", proxy.proxy_channel);
+        return Err(WrongUsage(format!("{what}; write another URL, or --channel auto")).into());
+    }
+    let urls: Vec<_> = proxy.proxy_origin.iter().map(|origin| origin.0.clone()).collect();
+    let origins = Balance::new(urls.clone(), before.map(|before| &before.origins))
+        .map_err(|_| WrongUsage(format!("a proxy needs 1 to {ORIGINS_MAX} origins: --origin URL")))?;
+    if proxy.proxy_forward.len() > FORWARD_HOSTS_MAX {
+        return Err(WrongUsage(format!("a proxy forwards to {FORWARD_HOSTS_MAX} hosts at most")).into());
+    }
+    let mut forward = ForwardHosts::default();
+    for host in &proxy.proxy_forward {
+        forward.add(&host.host, Origin::new(host.url.clone()));
+    }
+    let mut names = Names::default();
+    names.add_listeners(&config.fixed.http);
+    names.add_origins(&urls);
+    if let Ok(name) = std::fs::read_to_string(HOST_NAME) {
+        names.add(name.trim());
+    }
+    let pseudonym = match before {
+        Some(before) => before.pseudonym.clone(),
+        None => pseudonym().context("cannot draw a name for Via")?,
+    };
+    Ok(Settings {
+        limits: config.live.limits(),
+        trusted: config.proxies(),
+        origins,
+        forward,
+        names,
+        pseudonym,
+        times: proxy.times(),
+        resolve: Some(resolve),
+        channel: proxy.proxy_channel.bodies(),
+        channels: before.map_or_else(Meter::own, |before| Arc::clone(&before.channels)),
+        header: proxy.proxy_header.0,
+        cache: before.map_or_else(|| cache(config), |before| before.cache.clone()),
+    })
+}
+
+/// Returns the cache, which the first request opens.
+fn cache(config: &Config) -> Option<Arc<CacheOpener>> {
+    let fixed = &config.fixed;
+    let (disk_bytes_max, memory_bytes_max) = (fixed.proxy_cache_size.0, fixed.proxy_cache_memory.0);
+    let sizes = CacheSizes { disk_bytes_max, memory_bytes_max };
+    fixed.proxy_cache.0.as_ref().map(|folder| CacheOpener::new(folder, sizes))
+}
+
+/// Returns a name that no other proxy has.
+fn pseudonym() -> std::io::Result<String> {
+    let mut number = [0; 4];
+    rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
+    Ok(format!("plimsoll-{:08x}", u32::from_be_bytes(number)))
+}
+
+/// Checks that at least one origin accepts connections.
+pub(crate) fn origins_check(current: &Arc<Current<Settings>>) -> Check {
+    let detail = "None of the servers behind this proxy accepts connections.";
+    let current = Arc::clone(current);
+    Check::new("the origins", detail, move |io| {
+        let (settings, io) = (current.get(), io.clone());
+        Box::pin(async move { is_any_origin_up(&io, &settings).await })
+    })
+}

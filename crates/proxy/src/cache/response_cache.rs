@@ -1,0 +1,356 @@
+//! The cache as a whole: index, files, fetches and counters, shared by all threads.
+//!
+//! It sends and receives nothing. Invariants: an object is served no more once its purge is confirmed; an
+//! error of the disk costs stored objects and never a response.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use plimsoll_io::{File, Fs, Instant, Io, NotDone, Work};
+use quick_cache::sync::Cache;
+
+use super::fetch::{FetchFigures, FetchKey, Fetches};
+use super::limits::{DISK_RETRY_TIME, MEMORY_OBJECT_BYTES_MAX, OBJECT_SHARE, OPEN_FILES_MAX};
+use super::policy::{CacheRequest, StoredHead};
+use super::store::{
+    Content, Disk, FoundObject, Index, IndexFigures, Lookup, Object, ObjectWriter, PurgeTarget, StoredFile,
+};
+
+/// The operator's sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheSizes {
+    /// Bytes on disk.
+    pub disk_bytes_max: u64,
+    /// Bytes of memory for small objects.
+    pub memory_bytes_max: u64,
+}
+
+/// The cache.
+pub struct ResponseCache {
+    disk: Arc<Disk>,
+    index: Index,
+    fetches: Arc<Fetches>,
+    /// The open files of objects that were sent lately, by their numbers.
+    open_files: Cache<u64, File>,
+    sizes: CacheSizes,
+    counts: CacheCounts,
+    /// Nanoseconds since the engine's start until which nothing is written after an error of the disk.
+    disk_rests_until: AtomicU64,
+}
+
+/// Counters of requests.
+#[derive(Debug, Default)]
+pub struct CacheCounts {
+    /// Requests answered from the cache without the origin.
+    pub hits: AtomicU64,
+    /// Requests that fetched an object, or waited for its fetch.
+    pub misses: AtomicU64,
+    /// Requests answered from the cache after a validation.
+    pub validated: AtomicU64,
+    /// Requests answered with a stale object, while it is validated or because the origin failed.
+    pub stale: AtomicU64,
+    /// Requests that went past the cache.
+    pub bypassed: AtomicU64,
+    /// Objects that were stored.
+    pub stored: AtomicU64,
+    /// Objects that were purged or invalidated.
+    pub purged: AtomicU64,
+    /// Errors of the disk.
+    pub disk_errors: AtomicU64,
+}
+
+/// Counters and sizes, for a status page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct CacheFigures {
+    /// Requests answered from the cache without the origin.
+    pub hits: u64,
+    /// Requests that fetched an object, or waited for its fetch.
+    pub misses: u64,
+    /// Requests answered from the cache after a validation.
+    pub validated: u64,
+    /// Requests answered with a stale object.
+    pub stale: u64,
+    /// Requests that went past the cache.
+    pub bypassed: u64,
+    /// Objects that were stored.
+    pub stored: u64,
+    /// Objects that were purged or invalidated.
+    pub purged: u64,
+    /// Errors of the disk.
+    pub disk_errors: u64,
+    /// Hits, stale answers and validations among all requests but those past the cache; 0 without any.
+    pub hit_ratio: f64,
+    /// Sizes of the index.
+    pub index: IndexFigures,
+    /// Fetches.
+    pub fetches: FetchFigures,
+}
+
+impl ResponseCache {
+    /// Opens the cache's folder, and indexes the objects in it.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub fn open(fs: &dyn Fs, path: &Path, sizes: CacheSizes) -> io::Result<Arc<ResponseCache>> {
+        let (disk, found) = Disk::open(fs, path)?;
+        let cache = ResponseCache {
+            disk: Arc::new(disk),
+            index: Index::new(sizes.memory_bytes_max, sizes.disk_bytes_max),
+            fetches: Arc::default(),
+            open_files: Cache::new(OPEN_FILES_MAX),
+            sizes,
+            counts: CacheCounts::default(),
+            disk_rests_until: AtomicU64::new(0),
+        };
+        for FoundObject { head, file } in found {
+            cache.index.insert(Object::new(head, Content::File(Arc::new(file))), || true);
+        }
+        // Objects for which there is no room any more.
+        cache.remove_discarded(fs)?;
+        Ok(Arc::new(cache))
+    }
+
+    /// Looks up the object for a request.
+    #[must_use]
+    pub fn lookup(&self, request: &CacheRequest<'_>) -> Lookup {
+        self.index.lookup(request)
+    }
+
+    /// Returns the fetches in progress.
+    #[must_use]
+    pub fn fetches(&self) -> &Arc<Fetches> {
+        &self.fetches
+    }
+
+    /// Returns the key under which an absent object is fetched.
+    #[must_use]
+    pub fn fetch_key(&self, request: &CacheRequest<'_>, lookup: &Lookup) -> FetchKey {
+        let selection = match lookup {
+            Lookup::Found(object) | Lookup::OtherVariants(object) => selection_of(object, request),
+            Lookup::Absent => None,
+        };
+        FetchKey::new(&request.key, selection)
+    }
+
+    /// Returns the counters.
+    #[must_use]
+    pub fn counts(&self) -> &CacheCounts {
+        &self.counts
+    }
+
+    /// Returns the size of the largest object that is stored, in bytes.
+    #[must_use]
+    pub fn object_bytes_max(&self) -> u64 {
+        self.sizes.disk_bytes_max / OBJECT_SHARE
+    }
+
+    /// Whether an object of this size may be recorded now.
+    #[must_use]
+    pub fn takes(&self, length: Option<u64>, now: Instant) -> bool {
+        let rests_until = Duration::from_nanos(self.disk_rests_until.load(Ordering::Relaxed));
+        let fits_memory = length.is_some_and(|length| length <= MEMORY_OBJECT_BYTES_MAX as u64);
+        let fits_disk = length.is_none_or(|length| length <= self.object_bytes_max());
+        fits_memory || (fits_disk && now.since_start() >= rests_until)
+    }
+
+    /// Stores an object, unless `is_wanted` returns false. Returns whether it did.
+    pub fn insert(&self, head: StoredHead, content: Content, is_wanted: impl FnOnce() -> bool) -> bool {
+        let is_stored = self.index.insert(Object::new(head, content), is_wanted);
+        self.counts.stored.fetch_add(u64::from(is_stored), Ordering::Relaxed);
+        is_stored
+    }
+
+    /// Replaces the head of a stored object after a validation, unless `is_wanted` returns false. Returns the
+    /// object with the new head.
+    pub fn refresh(
+        &self,
+        old: &Arc<Object>,
+        head: StoredHead,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> Arc<Object> {
+        let new = Object::new(head, old.content.clone());
+        self.index.refresh(old, Arc::clone(&new), is_wanted);
+        new
+    }
+
+    /// Removes an object that must not be served again.
+    ///
+    /// # Errors
+    /// The operating system's error: the object may come back after a restart.
+    pub async fn remove(self: &Arc<Self>, io: &Io, object: &Arc<Object>) -> io::Result<()> {
+        self.index.remove(object);
+        let Some(number) = object.file_number() else { return Ok(()) };
+        let cache = Arc::clone(self);
+        io.offload(Work::Writes, move |fs| {
+            cache.open_files.remove(&number);
+            cache.disk.purge(fs, || vec![number])
+        })
+        .await?
+    }
+
+    /// Removes all objects that the target includes, and voids their fetches. Returns the number of both.
+    ///
+    /// # Errors
+    /// The operating system's error: objects may come back after a restart.
+    pub async fn purge(self: &Arc<Self>, io: &Io, target: PurgeTarget) -> io::Result<u64> {
+        let cache = Arc::clone(self);
+        let purged = io.offload(Work::Writes, move |fs| {
+            let mut count = 0;
+            cache.disk.purge(fs, || {
+                let (purged, files) = cache.purge_index(&target);
+                count = purged;
+                files
+            })?;
+            Ok(count)
+        });
+        purged.await?
+    }
+
+    /// Removes the objects of one URI. Only if one of them has a file does this wait for the disk.
+    ///
+    /// # Errors
+    /// As [`ResponseCache::purge`].
+    pub async fn invalidate(self: &Arc<Self>, io: &Io, target: PurgeTarget) -> io::Result<()> {
+        // A fetch in flight may be about to commit a file, so that only its end can tell.
+        if self.index.has_files(&target) || self.fetches.void(&target) > 0 {
+            return self.purge(io, target).await.map(drop);
+        }
+        self.purge_index(&target);
+        Ok(())
+    }
+
+    /// Returns the number of purged objects and fetches, and the numbers of the objects' files.
+    fn purge_index(&self, target: &PurgeTarget) -> (u64, Vec<u64>) {
+        // Fetches first: one that ends in between finds itself void, or its object is purged below.
+        let voided = self.fetches.void(target);
+        let objects = self.index.purge(target);
+        let files: Vec<u64> = objects.iter().filter_map(|object| object.file_number()).collect();
+        for number in &files {
+            self.open_files.remove(number);
+        }
+        let purged = voided + objects.len() as u64;
+        self.counts.purged.fetch_add(purged, Ordering::Relaxed);
+        (purged, files)
+    }
+
+    /// Removes the files of evicted objects.
+    fn remove_discarded(&self, fs: &dyn Fs) -> io::Result<()> {
+        for number in self.disk.remove_discarded(fs)? {
+            self.open_files.remove(&number);
+        }
+        Ok(())
+    }
+
+    /// Opens the file of an object.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub async fn open_file(&self, io: &Io, stored: &StoredFile) -> io::Result<File> {
+        let number = stored.sequence();
+        if let Some(file) = self.open_files.get(&number) {
+            return Ok(file);
+        }
+        let disk = Arc::clone(&self.disk);
+        let file = io.files(move |fs| disk.open_object(fs, number)).await?;
+        self.open_files.insert(number, file.clone());
+        Ok(file)
+    }
+
+    /// Creates the file of an object that is recorded.
+    pub(super) async fn create_file(self: &Arc<Self>, io: &Io) -> io::Result<ObjectWriter> {
+        let cache = Arc::clone(self);
+        let created = io.offload(Work::Writes, move |fs| {
+            // Where objects are written, others have been evicted.
+            cache.remove_discarded(fs)?;
+            cache.disk.create(fs)
+        });
+        self.checked(io.now(), created.await)
+    }
+
+    /// Appends to the file of an object.
+    pub(super) async fn append(
+        &self,
+        io: &Io,
+        mut writer: ObjectWriter,
+        bytes: Vec<u8>,
+    ) -> io::Result<ObjectWriter> {
+        let appended = io.offload(Work::Writes, move |fs| writer.append(fs, &bytes).map(|()| writer));
+        self.checked(io.now(), appended.await)
+    }
+
+    /// Completes the file of an object, and stores the object. Returns false if it is not wanted.
+    pub(super) async fn commit(
+        self: &Arc<Self>,
+        io: &Io,
+        writer: ObjectWriter,
+        head: StoredHead,
+        is_wanted: impl Fn() -> bool + Send + 'static,
+    ) -> io::Result<bool> {
+        let (cache, now) = (Arc::clone(self), io.now());
+        let committed =
+            io.offload(Work::Writes, move |fs| cache.commit_on(fs, now, writer, &head, is_wanted));
+        committed.await?
+    }
+
+    /// As [`ResponseCache::commit`], on a thread that may block.
+    pub(super) fn commit_on(
+        &self,
+        fs: &dyn Fs,
+        now: Instant,
+        writer: ObjectWriter,
+        head: &StoredHead,
+        is_wanted: impl Fn() -> bool,
+    ) -> io::Result<bool> {
+        let committed = self.disk.commit(fs, writer, head, &is_wanted, |file| {
+            self.insert(head.clone(), Content::File(Arc::new(file)), &is_wanted);
+        });
+        // Files of objects that were evicted for this one.
+        let removed = self.remove_discarded(fs);
+        self.checked(now, Ok(committed.and_then(|is_stored| removed.map(|()| is_stored))))
+    }
+
+    /// Counts an error of the disk. After one, nothing is written for some time: a full disk would cost
+    /// each fetch an attempt.
+    fn checked<T>(&self, now: Instant, done: Result<io::Result<T>, NotDone>) -> io::Result<T> {
+        let done = done.map_err(io::Error::from).and_then(|done| done);
+        if let Err(error) = &done {
+            tracing::warn!(%error, "the cache cannot write an object");
+            self.counts.disk_errors.fetch_add(1, Ordering::Relaxed);
+            let until = (now + DISK_RETRY_TIME).since_start().as_nanos();
+            self.disk_rests_until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// Returns counters and sizes.
+    #[must_use]
+    pub fn figures(&self) -> CacheFigures {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counts = &self.counts;
+        let (hits, misses) = (read(&counts.hits), read(&counts.misses));
+        let (validated, stale) = (read(&counts.validated), read(&counts.stale));
+        let used = hits + validated + stale;
+        CacheFigures {
+            hits,
+            misses,
+            validated,
+            stale,
+            bypassed: read(&counts.bypassed),
+            stored: read(&counts.stored),
+            purged: read(&counts.purged),
+            disk_errors: read(&counts.disk_errors),
+            // Counts below 2^52 are exact.
+            hit_ratio: if used == 0 { 0.0 } else { used as f64 / (used + misses) as f64 },
+            index: self.index.figures(),
+            fetches: self.fetches.figures(),
+        }
+    }
+}
+
+fn selection_of(object: &Object, request: &CacheRequest<'_>) -> Option<super::policy::Digest> {
+    let vary = &object.head.vary;
+    (!vary.is_empty()).then(|| vary.select(request.fields))
+}

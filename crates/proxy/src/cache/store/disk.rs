@@ -1,0 +1,297 @@
+//! The cache's folder: objects are written to a staging name, synced, and renamed.
+//!
+//! It does not decide what is stored. All functions block and run inside a closure over [`Fs`]. Invariants:
+//! a name in `objects` leads to a complete, synced file; files that a crash leaves in `pending`, or torn in
+//! `objects`, is removed at the next start; a purge and a commit exclude each other.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use plimsoll_io::{Existing, File, Fs};
+
+use super::file_format::{TRAILER_BYTES, Trailer, encode_end};
+use super::stored_file::{Folder, Removals, StoredFile, name_of, sequence_of};
+use crate::cache::limits::{FILES_MAX, SCAN_ENTRIES};
+use crate::cache::policy::StoredHead;
+
+const PENDING: &[u8] = b"pending";
+const OBJECTS: &[u8] = b"objects";
+
+/// The cache's folder.
+#[derive(Debug)]
+pub struct Disk {
+    pending: File,
+    objects: File,
+    next: AtomicU64,
+    removals: Arc<Removals>,
+    /// Read by commits, written by purges.
+    commits: RwLock<()>,
+}
+
+/// A complete object that a start found.
+#[derive(Debug)]
+pub struct FoundObject {
+    /// Its head.
+    pub head: StoredHead,
+    /// Its file.
+    pub file: StoredFile,
+}
+
+/// An object that is being written.
+#[derive(Debug)]
+pub struct ObjectWriter {
+    sequence: u64,
+    file: File,
+    written: u64,
+    removals: Arc<Removals>,
+    is_committed: bool,
+}
+
+impl Disk {
+    /// Opens the folder, and creates it if it is missing. Removes incomplete files, and returns the
+    /// complete objects, the oldest first.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub fn open(fs: &dyn Fs, path: &Path) -> io::Result<(Disk, Vec<FoundObject>)> {
+        let root = open_or_make_root(fs, path)?;
+        for folder in [PENDING, OBJECTS] {
+            match fs.make_folder(&root, folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
+        let (pending, objects) = (fs.open_beneath(&root, PENDING)?, fs.open_beneath(&root, OBJECTS)?);
+        for (name, _) in file_names(fs, &root, PENDING)? {
+            fs.remove_file(&pending, &name)?;
+        }
+        let mut disk = Disk {
+            pending,
+            objects,
+            next: AtomicU64::new(1),
+            removals: Arc::default(),
+            commits: RwLock::new(()),
+        };
+        let mut found = disk.scan(fs, &root)?;
+        found.sort_by_key(|object| object.file.sequence());
+        let last = found.last().map_or(0, |object| object.file.sequence());
+        *disk.next.get_mut() = last + 1;
+        Ok((disk, found))
+    }
+
+    fn scan(&self, fs: &dyn Fs, root: &File) -> io::Result<Vec<FoundObject>> {
+        let mut found = Vec::new();
+        for (name, sequence) in file_names(fs, root, OBJECTS)? {
+            let object = match sequence {
+                Some(sequence) if found.len() < FILES_MAX => self.read_object(fs, &name, sequence)?,
+                _ => None,
+            };
+            match object {
+                Some(object) => found.push(object),
+                None => fs.remove_file(&self.objects, &name)?,
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads the head of an object. Returns `None` if the file is torn, cut, or of another version.
+    fn read_object(&self, fs: &dyn Fs, name: &[u8], sequence: u64) -> io::Result<Option<FoundObject>> {
+        let file = fs.open_beneath(&self.objects, name)?;
+        let file_bytes = fs.stat(&file)?.size;
+        let Some(trailer_at) = file_bytes.checked_sub(TRAILER_BYTES as u64) else { return Ok(None) };
+        let mut trailer = [0; TRAILER_BYTES];
+        if !read_exact(fs, &file, &mut trailer, trailer_at)? {
+            return Ok(None);
+        }
+        let Some(trailer) = Trailer::parse(&trailer, file_bytes) else { return Ok(None) };
+        let mut metadata = vec![0; usize::try_from(trailer.metadata_bytes).unwrap_or_default()];
+        if trailer.sequence != sequence || !read_exact(fs, &file, &mut metadata, trailer.content_bytes)? {
+            return Ok(None);
+        }
+        Ok(trailer.decode(&metadata).map(|head| {
+            let file = StoredFile::new(sequence, trailer.content_bytes, file_bytes, &self.removals);
+            FoundObject { head, file }
+        }))
+    }
+
+    /// Creates the staging file of a new object.
+    ///
+    /// # Errors
+    /// As [`Fs::create`].
+    pub fn create(&self, fs: &dyn Fs) -> io::Result<ObjectWriter> {
+        let sequence = self.next.fetch_add(1, Ordering::Relaxed);
+        let file = fs.create(&self.pending, &name_of(sequence))?;
+        let removals = Arc::clone(&self.removals);
+        Ok(ObjectWriter { sequence, file, written: 0, removals, is_committed: false })
+    }
+
+    /// Completes an object: syncs it, gives it its name, and publishes it. `is_wanted` is called before the
+    /// rename, and `publish` after it; no purge runs from the one to the other. If the object is not
+    /// wanted, it is discarded.
+    ///
+    /// # Errors
+    /// The operating system's error. The object is then discarded.
+    pub fn commit(
+        &self,
+        fs: &dyn Fs,
+        mut writer: ObjectWriter,
+        head: &StoredHead,
+        is_wanted: impl FnOnce() -> bool,
+        publish: impl FnOnce(StoredFile),
+    ) -> io::Result<bool> {
+        let content_bytes = writer.written;
+        writer.append(fs, &encode_end(head, content_bytes, writer.sequence))?;
+        // Without this, a power cut could leave a valid trailer behind content that was never written.
+        fs.sync(&writer.file)?;
+        let name = name_of(writer.sequence);
+        let commit = self.commits.read().unwrap_or_else(PoisonError::into_inner);
+        if !is_wanted() {
+            return Ok(false);
+        }
+        fs.rename(&self.pending, &name, &self.objects, &name, Existing::Replaced)?;
+        writer.is_committed = true;
+        publish(StoredFile::new(writer.sequence, content_bytes, writer.written, &self.removals));
+        drop(commit);
+        Ok(true)
+    }
+
+    /// Runs `purge` while no object can be committed, and removes the files that it returns, durably: a
+    /// purged object does not come back after a power cut. A response that is being sent from such a file
+    /// is sent to its end.
+    ///
+    /// # Errors
+    /// The operating system's error: the removal may not be durable.
+    pub fn purge(&self, fs: &dyn Fs, purge: impl FnOnce() -> Vec<u64>) -> io::Result<()> {
+        let exclusive = self.commits.write().unwrap_or_else(PoisonError::into_inner);
+        let purged = purge();
+        drop(exclusive);
+        for sequence in &purged {
+            self.remove(fs, Folder::Objects, *sequence)?;
+        }
+        if purged.is_empty() { Ok(()) } else { fs.sync(&self.objects) }
+    }
+
+    /// Removes the files of objects that are no longer used. Returns the numbers of the objects.
+    ///
+    /// # Errors
+    /// The operating system's error, after all files were tried.
+    pub fn remove_discarded(&self, fs: &dyn Fs) -> io::Result<Vec<u64>> {
+        let (mut removed, mut failed) = (Vec::new(), None);
+        for (folder, sequence) in self.removals.take() {
+            match self.remove(fs, folder, sequence) {
+                Ok(()) if folder == Folder::Objects => removed.push(sequence),
+                Ok(()) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(removed), Err)
+    }
+
+    fn remove(&self, fs: &dyn Fs, folder: Folder, sequence: u64) -> io::Result<()> {
+        let parent = match folder {
+            Folder::Pending => &self.pending,
+            Folder::Objects => &self.objects,
+        };
+        match fs.remove_file(parent, &name_of(sequence)) {
+            // A purge has removed it before its last user was gone.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// Opens the file of an object for sending.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub fn open_object(&self, fs: &dyn Fs, sequence: u64) -> io::Result<File> {
+        fs.open_beneath(&self.objects, &name_of(sequence))
+    }
+}
+
+impl ObjectWriter {
+    /// Appends to the content.
+    ///
+    /// # Errors
+    /// As [`Fs::write_at`]. The object can then only be discarded.
+    pub fn append(&mut self, fs: &dyn Fs, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = fs.write_at(&self.file, bytes, self.written)?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.written += count as u64;
+            bytes = bytes.get(count..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Returns the file, from which others can send what is written.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns the number of bytes written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+}
+
+impl Drop for ObjectWriter {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            self.removals.add(Folder::Pending, self.sequence);
+        }
+    }
+}
+
+fn open_or_make_root(fs: &dyn Fs, path: &Path) -> io::Result<File> {
+    match fs.open_root(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let parent = open_or_make_root(fs, parent.unwrap_or(Path::new(".")))?;
+    match fs.make_folder(&parent, name.as_encoded_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    fs.open_root(path)
+}
+
+/// Returns the names in a folder, with the number that each stands for.
+fn file_names(fs: &dyn Fs, root: &File, folder: &[u8]) -> io::Result<Vec<(Vec<u8>, Option<u64>)>> {
+    let mut reader = fs.read_folder(root, folder)?;
+    let mut names = Vec::new();
+    loop {
+        let entries = reader.read(SCAN_ENTRIES)?;
+        let count = entries.len();
+        names.extend(entries.into_iter().map(|entry| {
+            let sequence = sequence_of(&entry.name);
+            (entry.name, sequence)
+        }));
+        if count < SCAN_ENTRIES {
+            return Ok(names);
+        }
+    }
+}
+
+/// Fills `into`. Returns false if the file ends before.
+fn read_exact(fs: &dyn Fs, file: &File, mut into: &mut [u8], mut offset: u64) -> io::Result<bool> {
+    while !into.is_empty() {
+        let count = fs.read_at(file, into, offset)?;
+        if count == 0 {
+            return Ok(false);
+        }
+        offset += count as u64;
+        into = into.get_mut(count..).unwrap_or_default();
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Tests of the index: selection, budgets, admission and purges.
+
+use plimsoll_wire::http::head::Method;
+
+use super::*;
+use crate::cache::policy::{FieldLines, ResourceKey, stored_for_tests as stored};
+
+const FRESH: &str = "Cache-Control: max-age=9\r\n";
+
+fn object(uri: &str, request: &str, lines: &str, bytes: usize) -> Arc<Object> {
+    Object::new(stored(uri, request, lines), Content::Memory(vec![0; bytes].into()))
+}
+
+fn request<'a>(uri: &str, lines: &'a str) -> CacheRequest<'a> {
+    let key = ResourceKey::parse(uri.as_bytes()).unwrap();
+    CacheRequest::new(Method::Get, key, FieldLines::new(lines.as_bytes()), false)
+}
+
+fn insert(index: &Index, object: &Arc<Object>) {
+    assert!(index.insert(Arc::clone(object), || true));
+}
+
+fn found(index: &Index, uri: &str, lines: &str) -> Option<u64> {
+    match index.lookup(&request(uri, lines)) {
+        Lookup::Found(object) => Some(object.number()),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_newest_object_that_answers_a_request_is_found() {
+    let index = Index::new(1 << 20, 0);
+    let (old, new) = (object("http://a/", "", FRESH, 9), object("http://a/", "", FRESH, 9));
+    insert(&index, &old);
+    insert(&index, &new);
+    assert_eq!(found(&index, "http://a/", ""), Some(new.number()));
+    assert_eq!(index.figures().memory_objects, 1);
+    assert!(matches!(index.lookup(&request("http://b/", "")), Lookup::Absent));
+}
+
+#[test]
+fn variants_are_selected_by_their_request_fields() {
+    let index = Index::new(1 << 20, 0);
+    let lines = "Cache-Control: max-age=9\r\nVary: Accept\r\n";
+    let one = object("http://a/", "Accept: 1\r\n", lines, 9);
+    let two = object("http://a/", "Accept: 2\r\n", lines, 9);
+    insert(&index, &one);
+    insert(&index, &two);
+    assert_eq!(found(&index, "http://a/", "Accept: 1\r\n"), Some(one.number()));
+    assert_eq!(found(&index, "http://a/", "Accept: 2\r\n"), Some(two.number()));
+    assert!(matches!(index.lookup(&request("http://a/", "Accept: 3\r\n")), Lookup::OtherVariants(_)));
+}
+
+#[test]
+fn variants_above_the_limit_replace_the_oldest() {
+    let index = Index::new(1 << 20, 0);
+    let lines = "Cache-Control: max-age=9\r\nVary: Accept\r\n";
+    for number in 0..=VARIANTS_MAX {
+        insert(&index, &object("http://a/", &format!("Accept: {number}\r\n"), lines, 9));
+    }
+    assert_eq!(index.figures().memory_objects, VARIANTS_MAX as u64);
+    assert_eq!(found(&index, "http://a/", "Accept: 0\r\n"), None);
+    assert!(found(&index, "http://a/", "Accept: 1\r\n").is_some());
+}
+
+#[test]
+fn memory_stays_within_its_budget_and_the_table_within_twice_the_objects() {
+    let index = Index::new(256 << 10, 0);
+    for number in 0..20_000 {
+        insert(&index, &object(&format!("http://a/{number}"), "", FRESH, 100));
+    }
+    let figures = index.figures();
+    assert!(figures.memory_bytes <= 256 << 10, "{figures:?}");
+    let bound = 2 * usize::try_from(figures.memory_objects).unwrap() + INDEX_SHARDS * (VARIANTS_MAX + 2);
+    assert!(index.uris() <= bound, "{} uris for {figures:?}", index.uris());
+}
+
+#[test]
+fn a_scan_does_not_evict_objects_that_are_used_again() {
+    let index = Index::new(1 << 20, 0);
+    let hot: Vec<String> = (0..50).map(|number| format!("http://a/hot/{number}")).collect();
+    for uri in &hot {
+        insert(&index, &object(uri, "", FRESH, 1000));
+    }
+    for _ in 0..3 {
+        assert!(hot.iter().all(|uri| found(&index, uri, "").is_some()));
+    }
+    // Twenty times the budget, each used once.
+    for number in 0..10_000 {
+        let uri = format!("http://a/scan/{number}");
+        insert(&index, &object(&uri, "", FRESH, 1000));
+    }
+    let left = hot.iter().filter(|uri| found(&index, uri, "").is_some()).count();
+    assert!(left * 10 >= hot.len() * 9, "{left} of {} hot objects are left", hot.len());
+}
+
+#[test]
+fn purges_remove_by_uri_prefix_and_tag() {
+    let index = Index::new(1 << 20, 0);
+    let fill = || {
+        insert(&index, &object("http://a/x/1", "", "Cache-Control: max-age=9\r\nCache-Tag: t\r\n", 9));
+        insert(&index, &object("http://a/x/2", "", FRESH, 9));
+        insert(&index, &object("http://b/x/1", "", FRESH, 9));
+    };
+    let uris = ["http://a/x/1", "http://a/x/2", "http://b/x/1"];
+    let left = || uris.map(|uri| found(&index, uri, "").is_some());
+    let digest = ResourceKey::parse(b"http://a/x/1").unwrap().digest();
+    for (target, expected) in [
+        (PurgeTarget::Uri(digest), [false, true, true]),
+        (PurgeTarget::Prefix(b"http://a/".to_vec()), [false, false, true]),
+        (PurgeTarget::Tag(b"t".to_vec()), [false, true, true]),
+        (PurgeTarget::All, [false, false, false]),
+    ] {
+        fill();
+        let purged = index.purge(&target);
+        assert_eq!(left(), expected, "{target:?}");
+        assert_eq!(purged.len(), expected.iter().filter(|stays| !**stays).count());
+    }
+}
+
+#[test]
+fn an_object_that_is_no_longer_wanted_is_not_stored() {
+    let index = Index::new(1 << 20, 0);
+    assert!(!index.insert(object("http://a/", "", FRESH, 9), || false));
+    assert!(matches!(index.lookup(&request("http://a/", "")), Lookup::Absent));
+}
+
+#[test]
+fn a_refresh_replaces_the_head_only_while_the_object_is_stored() {
+    let index = Index::new(1 << 20, 0);
+    let old = object("http://a/", "", FRESH, 9);
+    let new = || Object::new(old.head.clone(), old.content.clone());
+    insert(&index, &old);
+    let refreshed = new();
+    index.refresh(&old, Arc::clone(&refreshed), || true);
+    assert_eq!(found(&index, "http://a/", ""), Some(refreshed.number()));
+    assert_eq!(index.figures().memory_objects, 1);
+    index.refresh(&old, new(), || true);
+    assert_eq!(found(&index, "http://a/", ""), Some(refreshed.number()));
+    index.purge(&PurgeTarget::All);
+    index.refresh(&refreshed, new(), || true);
+    assert_eq!(found(&index, "http://a/", ""), None);
+}

@@ -1,0 +1,272 @@
+//! Joins the cache to the exchange: which requests are answered from it, which wait for the fetch of
+//! another, and which go to an origin.
+//!
+//! It decides by the rules of [`crate::cache::policy`] only. Invariants: a request with Authorization waits
+//! for no fetch of another; a fetch that leads goes on when its client has left; an exchange past the cache
+//! is the same as without one, but for its Cache-Status.
+
+mod pass;
+mod selection;
+mod sending;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plimsoll_io::Elapsed;
+use plimsoll_wire::http::head::{Framing, Method};
+use plimsoll_wire::http::status::Status;
+
+use self::pass::PassKind;
+pub(crate) use self::pass::{CachePass, Received, Recording};
+pub(crate) use self::sending::{ClientSide, NotSent};
+use crate::cache::fetch::{FollowedHead, Follower, Joined, Lead};
+use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, Forwarded, ResourceKey, Usability};
+use crate::cache::response_cache::{CacheCounts, ResponseCache};
+use crate::cache::store::{Lookup, Object};
+use crate::exchange::{Exchange, Outcome, OutcomeEnding, Signals};
+use crate::limits::LOOKUPS_MAX;
+use crate::own_answers::OwnAnswer;
+
+/// Performs an exchange, with the cache where its rules permit.
+pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -> Outcome {
+    let (head, block) = (exchange.request.head, exchange.request.block);
+    let lines = FieldLines::of_head(block.get(..head.len()).unwrap_or_default());
+    let key = ResourceKey::new("http", exchange.route.host.unwrap_or_default(), &exchange.route.target);
+    let has_content = !matches!(head.framing(), Framing::None | Framing::Length(0));
+    let request = CacheRequest::new(head.method(), key, lines, has_content);
+    if let Some(bypass) = request.bypass {
+        count(&cache.counts().bypassed);
+        let status =
+            CacheStatus { detail: Some(bypass.detail()), ..CacheStatus::forwarded(Forwarded::Bypass) };
+        exchange.pass = Some(CachePass::new(&cache, &request, PassKind::Plain, status));
+        return exchange.run().await;
+    }
+    let mut caching = Caching { exchange, cache, request };
+    for _ in 0..LOOKUPS_MAX {
+        if let Some(outcome) = caching.attempt().await {
+            return outcome;
+        }
+    }
+    caching.plain(CacheStatus::forwarded(Forwarded::UriMiss), None).await
+}
+
+/// An exchange that may be answered from the cache.
+struct Caching<'a> {
+    exchange: Exchange<'a>,
+    cache: Arc<ResponseCache>,
+    request: CacheRequest<'a>,
+}
+
+impl Caching<'_> {
+    /// Looks the request up, and answers or forwards it. Returns `None` if it must be looked up again.
+    async fn attempt(&mut self) -> Option<Outcome> {
+        let lookup = self.cache.lookup(&self.request);
+        let now = self.exchange.shared.io.wall();
+        let (stored, reason) = match &lookup {
+            Lookup::Found(object) => match object.head.freshness.usability(&self.request.directives, now) {
+                Usability::Fresh => return self.hit(object, |counts| &counts.hits).await,
+                Usability::StaleAccepted => return self.hit(object, |counts| &counts.stale).await,
+                Usability::StaleWhileRevalidate => return self.hit_and_refresh(object, &lookup).await,
+                Usability::MustValidate => {
+                    let is_fresh = object.head.freshness.seconds_left(now) > 0;
+                    (Some(Arc::clone(object)), if is_fresh { Forwarded::Request } else { Forwarded::Stale })
+                }
+            },
+            Lookup::OtherVariants(_) => (None, Forwarded::VaryMiss),
+            Lookup::Absent => (None, Forwarded::UriMiss),
+        };
+        if self.request.directives.only_if_cached {
+            const DETAIL: &str = "The cache has no response that only-if-cached permits.";
+            return Some(refused(OwnAnswer::new(Status::GATEWAY_TIMEOUT, DETAIL)));
+        }
+        count(&self.cache.counts().misses);
+        let status = CacheStatus::forwarded(reason);
+        // Neither a HEAD nor a range tells the whole response. A stored one is validated by a GET of all.
+        let key = self.cache.fetch_key(&self.request, &lookup);
+        if self.request.method == Method::Head || (self.request.range.is_some() && stored.is_none()) {
+            // A range waits for no bytes in front of it. A response that is being stored has all.
+            if !self.request.has_authorization
+                && self.request.method == Method::Get
+                && let Some(follower) = self.cache.fetches().completed(&key)
+                && let Some(outcome) = self.follow(&follower, status).await?
+            {
+                return Some(outcome);
+            }
+            return Some(self.plain(status, stored).await);
+        }
+        if self.request.has_authorization {
+            let lead = self.cache.fetches().lead_alone(&key);
+            return self.fetch_alone(lead, stored, status).await;
+        }
+        match self.cache.fetches().join(&key, self.exchange.shared.io.now()) {
+            Joined::Lead(lead) => self.fetch(lead, stored, status).await,
+            Joined::Alone(lead) => self.fetch_alone(lead, stored, status).await,
+            Joined::Follow(follower) => {
+                if let Some(outcome) = self.follow(&follower, status).await? {
+                    return Some(outcome);
+                }
+                let lead = self.cache.fetches().lead_alone(&key);
+                self.fetch_alone(lead, stored, status).await
+            }
+        }
+    }
+
+    /// Fetches a response that is probably not stored. If the client has a copy, its conditions are
+    /// forwarded, and nothing is stored: a fetch for the cache would send all of the response again.
+    async fn fetch_alone(
+        &mut self,
+        lead: Lead,
+        stored: Option<Arc<Object>>,
+        status: CacheStatus,
+    ) -> Option<Outcome> {
+        if self.request.has_conditions && stored.is_none() {
+            drop(lead);
+            return Some(self.plain(status, None).await);
+        }
+        self.fetch(lead, stored, status).await
+    }
+
+    /// Answers with a stored object. Returns `None` if its file is gone.
+    async fn hit(
+        &mut self,
+        object: &Arc<Object>,
+        counter: fn(&CacheCounts) -> &AtomicU64,
+    ) -> Option<Outcome> {
+        let now = self.exchange.shared.io.wall();
+        let status = CacheStatus::hit(object.head.freshness.seconds_left(now));
+        let outcome = self.send(object, &status).await?;
+        count(counter(self.cache.counts()));
+        Some(outcome)
+    }
+
+    /// Answers with a stale object, then validates it, unless another request does.
+    async fn hit_and_refresh(&mut self, object: &Arc<Object>, lookup: &Lookup) -> Option<Outcome> {
+        let outcome = self.hit(object, |counts| &counts.stale).await?;
+        let key = self.cache.fetch_key(&self.request, lookup);
+        let joined = self.cache.fetches().join(&key, self.exchange.shared.io.now());
+        // An answer with Authorization proves nothing for others.
+        if let Joined::Lead(lead) = joined
+            && !self.request.has_authorization
+        {
+            let status = CacheStatus::default();
+            let kind = PassKind::Refresh(lead);
+            self.exchange.pass =
+                Some(CachePass::new(&self.cache, &self.request, kind, status).validating(object));
+            // The client has its answer, whatever comes of this.
+            let _: Outcome = self.exchange.run().await;
+        }
+        Some(outcome)
+    }
+
+    /// Sends a stored object. Returns `None` if its file is gone.
+    async fn send(&mut self, object: &Arc<Object>, status: &CacheStatus) -> Option<Outcome> {
+        let signals = Signals::default();
+        let mut client = client_side(&mut self.exchange, &self.request, &signals);
+        let sent = client.send_object(&self.cache, object, object.head.fields.lines(), status).await;
+        let keep = client.keep;
+        match sent {
+            Ok(()) => Some(signals.outcome(OutcomeEnding::Relayed { keep })),
+            Err(NotSent::Unopened) => {
+                if let Err(error) = self.cache.remove(&self.exchange.shared.io, object).await {
+                    tracing::warn!(%error, "the cache cannot remove an object");
+                }
+                None
+            }
+            Err(_) => Some(signals.outcome(OutcomeEnding::Aborted)),
+        }
+    }
+
+    /// Forwards the request, without storing the response.
+    async fn plain(&mut self, status: CacheStatus, stored: Option<Arc<Object>>) -> Outcome {
+        let pass = CachePass::new(&self.cache, &self.request, PassKind::Plain, status);
+        self.exchange.pass = Some(pass);
+        let outcome = self.exchange.run().await;
+        self.or_stale(outcome, stored).await
+    }
+
+    /// Fetches the response for the client and all that follow. Returns `None` if the request must be looked
+    /// up again.
+    async fn fetch(
+        &mut self,
+        lead: Lead,
+        stored: Option<Arc<Object>>,
+        status: CacheStatus,
+    ) -> Option<Outcome> {
+        let mut pass = CachePass::new(&self.cache, &self.request, PassKind::Lead(lead), status);
+        if let Some(object) = &stored {
+            pass = pass.validating(object);
+        }
+        self.exchange.pass = Some(pass);
+        let outcome = self.exchange.run().await;
+        // After a failure, the followers wait no longer.
+        self.exchange.pass = None;
+        if matches!(outcome.ending, OutcomeEnding::Repeat) {
+            return None;
+        }
+        Some(self.or_stale(outcome, stored).await)
+    }
+
+    /// Answers with a stored object if no origin answered, and the object permits that (RFC 5861, section 4).
+    async fn or_stale(&mut self, outcome: Outcome, stored: Option<Arc<Object>>) -> Outcome {
+        let Some(object) = stored else { return outcome };
+        let now = self.exchange.shared.io.wall();
+        let is_refused = matches!(outcome.ending, OutcomeEnding::Refused(_));
+        if !is_refused || !object.head.freshness.is_usable_on_error(&self.request.directives, now) {
+            return outcome;
+        }
+        let mut status = CacheStatus::hit(object.head.freshness.seconds_left(now));
+        status.detail = Some("origin-failed");
+        match self.send(&object, &status).await {
+            Some(stale) => {
+                count(&self.cache.counts().stale);
+                stale
+            }
+            None => outcome,
+        }
+    }
+
+    /// Answers with the response that another request fetches. Returns `Some(None)` if the request must
+    /// proceed alone, and `None` if it must be looked up again.
+    async fn follow(&mut self, follower: &Follower, status: CacheStatus) -> Option<Option<Outcome>> {
+        let deadline = &self.exchange.deadlines.download;
+        deadline.after(self.exchange.shared.settings.times.first_byte);
+        let (head, length) = match deadline.within(follower.head()).await {
+            Ok(FollowedHead::Open(head, length)) if head.answers(&self.request) => (head, length),
+            Ok(FollowedHead::Open(..) | FollowedHead::Uncacheable) | Err(Elapsed) => return Some(None),
+            Ok(FollowedHead::Failed) => return None,
+        };
+        let signals = Signals::default();
+        let mut client = client_side(&mut self.exchange, &self.request, &signals);
+        let status = CacheStatus { is_collapsed: true, ..status };
+        let sent = client.send_fetched(follower, &head, length, &status).await;
+        let keep = client.keep;
+        Some(Some(signals.outcome(match sent {
+            Ok(()) => OutcomeEnding::Relayed { keep },
+            Err(_) => OutcomeEnding::Aborted,
+        })))
+    }
+}
+
+fn client_side<'e>(
+    exchange: &'e mut Exchange<'_>,
+    request: &'e CacheRequest<'_>,
+    signals: &'e Signals,
+) -> ClientSide<'e> {
+    ClientSide {
+        shared: exchange.shared,
+        tx: &mut *exchange.tx,
+        deadline: &exchange.deadlines.upload,
+        signals,
+        request,
+        version: exchange.request.head.version(),
+        keep: exchange.keep && !exchange.shared.io.is_stopping(),
+    }
+}
+
+fn refused(answer: OwnAnswer) -> Outcome {
+    Outcome { ending: OutcomeEnding::Refused(answer), status: None, body_bytes: 0 }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,238 @@
+//! The cache's part in one forwarded request: the changes of the request, and the decision about the
+//! response, once its head is received.
+//!
+//! It does not send the request. Invariant: a response is stored only by the rules of
+//! [`crate::cache::policy::evaluate`], and only if its end is marked in the message, so that one that was
+//! cut short is never stored.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use plimsoll_io::Io;
+use plimsoll_wire::http::response::{Framing, ResponseHead};
+use plimsoll_wire::http::status::Status;
+
+use crate::cache::fetch::Lead;
+use crate::cache::policy::{
+    CacheRequest, CacheStatus, ExchangeTimes, FieldBlock, FieldLines, Forwarded, Merged, NotStored,
+    StoredHead, evaluate, invalidated_uris, merge_not_modified, validation_fields,
+};
+use crate::cache::response_cache::ResponseCache;
+use crate::cache::store::{Object, PurgeTarget};
+
+/// The cache's part in one forwarded request.
+pub(crate) struct CachePass<'a> {
+    cache: Arc<ResponseCache>,
+    request: CacheRequest<'a>,
+    kind: PassKind,
+    status: CacheStatus,
+    /// The object that the request validates.
+    stored: Option<Arc<Object>>,
+    /// When the request was sent.
+    sent: Option<SystemTime>,
+}
+
+/// The purpose of the request.
+pub(crate) enum PassKind {
+    /// For its client only.
+    Plain,
+    /// For its client and the cache.
+    Lead(Lead),
+    /// For the cache: the client has an answer.
+    Refresh(Lead),
+}
+
+/// The treatment of a response whose head was received.
+pub(crate) enum Received {
+    /// It is relayed, with this Cache-Status.
+    Relay(CacheStatus),
+    /// Its body is recorded.
+    Record(Recording),
+    /// A stored object answers the request, with these fields.
+    Stored { object: Arc<Object>, fields: FieldBlock },
+    /// The request must be repeated from the lookup.
+    Repeat,
+    /// The client has an answer, and the response is of no use.
+    Dropped,
+}
+
+/// A response whose body is to be recorded.
+pub(crate) struct Recording {
+    pub(crate) lead: Box<Lead>,
+    pub(crate) head: Box<StoredHead>,
+    /// The length of the body, if it is announced.
+    pub(crate) length: Option<u64>,
+    /// Whether the client gets the response from the recording. Otherwise it has an answer already.
+    pub(crate) is_for_client: bool,
+}
+
+impl<'a> CachePass<'a> {
+    pub(crate) fn new(
+        cache: &Arc<ResponseCache>,
+        request: &CacheRequest<'a>,
+        kind: PassKind,
+        status: CacheStatus,
+    ) -> CachePass<'a> {
+        let (cache, request) = (Arc::clone(cache), request.clone());
+        CachePass { cache, request, kind, status, stored: None, sent: None }
+    }
+
+    /// Makes the request validate a stored object.
+    pub(super) fn validating(self, object: &Arc<Object>) -> CachePass<'a> {
+        CachePass { stored: Some(Arc::clone(object)), ..self }
+    }
+
+    pub(crate) fn request(&self) -> &CacheRequest<'a> {
+        &self.request
+    }
+
+    pub(crate) fn cache(&self) -> &Arc<ResponseCache> {
+        &self.cache
+    }
+
+    pub(crate) fn status(&self) -> CacheStatus {
+        self.status
+    }
+
+    /// Whether the exchange goes on when its client has left.
+    pub(crate) fn is_detached(&self) -> bool {
+        !matches!(self.kind, PassKind::Plain)
+    }
+
+    /// Whether the client has an answer already.
+    pub(crate) fn is_refresh(&self) -> bool {
+        matches!(self.kind, PassKind::Refresh(_))
+    }
+
+    /// Returns the fields that replace the client's conditions and range, if the response is for the cache.
+    pub(crate) fn conditions(&self) -> Option<FieldBlock> {
+        self.is_detached().then(|| {
+            let stored = self.stored.as_ref();
+            stored.map_or_else(FieldBlock::default, |object| validation_fields(&object.head))
+        })
+    }
+
+    /// Notes when the request is sent.
+    pub(crate) fn note_sent(&mut self, at: SystemTime) {
+        self.sent = Some(at);
+    }
+
+    /// Decides about the response. `lines` are its fields.
+    pub(crate) async fn receive(self, io: &Io, head: &ResponseHead, lines: FieldLines<'_>) -> Received {
+        let received = io.wall();
+        let times = ExchangeTimes { sent: self.sent.unwrap_or(received), received };
+        let CachePass { cache, request, kind, mut status, stored, .. } = self;
+        let is_refresh = matches!(kind, PassKind::Refresh(_));
+        let lead = match kind {
+            PassKind::Plain => {
+                invalidate(io, &cache, &request, head.status(), lines).await;
+                return Received::Relay(status);
+            }
+            PassKind::Lead(lead) | PassKind::Refresh(lead) => lead,
+        };
+        if let Some(object) = &stored {
+            let is_failed = matches!(head.status().code(), 500 | 502 | 503 | 504);
+            let is_usable = object.head.freshness.is_usable_on_error(&request.directives, received);
+            if head.status() == Status::NOT_MODIFIED {
+                return validated(io, &cache, &request, lead, object, lines, times).await;
+            }
+            if is_failed && is_usable {
+                // Dropping the lead makes its followers look the object up.
+                let fields = object.head.fields.clone();
+                return Received::Stored { object: Arc::clone(object), fields };
+            }
+        }
+        let length = match head.framing() {
+            Framing::None => Some(0),
+            Framing::Length(length) => Some(length),
+            Framing::Chunked | Framing::UntilClose => None,
+        };
+        match storable_head(&request, head, lines, times) {
+            Ok(stored_head) if cache.takes(length, io.now()) => {
+                let (lead, head) = (Box::new(lead), Box::new(stored_head));
+                Received::Record(Recording { lead, head, length, is_for_client: !is_refresh })
+            }
+            refusal => {
+                let reason = refusal.err().unwrap_or(NotStored::TooLarge);
+                status.detail = Some(reason.detail());
+                lead.refuse(io.now());
+                // A newer response replaces the stored one, even where it is not stored. An error does not.
+                if let Some(object) = stored.filter(|_| head.status().code() < 500) {
+                    removed(cache.remove(io, &object).await);
+                }
+                if is_refresh { Received::Dropped } else { Received::Relay(status) }
+            }
+        }
+    }
+}
+
+/// Returns the head to store.
+fn storable_head(
+    request: &CacheRequest<'_>,
+    head: &ResponseHead,
+    lines: FieldLines<'_>,
+    times: ExchangeTimes,
+) -> Result<StoredHead, NotStored> {
+    let storable = evaluate(request, head.status(), lines, times)?;
+    if head.framing() == Framing::UntilClose {
+        return Err(NotStored::CloseDelimited);
+    }
+    Ok(StoredHead::new(request, head.status(), lines, times, storable))
+}
+
+/// Updates the stored object by a 304.
+async fn validated(
+    io: &Io,
+    cache: &Arc<ResponseCache>,
+    request: &CacheRequest<'_>,
+    lead: Lead,
+    object: &Arc<Object>,
+    lines: FieldLines<'_>,
+    times: ExchangeTimes,
+) -> Received {
+    match merge_not_modified(&object.head, request, lines, times) {
+        Merged::Updated(head) => {
+            let fields = head.fields.clone();
+            let object = cache.refresh(object, head, lead.validity());
+            lead.retire();
+            Received::Stored { object, fields }
+        }
+        Merged::NotStored(fields, _) => {
+            removed(cache.remove(io, object).await);
+            lead.refuse(io.now());
+            Received::Stored { object: Arc::clone(object), fields }
+        }
+        Merged::Mismatch => {
+            removed(cache.remove(io, object).await);
+            lead.retire();
+            Received::Repeat
+        }
+    }
+}
+
+/// Removes the objects that the response to an unsafe method invalidates, before the client has it.
+async fn invalidate(
+    io: &Io,
+    cache: &Arc<ResponseCache>,
+    request: &CacheRequest<'_>,
+    status: Status,
+    lines: FieldLines<'_>,
+) {
+    for key in invalidated_uris(request.method, &request.key, status, lines) {
+        removed(cache.invalidate(io, PurgeTarget::Uri(key.digest())).await);
+    }
+}
+
+fn removed(removed: std::io::Result<()>) {
+    if let Err(error) = removed {
+        tracing::warn!(%error, "the cache cannot remove an object");
+    }
+}
+
+impl CachePass<'_> {
+    /// Returns the status of an answer with a stored object that a forwarded request led to.
+    pub(crate) fn stored_status(status: CacheStatus, code: Status) -> CacheStatus {
+        let forwarded = status.forwarded.or(Some(Forwarded::Stale));
+        CacheStatus { is_hit: false, forwarded, forwarded_status: Some(code.code()), ..status }
+    }
+}

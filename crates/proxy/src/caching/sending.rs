@@ -1,0 +1,285 @@
+//! Sends stored responses, and responses that another request fetches, to a client.
+//!
+//! It looks nothing up. Invariants: the head has one framing, written here; a body that ends early is
+//! visible as such to the client; a file is sent only once the part to send is in memory.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use plimsoll_io::{Deadline, File, FileRange, Phase, Segment, Tx};
+use plimsoll_proto::limits::{FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, UNSENT_BYTES_MAX};
+use plimsoll_proto::{Parts, drain};
+use plimsoll_wire::http::answer::AnswerHead;
+use plimsoll_wire::http::head::{Method, Version};
+use plimsoll_wire::http::range::ContentRange;
+
+use super::selection::Selection;
+use crate::body::OutFraming;
+use crate::cache::fetch::{Available, Follower};
+use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, StoredHead};
+use crate::cache::response_cache::ResponseCache;
+use crate::cache::store::{Content, Object};
+use crate::exchange::Signals;
+use crate::failure::Failure;
+use crate::fields::write_via;
+use crate::limits::{COPIED_BYTES_MAX, FOLLOWED_BYTES_MAX};
+use crate::proxy::Shared;
+
+/// The client's side of an exchange.
+pub(crate) struct ClientSide<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) tx: &'a mut Tx,
+    /// The deadline for what the client receives.
+    pub(crate) deadline: &'a Deadline,
+    pub(crate) signals: &'a Signals,
+    pub(crate) request: &'a CacheRequest<'a>,
+    pub(crate) version: Version,
+    /// Whether the client may send another request.
+    pub(crate) keep: bool,
+}
+
+/// The reason why a response from the cache was not sent to its end.
+#[derive(Debug)]
+pub(crate) enum NotSent {
+    /// The object's file cannot be opened. Nothing was sent.
+    Unopened,
+    /// The client has left, or takes no more.
+    ClientGone,
+    /// The object's file cannot be read.
+    Unreadable,
+    /// The fetch ended before the body. Holds the offset up to which the content was sent.
+    CutShort(u64),
+}
+
+impl ClientSide<'_> {
+    /// Sends a stored object, with its own fields or others.
+    pub(crate) async fn send_object(
+        &mut self,
+        cache: &Arc<ResponseCache>,
+        object: &Object,
+        fields: FieldLines<'_>,
+        status: &CacheStatus,
+    ) -> Result<(), NotSent> {
+        let length = object.content.len();
+        let selection = Selection::of(self.request, &object.head, Some(length));
+        let range = self.range_to_send(&selection, length);
+        let file = match &object.content {
+            Content::File(stored) if range.is_some() => {
+                Some(cache.open_file(&self.shared.io, stored).await.map_err(|_| NotSent::Unopened)?)
+            }
+            _ => None,
+        };
+        let mut head = self.head(&object.head, fields, &selection, Some(length), status);
+        let Some(range) = range else {
+            self.tx.push(Segment::Owned(head));
+            return Ok(());
+        };
+        self.signals.count(range.end - range.start);
+        match (&object.content, file) {
+            (Content::Memory(bytes), _) => {
+                let part = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+                let part = part.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
+                if part.len() == bytes.len() && part.len() > COPIED_BYTES_MAX {
+                    self.tx.push(Segment::Owned(head));
+                    self.tx.push(Segment::Shared(Arc::clone(bytes)));
+                } else {
+                    // One send for head and body.
+                    head.extend_from_slice(part);
+                    self.tx.push(Segment::Owned(head));
+                }
+                Ok(())
+            }
+            (Content::File(_), Some(file)) => {
+                self.tx.push(Segment::Owned(head));
+                self.send_file(file, range).await
+            }
+            (Content::File(_), None) => Err(NotSent::Unopened),
+        }
+    }
+
+    /// Sends a response while it is being fetched.
+    pub(crate) async fn send_fetched(
+        &mut self,
+        follower: &Follower,
+        stored: &StoredHead,
+        length: Option<u64>,
+        status: &CacheStatus,
+    ) -> Result<(), NotSent> {
+        let selection = Selection::of(self.request, stored, length);
+        let framing = self.framing(length);
+        self.keep &= framing != OutFraming::UntilClose;
+        let head = self.head(stored, stored.fields.lines(), &selection, length, status);
+        self.tx.push(Segment::Owned(head));
+        let Some(range) = self.range_to_send(&selection, length.unwrap_or(u64::MAX)) else { return Ok(()) };
+        let mut at = range.start;
+        while at < range.end {
+            let available = follower.read(at, FOLLOWED_BYTES_MAX.min(range.end - at)).await;
+            let sent = match available {
+                Available::Bytes(bytes, part) => {
+                    let sent = part.len() as u64;
+                    let segment = match bytes.get(part) {
+                        Some(part) if part.len() == bytes.len() => Segment::Shared(Arc::clone(&bytes)),
+                        Some(part) => Segment::Owned(part.to_vec()),
+                        None => return Err(NotSent::Unreadable),
+                    };
+                    framing.push(segment, self.tx);
+                    sent
+                }
+                Available::File(file, part) => self.push_written(&file, part, framing).await?,
+                Available::End => break,
+                Available::Failed => return Err(NotSent::CutShort(at)),
+            };
+            at += sent;
+            self.signals.count(sent);
+            self.drain(UNSENT_BYTES_MAX).await?;
+        }
+        if length.is_some() && at < range.end {
+            // The body is shorter than announced: a lead does not complete such a fetch.
+            return Err(NotSent::Unreadable);
+        }
+        framing.push_end(&[], self.tx);
+        Ok(())
+    }
+
+    /// Pushes a range of a file that was written a moment ago. Returns the number of bytes pushed.
+    async fn push_written(
+        &mut self,
+        file: &File,
+        range: Range<u64>,
+        framing: OutFraming,
+    ) -> Result<u64, NotSent> {
+        if self.tx.takes_files() {
+            let bytes = range.end - range.start;
+            framing.push(Segment::File(FileRange { file: file.clone(), range }), self.tx);
+            return Ok(bytes);
+        }
+        let chunk = self.read(file, range).await?;
+        let bytes = chunk.len() as u64;
+        framing.push(Segment::Owned(chunk), self.tx);
+        Ok(bytes)
+    }
+
+    async fn send_file(&mut self, file: File, mut range: Range<u64>) -> Result<(), NotSent> {
+        if self.tx.takes_files() {
+            let mut parts = Parts::new(FileRange { file, range });
+            while let Some(part) = parts.next(&self.shared.io).await.map_err(|error| unreadable(&error))? {
+                self.tx.push(Segment::File(part));
+                if parts.has_more() {
+                    self.drain(FILE_AHEAD_BYTES).await?;
+                }
+            }
+            return Ok(());
+        }
+        while range.start < range.end {
+            let chunk = self.read(&file, range.clone()).await?;
+            range.start += chunk.len() as u64;
+            self.tx.push(Segment::Owned(chunk));
+            self.drain(UNSENT_BYTES_MAX).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the start of a range of a file; at least one byte.
+    async fn read(&self, file: &File, range: Range<u64>) -> Result<Vec<u8>, NotSent> {
+        let (file, offset) = (file.clone(), range.start);
+        let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
+        let chunk = self.shared.io.files(move |fs| {
+            let mut chunk = vec![0; left.min(FILE_CHUNK_BYTES)];
+            let read = fs.read_at(&file, &mut chunk, offset)?;
+            chunk.truncate(read);
+            Ok(chunk)
+        });
+        let chunk = chunk.await.map_err(|error| unreadable(&error))?;
+        if chunk.is_empty() { Err(NotSent::Unreadable) } else { Ok(chunk) }
+    }
+
+    async fn drain(&mut self, below: u64) -> Result<(), NotSent> {
+        let send_time = self.shared.settings.limits.send_time;
+        // A connection without progress is one of the first to be closed for others.
+        self.tx.slot().enter(Phase::Working, self.shared.io.now());
+        drain(self.tx, below, self.deadline, send_time).await.map_err(|_| NotSent::ClientGone)
+    }
+
+    /// Returns the bytes of the content to send, or `None` if only the head is sent.
+    fn range_to_send(&self, selection: &Selection, length: u64) -> Option<Range<u64>> {
+        let range = match selection {
+            Selection::NotModified | Selection::Unsatisfiable(_) => return None,
+            Selection::Whole => 0..length,
+            Selection::Part(range, _) => range.clone(),
+        };
+        (self.request.method != Method::Head).then_some(range)
+    }
+
+    fn framing(&self, length: Option<u64>) -> OutFraming {
+        match (length, self.version) {
+            (Some(length), _) => OutFraming::Length(length),
+            (None, Version::Http11) => OutFraming::Chunked,
+            (None, Version::Http10) => OutFraming::UntilClose,
+        }
+    }
+
+    /// Writes the head of an answer, and notes that the request is answered.
+    fn head(
+        &mut self,
+        stored: &StoredHead,
+        fields: FieldLines<'_>,
+        selection: &Selection,
+        length: Option<u64>,
+        status: &CacheStatus,
+    ) -> Vec<u8> {
+        let code = selection.status(stored);
+        self.signals.answer(code);
+        let mut out = Vec::with_capacity(stored.fields.as_bytes().len() + 256);
+        let _unfinished = AnswerHead::begin(&mut out, code);
+        let is_whole = matches!(selection, Selection::Whole | Selection::Part(..));
+        for (name, value) in fields.iter() {
+            // A 304 or 416 has no content that these could describe.
+            let is_of_content = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case(b"content-"))
+                && !name.eq_ignore_ascii_case(b"content-location");
+            let is_own =
+                !matches!(selection, Selection::Whole) && name.eq_ignore_ascii_case(b"content-range");
+            if (is_whole || !is_of_content) && !is_own {
+                crate::fields::write_field(name, value, &mut out);
+            }
+        }
+        write_via(b"1.1", &self.shared.settings.pseudonym, &mut out);
+        let age = stored.freshness.age(self.shared.io.wall()).as_secs();
+        let mut head = AnswerHead::resume(&mut out).field_u64("Age", age);
+        head = head.field_display("Cache-Status", status);
+        head = match selection {
+            Selection::Part(range, whole) => {
+                let value = ContentRange::Part { range: range.clone(), length: *whole };
+                head.field_display("Content-Range", value).content_length(range.end - range.start)
+            }
+            Selection::Unsatisfiable(whole) => {
+                let value = ContentRange::Unsatisfied { length: *whole };
+                head.field_display("Content-Range", value).content_length(0)
+            }
+            Selection::NotModified => head,
+            Selection::Whole if stored.status.is_bodiless() => head,
+            Selection::Whole => match self.framing(length) {
+                OutFraming::Length(length) => head.content_length(length),
+                OutFraming::Chunked => head.chunked(),
+                OutFraming::None | OutFraming::UntilClose => head,
+            },
+        };
+        head.keep_alive(self.keep, self.version).finish();
+        out
+    }
+}
+
+impl NotSent {
+    /// Returns the failure of the exchange.
+    pub(crate) fn failure(&self) -> Failure {
+        match self {
+            NotSent::ClientGone => Failure::ClientGone,
+            NotSent::Unopened | NotSent::Unreadable | NotSent::CutShort(_) => Failure::Broken,
+        }
+    }
+}
+
+fn unreadable(error: &io::Error) -> NotSent {
+    tracing::warn!(%error, "the cache cannot read an object");
+    NotSent::Unreadable
+}

@@ -1,0 +1,418 @@
+//! The connection of a client: requests and responses in turn, until one side ends it.
+//!
+//! It does not know origins (`exchange` does). Invariants: responses are in the order of their requests. A
+//! malformed request is answered once and ends the connection, because the start of the next request is
+//! unknown. At shutdown, a request in progress is completed.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use core::net::SocketAddr;
+use plimsoll_io::{
+    Either, Elapsed, Instant, Lease, Parked, Peer, Phase, Resume, Stream, Tx, evicted, select,
+};
+use plimsoll_proto::http::limits::RETRY_AFTER_SECONDS;
+use plimsoll_proto::http::{Inbox, LogEntry, NoHead, forwarded_client};
+use plimsoll_proto::limits::UNSENT_BYTES_MAX;
+use plimsoll_proto::{drain, linger};
+use plimsoll_wire::http::head::{Field, Framing, Head, Method, Version};
+use plimsoll_wire::http::status::Status;
+
+use crate::body::BodyReader;
+use crate::caching;
+use crate::exchange::{
+    Deadlines, Exchange, Outcome, OutcomeEnding, OwnConnection, RequestBody, address_of, local_address,
+};
+use crate::limits::{DISCARD_BYTES_MAX, REQUESTS_PER_TURN_MAX};
+use crate::own_answers::{AnswerForm, OwnAnswer};
+use crate::proxy::Shared;
+use crate::request_head::ClientRequest;
+use crate::route::route;
+use crate::settings::Settings;
+
+/// Serves a connection from its first byte to its last.
+pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
+    let state = ConnectionState::of(&stream, &shared);
+    let mut client = Client::new(stream, &shared, state);
+    let ending = client.run().await;
+    client.end(ending).await;
+}
+
+/// Resumes a connection that was parked.
+pub(crate) async fn resume(stream: Stream, parked: ParkedClient, shared: Rc<Shared>, how: Resume) {
+    let mut client = Client::new(stream, &shared, parked.state);
+    let ending = match how {
+        Resume::Serve => client.run().await,
+        // Boxed: rarely taken, and inlining it would enlarge every connection's future.
+        Resume::Refuse => Box::pin(client.refuse_busy()).await,
+        // The client may be sending a request: closing on it would reset the connection.
+        Resume::End => Ending::Linger,
+    };
+    client.end(ending).await;
+}
+
+/// Refuses a connection for which there is no worker, and ends it.
+pub(crate) async fn refuse(stream: Stream, shared: Rc<Shared>) {
+    let state = ConnectionState::of(&stream, &shared);
+    let mut client = Client::new(stream, &shared, state);
+    let ending = client.refuse_busy().await;
+    client.end(ending).await;
+}
+
+struct Client<'a> {
+    shared: &'a Shared,
+    inbox: Inbox,
+    tx: Tx,
+    deadlines: Deadlines,
+    /// The connection to an origin that belongs to this client.
+    own_connection: OwnConnection,
+    /// The client of the current request, if a trusted proxy names one.
+    client: Option<Peer>,
+    /// The state that outlives a request.
+    state: ConnectionState,
+}
+
+/// The state of a connection between requests.
+struct ConnectionState {
+    /// The client of the connection.
+    peer: Peer,
+    /// The address that the client connected to.
+    local: Option<SocketAddr>,
+    /// Whether the peer is a trusted proxy.
+    is_trusted: bool,
+    /// Whether a response has been sent, and the connection is kept alive.
+    is_kept_alive: bool,
+}
+
+/// The state of a parked connection, which waits for its next request.
+pub(crate) struct ParkedClient {
+    settings: Arc<Settings>,
+    state: ConnectionState,
+}
+
+impl ParkedClient {
+    pub(crate) fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+}
+
+/// The way in which a connection ends.
+enum Ending {
+    /// All responses are sent, and the client sends nothing more.
+    Close,
+    /// All responses are sent, but the client may still be sending: wait until it has read them.
+    Linger,
+    /// The client's next request resumes the connection, until this instant.
+    Park(Instant),
+    /// The connection is broken, or must not end cleanly.
+    Abort,
+}
+
+impl ConnectionState {
+    fn of(stream: &Stream, shared: &Shared) -> ConnectionState {
+        let peer = stream.peer().clone();
+        let is_trusted = shared.settings.trusted.contain(&peer);
+        ConnectionState { peer, local: local_address(stream), is_trusted, is_kept_alive: false }
+    }
+}
+
+impl<'a> Client<'a> {
+    fn new(stream: Stream, shared: &'a Shared, state: ConnectionState) -> Client<'a> {
+        let (rx, tx) = stream.split();
+        let deadlines = Deadlines::new(&shared.io);
+        Client { shared, inbox: Inbox::new(rx), tx, deadlines, own_connection: None, client: None, state }
+    }
+
+    async fn end(mut self, ending: Ending) {
+        if let Some((_, connection)) = self.own_connection.take() {
+            connection.close();
+        }
+        let limits = &self.shared.settings.limits;
+        match ending {
+            Ending::Close => {
+                let sent = drain(&mut self.tx, 0, &self.deadlines.download, limits.send_time);
+                if sent.await.is_ok() {
+                    self.tx.finish();
+                }
+            }
+            // Boxed: rarely taken, and inlining it would enlarge every connection's future.
+            Ending::Linger => {
+                let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
+                let deadline = &self.deadlines.download;
+                Box::pin(linger(&self.shared.io, &mut stream, deadline, limits.linger_time)).await;
+            }
+            Ending::Park(until) => Box::pin(self.park(until)).await,
+            Ending::Abort => {}
+        }
+    }
+
+    /// Answers requests until one of them, or malformed input, is the last.
+    async fn run(&mut self) -> Ending {
+        let mut in_a_row = 0;
+        loop {
+            in_a_row = if self.inbox.is_empty() { 0 } else { in_a_row + 1 };
+            if in_a_row >= REQUESTS_PER_TURN_MAX {
+                in_a_row = 0;
+                self.shared.io.yield_now().await;
+            }
+            match self.next_head().await {
+                Ok((block, head)) => {
+                    // Boxed: the memory is freed with the request. An idle connection is much smaller.
+                    if let Some(ending) = Box::pin(self.one_request(block, &head)).await {
+                        return ending;
+                    }
+                    self.state.is_kept_alive = true;
+                }
+                Err(NoHead::Ended) => return Ending::Close,
+                Err(NoHead::Idle(until)) => return Ending::Park(until),
+                // The client may be sending a request: closing on it would reset the connection.
+                Err(NoHead::Unwanted) => return Ending::Linger,
+                Err(NoHead::Late) => {
+                    const LATE: &str = "The request's head took too long.";
+                    return self.refuse(&OwnAnswer::new(Status::REQUEST_TIMEOUT, LATE)).await;
+                }
+                Err(NoHead::Refused(refusal)) => {
+                    return self.refuse(&OwnAnswer::new(refusal.status(), refusal.detail())).await;
+                }
+            }
+        }
+    }
+
+    /// Returns the head of the next request, and the buffer that it is in.
+    async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
+        let limits = &self.shared.settings.limits;
+        if self.state.is_kept_alive {
+            self.tx.slot().enter(Phase::Idle, self.shared.io.now());
+        }
+        if self.inbox.is_empty() {
+            self.idle().await?;
+        }
+        self.deadlines.upload.after(limits.head_time);
+        let head = self.inbox.head(&limits.head, &self.deadlines.upload).await?;
+        self.tx.slot().enter(Phase::Working, self.shared.io.now());
+        Ok(head)
+    }
+
+    /// Waits for the first byte of a request. Gives up after the idle time, at shutdown, when the engine
+    /// needs the slot, or when others need the worker.
+    async fn idle(&mut self) -> Result<(), NoHead> {
+        let until = self.shared.io.now() + self.shared.settings.limits.idle_time;
+        self.deadlines.upload.set(until);
+        let unwanted = select(self.shared.io.stopping(), evicted(&**self.tx.slot()));
+        let given_up = select(unwanted, self.shared.io.room_wanted());
+        match self.deadlines.upload.within(select(self.inbox.first_bytes(), given_up)).await {
+            Ok(Either::Left(received)) => received,
+            Ok(Either::Right(Either::Right(()))) => Err(NoHead::Idle(until)),
+            Ok(Either::Right(Either::Left(_))) | Err(Elapsed) => Err(NoHead::Unwanted),
+        }
+    }
+
+    /// Answers one request. Returns the way in which the connection ends if it was the last.
+    async fn one_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
+        let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
+        // Bytes behind a request for an upgrade belong to the tunnel.
+        let takes_rest = has_body || head.field(&block, Field::Upgrade).is_some();
+        let received = block.get(head.len()..).filter(|rest| takes_rest && !rest.is_empty());
+        let received = received.map(|rest| Lease::owned(rest.to_vec()));
+        let reader = BodyReader::of_request(head.framing(), received);
+        let mut body = RequestBody::new(reader, head.expects_continue());
+        let allowed = head.keeps_alive() && !self.shared.io.is_stopping();
+        let outcome = self.answer(&block, head, &mut body, allowed).await;
+        let (status, pushed) = (outcome.status, outcome.body_bytes);
+        let (keep, status, pushed) = match outcome.ending {
+            OutcomeEnding::Relayed { keep } => (keep, status, pushed),
+            OutcomeEnding::Refused(answer) => {
+                let keep = allowed && can_be_discarded(&mut body);
+                let form = AnswerForm { method: head.method(), version: head.version(), keep };
+                (keep, Some(answer.status()), self.push_own(&answer, &form))
+            }
+            OutcomeEnding::Tunnelled => {
+                self.count_and_log(&block, Some(head), status, pushed);
+                return Some(Ending::Close);
+            }
+            // Without a cache, no exchange is repeated.
+            OutcomeEnding::Aborted | OutcomeEnding::Repeat => {
+                self.count_and_log(&block, Some(head), status, pushed);
+                return Some(Ending::Abort);
+            }
+        };
+        let send_time = self.shared.settings.limits.send_time;
+        let sent = drain(&mut self.tx, UNSENT_BYTES_MAX, &self.deadlines.download, send_time).await;
+        self.count_and_log(&block, Some(head), status, pushed);
+        if sent.is_err() {
+            return Some(Ending::Abort);
+        }
+        let ended = body.reader().has_ended() || (keep && self.discard(&mut body).await);
+        block.consume(head.len());
+        let rest = body.into_rest();
+        self.inbox.buffered = if takes_rest { rest } else { join_leases(block, rest) };
+        // A client that did not request the end may be sending its next request. Closing then would reset the
+        // connection, and the client could lose the response.
+        let last = ended && self.inbox.is_empty() && !head.keeps_alive();
+        match (keep && ended, last) {
+            (true, _) => None,
+            (false, true) => Some(Ending::Close),
+            (false, false) => Some(Ending::Linger),
+        }
+    }
+
+    /// Finds the route of a request, and performs the exchange.
+    async fn answer(&mut self, block: &[u8], head: &Head, body: &mut RequestBody, keep: bool) -> Outcome {
+        const TOO_LONG: &str = "The body is longer than this proxy forwards. Send less.";
+        let refused =
+            |answer| Outcome { ending: OutcomeEnding::Refused(answer), status: None, body_bytes: 0 };
+        let settings = Arc::clone(&self.shared.settings);
+        if matches!(head.framing(), Framing::Length(bytes) if bytes > settings.limits.body_bytes_max) {
+            return refused(OwnAnswer::new(Status::CONTENT_TOO_LARGE, TOO_LONG));
+        }
+        self.client = None;
+        if self.state.is_trusted {
+            match forwarded_client(head, block, &self.state.peer, &settings.trusted) {
+                Ok(client) => self.client = Some(client),
+                Err(unknown) => return refused(OwnAnswer::new(Status::BAD_REQUEST, unknown.detail())),
+            }
+        }
+        let local = self.state.local.map(|at| at.ip());
+        let route = match route(head, block, &settings, local) {
+            Ok(route) => route,
+            Err(answer) => return refused(answer),
+        };
+        let request =
+            ClientRequest { head, block, peer: &self.state.peer, is_trusted: self.state.is_trusted };
+        let mut exchange = Exchange {
+            shared: self.shared,
+            rx: &mut self.inbox.rx,
+            tx: &mut self.tx,
+            deadlines: &self.deadlines,
+            request,
+            route: &route,
+            body,
+            keep,
+            addresses: (address_of(&self.state.peer), self.state.local),
+            own_connection: &mut self.own_connection,
+            pass: None,
+        };
+        let cache = match &settings.cache {
+            Some(opener) => opener.open(&self.shared.io).await,
+            None => None,
+        };
+        match cache {
+            // Boxed: without a cache, its memory is not needed.
+            Some(cache) => Box::pin(caching::run(exchange, cache)).await,
+            None => exchange.run().await,
+        }
+    }
+
+    /// Reads and drops the rest of a body. Returns false if it is too long for that, or cannot be received.
+    async fn discard(&mut self, body: &mut RequestBody) -> bool {
+        let (deadline, mut dropped) = (&self.deadlines.upload, 0);
+        loop {
+            deadline.after(self.shared.settings.limits.receive_time);
+            match deadline.within(body.reader().next(&mut self.inbox.rx, &self.tx)).await {
+                Ok(Ok(None)) => return true,
+                Ok(Ok(Some(segment))) => dropped += segment.len(),
+                Ok(Err(_)) | Err(Elapsed) => return false,
+            }
+            if dropped > DISCARD_BYTES_MAX {
+                return false;
+            }
+        }
+    }
+
+    /// Pushes a response of the proxy itself. Returns the length of its body.
+    fn push_own(&mut self, answer: &OwnAnswer, form: &AnswerForm) -> u64 {
+        answer.push(form, &self.shared.dates.at(self.shared.io.wall()), &mut self.tx)
+    }
+
+    /// Answers malformed input, and ends the connection.
+    async fn refuse(&mut self, answer: &OwnAnswer) -> Ending {
+        self.refuse_request(answer, &[], None).await
+    }
+
+    async fn refuse_request(&mut self, answer: &OwnAnswer, block: &[u8], head: Option<&Head>) -> Ending {
+        let method = head.map_or(Method::Other, Head::method);
+        let version = head.map_or(Version::Http11, Head::version);
+        let body_bytes = self.push_own(answer, &AnswerForm { method, version, keep: false });
+        let send_time = self.shared.settings.limits.send_time;
+        let sent = drain(&mut self.tx, UNSENT_BYTES_MAX, &self.deadlines.download, send_time).await;
+        self.count_and_log(block, head, Some(answer.status()), body_bytes);
+        if sent.is_ok() { Ending::Linger } else { Ending::Abort }
+    }
+
+    /// Refuses a request because no worker is free. Waits for the request first, so that the client takes the
+    /// refusal for its response.
+    async fn refuse_busy(&mut self) -> Ending {
+        const BUSY: &str = "All workers are taken; try again shortly.";
+        const { assert!(RETRY_AFTER_SECONDS == 2, "the text below") };
+        let busy = OwnAnswer::new(Status::SERVICE_UNAVAILABLE, BUSY).field("Retry-After", "2");
+        match self.head_before_refusal().await {
+            Ok((block, head)) => self.refuse_request(&busy, &block, Some(&head)).await,
+            Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => self.refuse(&busy).await,
+            Err(NoHead::Refused(refusal)) => {
+                self.refuse(&OwnAnswer::new(refusal.status(), refusal.detail())).await
+            }
+            Err(NoHead::Ended) => Ending::Close,
+        }
+    }
+
+    /// Returns the head of a request that will be refused. Waits no longer for it than for a client's end.
+    async fn head_before_refusal(&mut self) -> Result<(Lease, Head), NoHead> {
+        let limits = &self.shared.settings.limits;
+        self.deadlines.upload.after(limits.linger_time);
+        let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
+        match self.deadlines.upload.within(first).await {
+            Ok(Either::Left(received)) => received?,
+            Ok(Either::Right(())) | Err(Elapsed) => return Err(NoHead::Unwanted),
+        }
+        self.inbox.head(&limits.head, &self.deadlines.upload).await
+    }
+
+    /// Counts and logs a response. Bytes that were pushed and not sent do not count. Without a status, the
+    /// client has left before a response.
+    fn count_and_log(&self, block: &[u8], head: Option<&Head>, status: Option<Status>, pushed: u64) {
+        let body_bytes = pushed.saturating_sub(self.tx.unsent() + self.tx.lost());
+        if let Some(status) = status {
+            self.shared.counters.answered(status, body_bytes);
+        }
+        let entry = LogEntry {
+            peer: self.client.as_ref().unwrap_or(&self.state.peer),
+            method: head.map_or(&[], |head| head.method_bytes(block)),
+            target: head.map_or(&[], |head| head.target(block)),
+            version: match head.map(Head::version) {
+                Some(Version::Http10) => "HTTP/1.0",
+                _ => "HTTP/1.1",
+            },
+            // As other proxies log it.
+            status: status.map_or(499, Status::code),
+            body_bytes,
+        };
+        self.shared.log.write(&self.shared.dates.at(self.shared.io.wall()), &entry);
+    }
+
+    /// Returns the connection to the engine until the client sends its next request.
+    async fn park(mut self, until: Instant) {
+        let (deadline, limits) = (&self.deadlines.download, &self.shared.settings.limits);
+        if drain(&mut self.tx, 0, deadline, limits.send_time).await.is_err() {
+            return;
+        }
+        let state = Box::new(ParkedClient { settings: Arc::clone(&self.shared.settings), state: self.state });
+        if self.tx.park(Parked { state, until }).is_err() {
+            let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
+            linger(&self.shared.io, &mut stream, deadline, limits.linger_time).await;
+        }
+    }
+}
+
+/// Whether the rest of a body is short enough to be read and dropped.
+fn can_be_discarded(body: &mut RequestBody) -> bool {
+    let may_never_come = body.expects_continue() && !body.reader().has_ended();
+    !may_never_come && body.reader().announced().is_none_or(|left| left <= DISCARD_BYTES_MAX)
+}
+
+/// Joins the bytes received behind a head with those received later.
+fn join_leases(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
+    if let Some(rest) = rest {
+        block.append(&rest);
+    }
+    Some(block).filter(|block| !block.is_empty())
+}

@@ -1,0 +1,158 @@
+//! A connection to an origin: its sending half, and received bytes that have not been parsed.
+//!
+//! It does not encode requests, or decode bodies. Invariants: bytes are taken once and in order. Dropping a
+//! wait loses none. A head that never ends stops growing at its limit and costs linear time.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use plimsoll_io::{Lease, Rx, Stream, Tx, Want};
+use plimsoll_wire::http::head::{Method, find_head_end};
+use plimsoll_wire::http::response::{BadResponse, ResponseHead, parse_response};
+
+use crate::limits::RESPONSE_HEAD;
+
+/// A connection to an origin.
+pub(crate) struct OriginConnection {
+    pub(crate) inbox: ResponseInbox,
+    pub(crate) tx: Tx,
+    /// Whether it has carried a request before.
+    pub(crate) is_reused: bool,
+    /// Whether something was received since it is idle.
+    woken: Arc<Woken>,
+}
+
+/// A waker that only records that it was woken. A receive may be pending although bytes have arrived: then it
+/// wakes its waker.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The receiving half.
+pub(crate) struct ResponseInbox {
+    pub(crate) rx: Rx,
+    /// Received bytes that have not been consumed.
+    pub(crate) buffered: Option<Lease>,
+    /// How many of them were searched for the end of a head, without result.
+    searched: usize,
+    /// The length from which parsing is tried even without the end of a head.
+    parse_from: usize,
+    /// Whether a byte of a response to the present request has arrived.
+    is_touched: bool,
+}
+
+/// The reason why there is no head of a response.
+#[derive(Debug)]
+pub(crate) enum NoResponse {
+    /// The connection broke, or the origin closed its side.
+    Broken,
+    /// The received bytes are no response.
+    Malformed(BadResponse),
+}
+
+impl OriginConnection {
+    pub(crate) fn new(stream: Stream) -> OriginConnection {
+        let (rx, tx) = stream.split();
+        let inbox = ResponseInbox { rx, buffered: None, searched: 0, parse_from: 0, is_touched: false };
+        OriginConnection { inbox, tx, is_reused: false, woken: Arc::default() }
+    }
+
+    /// Begins to watch an idle connection. Returns whether it [is quiet](OriginConnection::is_quiet).
+    pub(crate) fn watch(&mut self) -> bool {
+        self.is_reused = true;
+        self.inbox.begin();
+        self.woken = Arc::default();
+        self.is_quiet()
+    }
+
+    /// Returns whether an idle connection is still open, as far as this end knows, and nothing arrived on it
+    /// since it is watched.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        let waker = Waker::from(Arc::clone(&self.woken));
+        let received = pin!(self.inbox.rx.recv(Want::Head));
+        let is_pending = received.poll(&mut Context::from_waker(&waker)).is_pending();
+        is_pending && !self.woken.0.load(Ordering::Relaxed)
+    }
+
+    /// Ends a connection after a complete exchange: dropping it alone would reset it.
+    pub(crate) fn close(mut self) {
+        self.tx.finish();
+    }
+}
+
+impl ResponseInbox {
+    /// Resets the state for the response to another request.
+    pub(crate) fn begin(&mut self) {
+        (self.searched, self.parse_from, self.is_touched) = (0, 0, false);
+    }
+
+    /// Returns whether no byte of a response to the present request has arrived.
+    pub(crate) fn is_untouched(&self) -> bool {
+        !self.is_touched
+    }
+
+    /// Waits for the next head, interim or final. The caller [takes](ResponseInbox::take_head) it. Dropping
+    /// the future loses nothing.
+    pub(crate) async fn head(&mut self, method: Method) -> Result<ResponseHead, NoResponse> {
+        loop {
+            if let Some(head) = self.parse(method).map_err(NoResponse::Malformed)? {
+                return Ok(head);
+            }
+            // A small response arrives with its head: the memory is that of a body.
+            match self.rx.recv(Want::Body).await {
+                Ok(Some(lease)) => self.append(lease),
+                Ok(None) | Err(_) => return Err(NoResponse::Broken),
+            }
+        }
+    }
+
+    fn append(&mut self, lease: Lease) {
+        self.is_touched = true;
+        match &mut self.buffered {
+            Some(buffered) => buffered.append(&lease),
+            None => self.buffered = Some(lease),
+        }
+    }
+
+    /// Takes the bytes from the head at the front on. The caller returns those behind the message to
+    /// `buffered`.
+    pub(crate) fn take(&mut self) -> Lease {
+        (self.searched, self.parse_from) = (0, 0);
+        self.buffered.take().unwrap_or_else(|| Lease::owned(Vec::new()))
+    }
+
+    /// Removes an interim response from the front, and returns its bytes.
+    pub(crate) fn take_interim(&mut self, len: usize) -> Vec<u8> {
+        (self.searched, self.parse_from) = (0, 0);
+        let Some(buffered) = &mut self.buffered else { return Vec::new() };
+        let bytes = buffered.get(..len).unwrap_or_default().to_vec();
+        buffered.consume(len);
+        if buffered.is_empty() {
+            self.buffered = None;
+        }
+        bytes
+    }
+
+    /// Parses when a head may be complete, or when twice as many bytes have arrived as at the last attempt.
+    /// So bytes that are no response are found out soon, and parsing a head that arrives byte by byte takes
+    /// linear time.
+    fn parse(&mut self, method: Method) -> Result<Option<ResponseHead>, BadResponse> {
+        let Some(buffered) = &self.buffered else { return Ok(None) };
+        let ended = find_head_end(buffered, self.searched).is_some();
+        let come = buffered.len();
+        self.searched = come;
+        if come == 0 || (!ended && come < self.parse_from) {
+            return Ok(None);
+        }
+        self.parse_from = come.saturating_mul(2).min(RESPONSE_HEAD.bytes_max);
+        parse_response(buffered, method, &RESPONSE_HEAD)
+    }
+}

@@ -1,0 +1,109 @@
+//! The reasons why a request has no whole response, and the proxy's own answer to each.
+//!
+//! It does not decide whether a request is repeated. Invariant: a failure of the client and one of an origin
+//! are never taken for each other.
+
+use std::io;
+
+use plimsoll_client::http::Error;
+use plimsoll_wire::http::response::BadResponse;
+use plimsoll_wire::http::status::Status;
+
+use crate::body::BodyError;
+use crate::own_answers::OwnAnswer;
+
+/// The reason why a request has no whole response.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The client has left.
+    ClientGone,
+    /// The client's body cannot be received.
+    ClientBody(Status, &'static str),
+    /// No origin accepts a connection.
+    Unreachable,
+    /// No origin accepts a connection in time.
+    ConnectLate,
+    /// The connection to the origin broke, or the origin closed it, before the end of the response.
+    Broken,
+    /// The origin took too long.
+    Late,
+    /// The origin's bytes are not a response to the request.
+    Malformed(BadResponse),
+    /// The origin changed to a protocol that was not requested, or sent too many interim responses.
+    Unexpected,
+}
+
+impl Failure {
+    pub(crate) fn of_connecting(error: &Error) -> Failure {
+        match error {
+            Error::Connect { source, .. } | Error::Resolve { source, .. }
+                if source.kind() == io::ErrorKind::TimedOut =>
+            {
+                Failure::ConnectLate
+            }
+            _ => Failure::Unreachable,
+        }
+    }
+
+    /// The failure of a body that a client sends.
+    pub(crate) fn of_client_body(error: BodyError) -> Failure {
+        const CUT_SHORT: &str = "The body ended before its end. Send all of it.";
+        match error {
+            BodyError::Malformed(refusal) => Failure::ClientBody(refusal.status(), refusal.detail()),
+            BodyError::Broken(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Failure::ClientBody(Status::BAD_REQUEST, CUT_SHORT)
+            }
+            BodyError::Broken(_) => Failure::ClientGone,
+        }
+    }
+
+    /// The failure of a body that an origin sends.
+    pub(crate) fn of_origin_body(error: &BodyError) -> Failure {
+        match error {
+            BodyError::Malformed(refusal) => Failure::Malformed((*refusal).into()),
+            BodyError::Broken(_) => Failure::Broken,
+        }
+    }
+
+    /// Returns the reason for the operator's log.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Failure::Malformed(bad) => bad.detail(),
+            Failure::Broken => "the connection ended",
+            Failure::Late => "it takes too long",
+            _ => "another failure",
+        }
+    }
+
+    /// Whether the client is at fault.
+    pub(crate) fn is_of_client(&self) -> bool {
+        matches!(self, Failure::ClientGone | Failure::ClientBody(..))
+    }
+
+    /// Returns the response to the client; `None` if it has left.
+    pub(crate) fn own_answer(&self) -> Option<OwnAnswer> {
+        let (status, detail) = match self {
+            Failure::ClientGone => return None,
+            Failure::ClientBody(status, detail) => (*status, *detail),
+            Failure::Unreachable => {
+                (Status::BAD_GATEWAY, "The server behind this proxy cannot be reached. Try again later.")
+            }
+            Failure::ConnectLate => (
+                Status::GATEWAY_TIMEOUT,
+                "The server behind this proxy accepts no connection in time. Try again later.",
+            ),
+            Failure::Broken => {
+                (Status::BAD_GATEWAY, "The server behind this proxy ended the connection without a response.")
+            }
+            Failure::Late => (
+                Status::GATEWAY_TIMEOUT,
+                "The server behind this proxy did not answer in time. Try again later.",
+            ),
+            Failure::Malformed(_) | Failure::Unexpected => (
+                Status::BAD_GATEWAY,
+                "The server behind this proxy sent a response that cannot be understood.",
+            ),
+        };
+        Some(OwnAnswer::new(status, detail))
+    }
+}

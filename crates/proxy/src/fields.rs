@@ -1,0 +1,272 @@
+//! The fields that a proxy removes, replaces or adds (RFC 9110, section 7.6).
+//!
+//! It does not know targets or bodies. Invariants: a field that concerns one connection only is never
+//! forwarded. A client that is not a trusted proxy cannot claim another address. A name that some origins
+//! take for another, because they read `_` as `-`, is treated as that other.
+
+use plimsoll_io::Peer;
+
+/// Fields that concern one connection only. "Intermediaries SHOULD remove or replace fields that are known
+/// to require removal before forwarding, whether or not they appear as a connection-option" (RFC 9110,
+/// section 7.6.1). The credentials for a proxy end here (section 11.7.2).
+const HOP_BY_HOP: [&[u8]; 9] = [
+    b"connection",
+    b"proxy-connection",
+    b"keep-alive",
+    b"te",
+    b"transfer-encoding",
+    b"upgrade",
+    b"http2-settings",
+    b"proxy-authenticate",
+    b"proxy-authorization",
+];
+
+/// Fields of a request that the proxy writes itself.
+const REWRITTEN: [&[u8]; 4] = [b"host", b"content-length", b"expect", b"max-forwards"];
+
+/// A field of a request that some programs take for a setting of their own: `HTTP_PROXY` of the common
+/// gateway interface.
+const PROXY: &[u8] = b"proxy";
+
+/// Fields by which proxies name their clients, beside those that begin with [`FORWARDED_START`].
+const CLIENT_NAMES: [&[u8]; 3] = [b"forwarded", b"x-real-ip", b"x-client-ip"];
+const FORWARDED_START: &[u8] = b"x-forwarded-";
+
+/// Fields that must not be in a trailer section, because they frame, route or authenticate a message (RFC
+/// 9110, section 6.5.1).
+const NOT_IN_TRAILERS: [&[u8]; 18] = [
+    b"age",
+    b"authorization",
+    b"cache-control",
+    b"content-encoding",
+    b"content-length",
+    b"content-range",
+    b"content-type",
+    b"cookie",
+    b"date",
+    b"expires",
+    b"host",
+    b"location",
+    b"range",
+    b"set-cookie",
+    b"trailer",
+    b"vary",
+    b"via",
+    b"www-authenticate",
+];
+
+/// The fields that the Connection fields of a message list.
+pub(crate) struct ConnectionOptions<'a>(Vec<&'a [u8]>);
+
+impl<'a> ConnectionOptions<'a> {
+    /// Gathers the options of all Connection fields among `fields`.
+    pub(crate) fn of(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> ConnectionOptions<'a> {
+        let lines = fields.filter(|(name, _)| is_name(name, b"connection")).map(|(_, value)| value);
+        ConnectionOptions(lines.flat_map(list).collect())
+    }
+
+    /// Whether a field is among the options.
+    pub(crate) fn contain(&self, name: &[u8]) -> bool {
+        self.0.iter().any(|option| is_name(option, name))
+    }
+}
+
+/// Whether a field concerns one connection only.
+pub(crate) fn is_hop_by_hop(name: &[u8], options: &ConnectionOptions<'_>) -> bool {
+    is_among(name, &HOP_BY_HOP) || options.contain(name)
+}
+
+/// Whether the proxy writes a request's field itself, or removes it.
+pub(crate) fn is_rewritten(name: &[u8]) -> bool {
+    is_among(name, &REWRITTEN) || is_name(name, PROXY)
+}
+
+/// Whether a field names the client of a request.
+pub(crate) fn is_client_name(name: &[u8]) -> bool {
+    let start = name.get(..FORWARDED_START.len());
+    start.is_some_and(|start| is_name(start, FORWARDED_START)) || is_among(name, &CLIENT_NAMES)
+}
+
+/// Whether a field may be forwarded in a trailer section.
+pub(crate) fn may_be_trailer(name: &[u8], options: &ConnectionOptions<'_>) -> bool {
+    !is_hop_by_hop(name, options)
+        && !is_among(name, &NOT_IN_TRAILERS)
+        && !is_rewritten(name)
+        && !is_client_name(name)
+}
+
+/// Whether a field has this name in lower case.
+pub(crate) fn is_name(name: &[u8], lower: &[u8]) -> bool {
+    let canonical = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    name.len() == lower.len()
+        && name.iter().zip(lower).all(|(&byte, &other)| canonical(byte) == canonical(other))
+}
+
+fn is_among(name: &[u8], names: &[&[u8]]) -> bool {
+    names.iter().any(|other| is_name(name, other))
+}
+
+/// Iterates over the members of a comma-separated list of tokens.
+pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
+}
+
+/// Appends a field line.
+pub(crate) fn write_field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a Via field for a message of this version (RFC 9110, section 7.6.3).
+pub(crate) fn write_via(version: &[u8], pseudonym: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Via: ");
+    out.extend_from_slice(version);
+    out.push(b' ');
+    out.extend_from_slice(pseudonym.as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The hop of this proxy, as Forwarded and X-Forwarded-* report it.
+pub(crate) struct Hop<'a> {
+    /// The peer from which the request came.
+    pub(crate) peer: &'a Peer,
+    /// The host that the client used.
+    pub(crate) host: Option<&'a [u8]>,
+}
+
+impl Hop<'_> {
+    /// Appends the fields of this hop: RFC 7239, and the older ones that most origins read. `forwarded_for`
+    /// are the values of earlier hops, of a trusted proxy.
+    pub(crate) fn write(&self, earlier: &Earlier<'_>, out: &mut Vec<u8>) {
+        let address = match self.peer {
+            Peer::Ip(ip, _) => Some(ip.to_canonical()),
+            Peer::Unix => None,
+        };
+        let node = match address {
+            Some(ip) if ip.is_ipv6() => format!("\"[{ip}]\""),
+            Some(ip) => ip.to_string(),
+            None => "unknown".to_owned(),
+        };
+        let mut forwarded = joined(&earlier.forwarded);
+        forwarded.extend_from_slice(format!("for={node};proto=http").as_bytes());
+        if let Some(host) = self.host {
+            // A host has no byte that would need a backslash, but may have a colon.
+            forwarded.extend_from_slice(b";host=\"");
+            forwarded.extend_from_slice(host);
+            forwarded.push(b'"');
+        }
+        write_field(b"Forwarded", &forwarded, out);
+        let mut forwarded_for = joined(&earlier.forwarded_for);
+        let address = address.map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
+        forwarded_for.extend_from_slice(address.as_bytes());
+        write_field(b"X-Forwarded-For", &forwarded_for, out);
+        if !earlier.has_proto {
+            write_field(b"X-Forwarded-Proto", b"http", out);
+        }
+        if let Some(host) = self.host.filter(|_| !earlier.has_host) {
+            write_field(b"X-Forwarded-Host", host, out);
+        }
+    }
+}
+
+/// The fields of earlier hops, if the peer is trusted to report them.
+#[derive(Default)]
+pub(crate) struct Earlier<'a> {
+    forwarded: Vec<&'a [u8]>,
+    forwarded_for: Vec<&'a [u8]>,
+    has_proto: bool,
+    has_host: bool,
+}
+
+impl<'a> Earlier<'a> {
+    /// Takes a field that [names the client](is_client_name). Returns whether it is forwarded as it is.
+    pub(crate) fn take(&mut self, name: &[u8], value: &'a [u8]) -> bool {
+        if is_name(name, b"forwarded") {
+            self.forwarded.push(value);
+            return false;
+        }
+        if is_name(name, b"x-forwarded-for") {
+            self.forwarded_for.push(value);
+            return false;
+        }
+        self.has_proto |= is_name(name, b"x-forwarded-proto");
+        self.has_host |= is_name(name, b"x-forwarded-host");
+        true
+    }
+}
+
+/// Joins the lines of a list, each followed by a comma.
+fn joined(lines: &[&[u8]]) -> Vec<u8> {
+    let mut joined = Vec::new();
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        joined.extend_from_slice(line);
+        joined.extend_from_slice(b", ");
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options<'a>(lines: &[&'a str]) -> ConnectionOptions<'a> {
+        ConnectionOptions::of(lines.iter().map(|line| (&b"Connection"[..], line.as_bytes())))
+    }
+
+    #[test]
+    fn fields_of_one_connection_are_those_of_the_list_and_of_the_connection_options() {
+        let options = options(&["close, X-Own", "x-other ,"]);
+        for name in ["Connection", "TE", "Keep-Alive", "transfer_encoding", "X-Own", "X-OTHER", "x_own"] {
+            assert!(is_hop_by_hop(name.as_bytes(), &options), "{name}");
+        }
+        for name in ["Content-Type", "Trailer", "X-Owner", "Date"] {
+            assert!(!is_hop_by_hop(name.as_bytes(), &options), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_with_underscores_are_those_with_hyphens() {
+        for name in ["X-Forwarded-For", "x_forwarded_for", "X-Forwarded_Anything", "Forwarded", "X_Real_IP"] {
+            assert!(is_client_name(name.as_bytes()), "{name}");
+        }
+        assert!(is_rewritten(b"Content_Length") && is_rewritten(b"Proxy") && !is_rewritten(b"Proxying"));
+    }
+
+    #[test]
+    fn a_hop_is_appended_to_the_earlier_ones_of_a_trusted_proxy() {
+        let mut earlier = Earlier::default();
+        assert!(!earlier.take(b"Forwarded", b"for=192.0.2.1"));
+        assert!(!earlier.take(b"X-Forwarded-For", b"192.0.2.1"));
+        assert!(earlier.take(b"X-Forwarded-Proto", b"https"));
+        let mut out = Vec::new();
+        let peer = Peer::Ip("2001:db8::1".parse().unwrap(), 7);
+        Hop { peer: &peer, host: Some(b"a.example:80") }.write(&earlier, &mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "Forwarded: for=192.0.2.1, for=\"[2001:db8::1]\";proto=http;host=\"a.example:80\"\r\n\
+             X-Forwarded-For: 192.0.2.1, 2001:db8::1\r\nX-Forwarded-Host: a.example:80\r\n"
+        );
+    }
+
+    #[test]
+    fn a_peer_of_a_unix_socket_is_unknown() {
+        let mut out = Vec::new();
+        Hop { peer: &Peer::Unix, host: None }.write(&Earlier::default(), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.starts_with("Forwarded: for=unknown;proto=http\r\nX-Forwarded-For: unknown\r\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn trailers_that_frame_or_route_a_message_are_not_forwarded() {
+        let none = options(&[]);
+        for name in ["Content-Length", "Host", "Transfer-Encoding", "Set-Cookie", "X-Forwarded-For"] {
+            assert!(!may_be_trailer(name.as_bytes(), &none), "{name}");
+        }
+        assert!(may_be_trailer(b"Digest", &none) && may_be_trailer(b"Server-Timing", &none));
+    }
+}

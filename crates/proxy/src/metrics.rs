@@ -1,0 +1,139 @@
+//! The figures of a proxy and its origins: for `/metrics` in Prometheus' text format, and for `/api/status`.
+//!
+//! It serves no page. Invariant: reading takes no lock that a request holds.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::cache::response_cache::CacheFigures;
+use crate::limits;
+use crate::origin::Origin;
+use crate::settings::Settings;
+
+const LATENCY: &str = "plimsoll_proxy_first_byte_seconds";
+
+/// A figure of an origin: its name, its kind, its help, and its value.
+type Figure = (&'static str, &'static str, &'static str, fn(&Origin) -> &AtomicU64);
+
+const FIGURES: [Figure; 7] = [
+    ("requests_active", "gauge", "Requests in progress at an origin.", |origin| &origin.counts.active),
+    ("requests_total", "counter", "Requests that were sent to an origin, also again.", |origin| {
+        &origin.counts.requests
+    }),
+    ("failures_total", "counter", "Requests without a whole response.", |origin| &origin.counts.failures),
+    ("retries_total", "counter", "Requests that were sent again.", |origin| &origin.counts.retries),
+    ("connections_total", "counter", "Connections that were opened.", |origin| &origin.counts.connections),
+    ("connections_reused_total", "counter", "Requests on a connection that had carried another.", |origin| {
+        &origin.counts.reused
+    }),
+    ("connections_idle", "gauge", "Connections that wait for a request.", |origin| &origin.counts.idle),
+];
+
+/// The limits that bound what clients and origins can make grow.
+const LIMITS: [(&str, u64); 6] = [
+    ("attempts_max", limits::ATTEMPTS_MAX as u64),
+    ("idle_connections_max", limits::IDLE_CONNECTIONS_MAX as u64),
+    ("relay_ahead_bytes_max", limits::RELAY_AHEAD_BYTES_MAX),
+    ("replay_bytes_max", limits::REPLAY_BYTES_MAX as u64),
+    ("response_head_bytes_max", limits::RESPONSE_HEAD.bytes_max as u64),
+    ("interim_responses_max", limits::INTERIM_RESPONSES_MAX as u64),
+];
+
+/// Returns the metrics in Prometheus' text format.
+#[must_use]
+pub fn metrics(settings: &Settings) -> String {
+    let mut text = String::new();
+    for (name, kind, help, value) in FIGURES {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "# HELP plimsoll_proxy_{name} {help}\n# TYPE plimsoll_proxy_{name} {kind}");
+        for origin in origins(settings) {
+            let value = value(origin).load(Ordering::Relaxed);
+            let _ = writeln!(text, "plimsoll_proxy_{name}{{{}}} {value}", label(origin));
+        }
+    }
+    let _ = writeln!(text, "# HELP plimsoll_proxy_origin_up 0 while an origin accepts no connections.");
+    let _ = writeln!(text, "# TYPE plimsoll_proxy_origin_up gauge");
+    for origin in origins(settings) {
+        let up = u8::from(!origin.is_failing());
+        let _ = writeln!(text, "plimsoll_proxy_origin_up{{{}}} {up}", label(origin));
+    }
+
+    let _ = writeln!(text, "# HELP {LATENCY} Time from a request to the head of its response.");
+    let _ = writeln!(text, "# TYPE {LATENCY} histogram");
+    for origin in origins(settings) {
+        origin.counts.first_byte.write(LATENCY, &label(origin), &mut text);
+    }
+    if let Some(cache) = settings.cache.as_ref().and_then(|opener| opener.get()) {
+        write_cache(&cache.figures(), &mut text);
+    }
+    let _ = writeln!(text, "# HELP plimsoll_proxy_limit A limit of the proxy, by its name.");
+    let _ = writeln!(text, "# TYPE plimsoll_proxy_limit gauge");
+    for (name, value) in LIMITS {
+        let _ = writeln!(text, "plimsoll_proxy_limit{{name=\"{name}\"}} {value}");
+    }
+    text
+}
+
+/// Returns the figures as a JSON object.
+#[must_use]
+pub fn status(settings: &Settings) -> serde_json::Value {
+    let of_origin = |origin: &Arc<Origin>| {
+        let mut figures: serde_json::Map<_, _> = FIGURES
+            .iter()
+            .map(|(name, _, _, value)| ((*name).to_owned(), value(origin).load(Ordering::Relaxed).into()))
+            .collect();
+        figures.insert("origin".to_owned(), origin.key().to_string().into());
+        figures.insert("up".to_owned(), (!origin.is_failing()).into());
+        serde_json::Value::from(figures)
+    };
+    let limits: serde_json::Map<_, _> =
+        LIMITS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+    serde_json::json!({
+        "origins": settings.origins.origins().iter().map(of_origin).collect::<Vec<_>>(),
+        "forward": settings.forward.origins().map(of_origin).collect::<Vec<_>>(),
+        "limits": limits,
+        "cache": settings.cache.as_ref().and_then(|opener| opener.get()).map(|cache| cache.figures()),
+    })
+}
+
+/// Writes the figures of the cache.
+fn write_cache(figures: &CacheFigures, text: &mut String) {
+    let CacheFigures { index, fetches, .. } = figures;
+    for (name, kind, help, value) in [
+        ("hits_total", "counter", "Requests answered from the cache without the origin.", figures.hits),
+        ("misses_total", "counter", "Requests whose response was fetched.", figures.misses),
+        ("validated_total", "counter", "Requests answered after a validation.", figures.validated),
+        ("stale_total", "counter", "Requests answered with a stale response.", figures.stale),
+        ("bypassed_total", "counter", "Requests that went past the cache.", figures.bypassed),
+        ("stored_total", "counter", "Responses that were stored.", figures.stored),
+        ("purged_total", "counter", "Responses that were purged or invalidated.", figures.purged),
+        ("disk_errors_total", "counter", "Errors of the cache's disk.", figures.disk_errors),
+        ("joined_total", "counter", "Requests that waited for the fetch of another.", fetches.joined),
+        ("fetches", "gauge", "Fetches in progress.", fetches.in_progress),
+        ("memory_objects", "gauge", "Responses in memory.", index.memory_objects),
+        ("memory_bytes", "gauge", "Their bytes.", index.memory_bytes),
+        ("memory_bytes_max", "gauge", "The limit of that.", index.memory_bytes_max),
+        ("disk_objects", "gauge", "Responses on disk.", index.disk_objects),
+        ("disk_bytes", "gauge", "Their bytes.", index.disk_bytes),
+        ("disk_bytes_max", "gauge", "The limit of that.", index.disk_bytes_max),
+    ] {
+        let _ = writeln!(text, "# HELP plimsoll_proxy_cache_{name} {help}");
+        let _ =
+            writeln!(text, "# TYPE plimsoll_proxy_cache_{name} {kind}\nplimsoll_proxy_cache_{name} {value}");
+    }
+    let _ =
+        writeln!(text, "# HELP plimsoll_proxy_cache_hit_ratio Share of requests answered from the cache.");
+    let _ = writeln!(text, "# TYPE plimsoll_proxy_cache_hit_ratio gauge");
+    let _ = writeln!(text, "plimsoll_proxy_cache_hit_ratio {:.4}", figures.hit_ratio);
+}
+
+fn origins(settings: &Settings) -> impl Iterator<Item = &Arc<Origin>> {
+    settings.origins.origins().iter().chain(settings.forward.origins())
+}
+
+/// Returns the label of an origin. A path of a Unix socket may have any byte.
+fn label(origin: &Origin) -> String {
+    let escaped = origin.key().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("origin=\"{escaped}\"")
+}

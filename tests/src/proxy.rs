@@ -1,0 +1,50 @@
+//! A proxy in front of the server of a scenario.
+//!
+//! It is not the server. Its connections are those that a [`Scene`](crate::Scene) counts and stops.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_io::{Address, Handler, Networks, Setup};
+use plimsoll_proto::Current;
+use plimsoll_proto::http::{AccessLog, Limits};
+use plimsoll_proxy::{Balance, ForwardHosts, Logs, Names, OriginTimes, Proxy, Settings};
+
+/// Returns the settings of a proxy in front of the server at an address.
+pub type ProxySettings = fn(&Address) -> Settings;
+
+/// Returns settings with defaults.
+pub fn plain(origin: &Address) -> Settings {
+    let url = match origin {
+        Address::Ip(at) => format!("http://{at}"),
+        Address::Unix(_) => origin.to_string(),
+    };
+    let url = url.parse().expect("a URL");
+    let mut names = Names::default();
+    names.add("proxy.test");
+    names.add_origins([&url]);
+    Settings {
+        limits: Limits::default(),
+        trusted: Networks::default(),
+        origins: Balance::new(vec![url], None).expect("one origin"),
+        forward: ForwardHosts::default(),
+        names,
+        pseudonym: "plimsoll-test".to_owned(),
+        times: OriginTimes::default(),
+        resolve: None,
+        channel: None,
+        channels: plimsoll_channel::Meter::own(),
+        header: None,
+        cache: None,
+    }
+}
+
+/// Returns the setup of a proxy in front of the server at `origin`.
+pub(crate) fn proxy_of(settings: ProxySettings, origin: &Address) -> Setup {
+    let current = Current::new(settings(origin));
+    let counters = Arc::default();
+    Arc::new(move |io| {
+        let logs = Logs { access: AccessLog::new(None), counters: Arc::clone(&counters) };
+        Rc::new(Proxy::new(io, Arc::clone(&current), logs)) as Rc<dyn Handler>
+    })
+}

@@ -1,0 +1,375 @@
+//! The proxy's cache: what is stored, for whom, for how long, and what happens while it is fetched.
+//!
+//! The origin does what fields of the request say, and numbers its responses, so that a client can tell
+//! from which response a body is.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use plimsoll_io::{Address, Handler, Io, Segment, Stream, Want};
+use plimsoll_proxy::Settings;
+use plimsoll_proxy::cache::opening::CacheOpener;
+use plimsoll_proxy::cache::response_cache::CacheSizes;
+use plimsoll_tests::proxy::plain;
+use plimsoll_tests::service::Each;
+use plimsoll_tests::{Answer, Client, Protocol, Scenario, Scene, behaviours, together};
+
+/// More than the cache stores in memory, and than the buffers of a connection.
+const LARGE: usize = 700_000;
+const FRESH: &str = "X-Fields: Cache-Control: max-age=60\r\n";
+
+static NEXT_RESPONSE: AtomicU64 = AtomicU64::new(0);
+static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
+
+fn scenario() -> Scenario {
+    Scenario { protocol: Protocol::Of(numbering), proxy: Some(caching), ..Scenario::default() }
+}
+
+fn caching(origin: &Address) -> Settings {
+    let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("{}/caching-{}-{number}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20 };
+    Settings { cache: Some(CacheOpener::new(folder, sizes)), ..plain(origin) }
+}
+
+fn numbering(io: Io) -> Rc<dyn Handler> {
+    Rc::new(Each(io, serve))
+}
+
+/// Answers requests until the proxy ends the connection.
+async fn serve(io: Io, mut stream: Stream) {
+    let mut bytes = Vec::new();
+    loop {
+        let head = loop {
+            if let Some(end) = bytes.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
+                break String::from_utf8(bytes.drain(..end + 4).collect()).expect("ASCII");
+            }
+            match stream.rx.recv(Want::Body).await {
+                Ok(Some(lease)) => bytes.extend_from_slice(&lease),
+                _ => return stream.tx.finish(),
+            }
+        };
+        let field = |name: &str| {
+            let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+            lines.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
+        };
+        let number = |name: &str| field(name).map(|value| value.parse::<usize>().expect("a number"));
+        io.sleep(Duration::from_millis(number("X-Delay").unwrap_or(0) as u64)).await;
+        let fields = field("X-Fields").unwrap_or_default().replace(" | ", "\r\n");
+        let etag = fields.lines().find_map(|line| line.strip_prefix("ETag: "));
+        let is_known = etag.is_some() && field("If-None-Match").as_deref() == etag;
+        let number_of_response = NEXT_RESPONSE.fetch_add(1, Ordering::Relaxed);
+        if is_known {
+            let not_modified = format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\nX-Validated: 1\r\n\r\n");
+            stream.tx.push(Segment::Owned(not_modified.into()));
+            continue;
+        }
+        let body = body(number_of_response, number("X-Size").unwrap_or(20));
+        let status = number("X-Status").unwrap_or(200);
+        let start = format!(
+            "HTTP/1.1 {status} Some Reason\r\n{fields}{}",
+            if fields.is_empty() { "" } else { "\r\n" }
+        );
+        let is_head = head.starts_with("HEAD ");
+        if field("X-Chunked").is_some() {
+            stream.tx.push(Segment::Owned(format!("{start}Transfer-Encoding: chunked\r\n\r\n").into()));
+            for chunk in body.chunks(50_000) {
+                let size = format!("{:x}\r\n", chunk.len());
+                stream.tx.push(Segment::Owned([size.as_bytes(), chunk, b"\r\n"].concat()));
+                if stream.tx.drain(0).await.is_err() {
+                    return;
+                }
+            }
+            stream.tx.push(Segment::Static(b"0\r\n\r\n"));
+            continue;
+        }
+        stream.tx.push(Segment::Owned(format!("{start}Content-Length: {}\r\n\r\n", body.len()).into()));
+        if field("X-Cut").is_some() {
+            stream.tx.push(Segment::Owned(body[..body.len() / 2].to_vec()));
+            let _ = stream.tx.drain(0).await;
+            return stream.tx.finish();
+        }
+        for part in body.chunks(100_000).filter(|_| !is_head) {
+            stream.tx.push(Segment::Owned(part.to_vec()));
+            if stream.tx.drain(0).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Returns a body that differs from those of other responses in each line.
+fn body(number: u64, len: usize) -> Vec<u8> {
+    let line = format!("response {number:08}\n");
+    line.as_bytes().iter().copied().cycle().take(len).collect()
+}
+
+/// Returns the number of the response that a whole body is from.
+fn number_of(answer: &Answer) -> u64 {
+    let text = answer.text();
+    let number = text.get(9..17).and_then(|digits| digits.parse().ok());
+    let number = number.unwrap_or_else(|| panic!("{} {text:.40}", answer.status));
+    assert!(answer.body == body(number, answer.body.len()), "a mixture of responses");
+    number
+}
+
+fn cache_status(answer: &Answer) -> &str {
+    answer.field("Cache-Status").unwrap_or("none")
+}
+
+/// Gets `/x` with fields, and returns the response's number and its Cache-Status.
+async fn get(client: &mut Client, fields: &str) -> (u64, String) {
+    let answer = client.get_with("/x", fields).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    (number_of(&answer), cache_status(&answer).to_owned())
+}
+
+async fn a_fresh_response_is_sent_again_without_the_origin(scene: Scene) {
+    let mut client = scene.connect().await;
+    for size in [20, 1, 30_000, LARGE] {
+        let target = format!("/{size}");
+        for chunked in ["", "X-Chunked: 1\r\n"] {
+            let target = format!("{target}{}", chunked.len());
+            let fields = format!("{FRESH}X-Size: {}\r\n{chunked}", size.max(20));
+            let first = client.get_with(&target, &fields).await;
+            assert_eq!(cache_status(&first), "plimsoll; fwd=uri-miss; stored");
+            assert_eq!(first.body.len(), size.max(20));
+            let second = client.get_with(&target, &fields).await;
+            assert_eq!(number_of(&first), number_of(&second));
+            assert_eq!(second.field("Age").map(|age| age.parse::<u64>().unwrap() < 60), Some(true));
+            let other = scene.get_with(&target, &fields).await;
+            assert_eq!(number_of(&first), number_of(&other));
+        }
+    }
+    let hit = client.get_with("/207", FRESH).await;
+    let _ = number_of(&hit);
+    scene.io.sleep(Duration::from_secs(2)).await;
+    let (target, fields) = (format!("/{LARGE}0"), format!("{FRESH}X-Size: {LARGE}\r\n"));
+    let hit = client.get_with(&target, &fields).await;
+    assert!(cache_status(&hit).starts_with("plimsoll; hit; ttl="), "{}", cache_status(&hit));
+}
+
+async fn a_stale_response_is_validated_and_sent_again(scene: Scene) {
+    let mut client = scene.connect().await;
+    let fields = "X-Fields: Cache-Control: max-age=0 | ETag: \"a\"\r\n";
+    let (first, _) = get(&mut client, fields).await;
+    let second = client.get_with("/x", fields).await;
+    assert_eq!(number_of(&second), first);
+    assert_eq!(cache_status(&second), "plimsoll; fwd=stale; fwd-status=304");
+    assert_eq!(second.field("X-Validated"), Some("1"));
+    let changed = "X-Fields: Cache-Control: max-age=60 | ETag: \"b\"\r\n";
+    let (third, _) = get(&mut client, changed).await;
+    assert_ne!(third, first);
+    assert_eq!(get(&mut client, changed).await.0, third);
+}
+
+async fn the_conditions_of_a_client_are_answered_by_the_cache(scene: Scene) {
+    let mut client = scene.connect().await;
+    let fields = "X-Fields: Cache-Control: max-age=60 | ETag: \"a\"\r\n";
+    let (first, _) = get(&mut client, &format!("{fields}If-None-Match: \"other\"\r\n")).await;
+    let known = client.get_with("/x", &format!("{fields}If-None-Match: \"a\"\r\n")).await;
+    assert_eq!((known.status, known.field("ETag"), known.body.len()), (304, Some("\"a\""), 0));
+    assert_eq!(get(&mut client, fields).await.0, first);
+    let head = client.head_with("/x", fields).await;
+    assert_eq!((head.status, head.field("Content-Length")), (200, Some("20")));
+}
+
+async fn many_clients_share_one_fetch_and_get_the_same_bytes(scene: Scene) {
+    for (round, chunked) in ["", "X-Chunked: 1\r\n"].into_iter().enumerate() {
+        let visits = (0..8).map(|_| {
+            let scene = scene.clone();
+            async move {
+                let fields = format!("{FRESH}X-Delay: 30\r\nX-Size: {LARGE}\r\n{chunked}");
+                let answer = scene.get_with(&format!("/shared-{round}"), &fields).await;
+                assert_eq!(answer.body.len(), LARGE);
+                (number_of(&answer), cache_status(&answer).to_owned())
+            }
+        });
+        let answers = together(visits).await;
+        let first = answers[0].0;
+        assert!(answers.iter().all(|(number, _)| *number == first), "{answers:?}");
+        assert!(answers.iter().any(|(_, status)| status.contains("collapsed")), "{answers:?}");
+    }
+}
+
+async fn responses_to_one_person_are_never_shared(scene: Scene) {
+    for (number, fields) in [
+        "X-Fields: Cache-Control: private, max-age=60\r\n",
+        "X-Fields: Cache-Control: no-store, max-age=60\r\n",
+        "X-Fields: Cache-Control: public, max-age=60 | Set-Cookie: a=b\r\n",
+        "X-Fields: Cache-Control: max-age=60 | Vary: *\r\n",
+        "X-Fields: Cache-Control: max-age=60\r\nAuthorization: Basic eDp5\r\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let target = format!("/private-{number}");
+        let visits = (0..6).map(|_| {
+            let (scene, target) = (scene.clone(), target.clone());
+            async move { number_of(&scene.get_with(&target, &format!("{fields}X-Delay: 20\r\n")).await) }
+        });
+        let mut numbers = together(visits).await;
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 6, "{fields}");
+    }
+}
+
+async fn a_request_with_credentials_gets_only_what_may_be_shared(scene: Scene) {
+    let mut client = scene.connect().await;
+    let credentials = "Authorization: Basic eDp5\r\n";
+    let (anonymous, _) = get(&mut client, FRESH).await;
+    assert_ne!(get(&mut client, &format!("{FRESH}{credentials}")).await.0, anonymous);
+    assert_eq!(get(&mut client, FRESH).await.0, anonymous);
+    let public = "X-Fields: Cache-Control: public, max-age=60\r\n";
+    let first = client.get_with("/public", &format!("{public}{credentials}")).await;
+    for fields in [public.to_owned(), format!("{public}{credentials}")] {
+        let again = client.get_with("/public", &fields).await;
+        assert_eq!(number_of(&again), number_of(&first));
+    }
+}
+
+async fn vary_selects_among_the_responses_of_one_target(scene: Scene) {
+    let mut client = scene.connect().await;
+    let fields = |language: &str| {
+        format!(
+            "X-Fields: Cache-Control: max-age=60 | Vary: Accept-Language\r\nAccept-Language: {language}\r\n"
+        )
+    };
+    let (german, _) = get(&mut client, &fields("de")).await;
+    let (english, status) = get(&mut client, &fields("en")).await;
+    assert_ne!(german, english);
+    assert_eq!(status, "plimsoll; fwd=vary-miss; stored");
+    assert_eq!(get(&mut client, &fields("de")).await.0, german);
+    assert_eq!(get(&mut client, &fields("en")).await.0, english);
+}
+
+async fn an_unsafe_method_invalidates_its_target(scene: Scene) {
+    let mut client = scene.connect().await;
+    for size in [20, LARGE] {
+        let fields = format!("{FRESH}X-Size: {size}\r\n");
+        let (first, _) = get(&mut client, &fields).await;
+        assert_eq!(get(&mut client, &fields).await.0, first);
+        assert_eq!(client.ask("POST", "/x", "X-Status: 500\r\n", "").await.status, 500);
+        assert_eq!(get(&mut client, &fields).await.0, first, "an error invalidates nothing");
+        assert_eq!(client.ask("DELETE", "/x", "", "").await.status, 200);
+        assert_ne!(get(&mut client, &fields).await.0, first);
+        assert_eq!(client.ask("POST", "/x", "", "").await.status, 200);
+    }
+}
+
+async fn ranges_are_taken_from_whole_responses(scene: Scene) {
+    let mut client = scene.connect().await;
+    for size in [2_000, LARGE] {
+        let (target, fields) = (format!("/{size}"), format!("{FRESH}X-Size: {size}\r\n"));
+        let whole = client.get_with(&target, &fields).await;
+        for (range, start, end) in
+            [("0-0", 0, 1), ("100-299", 100, 300), ("-5", size - 5, size), ("7-", 7, size)]
+        {
+            let part = client.get_with(&target, &format!("{fields}Range: bytes={range}\r\n")).await;
+            assert_eq!((part.status, &part.body[..]), (206, &whole.body[start..end]), "{range}");
+            let expected = format!("bytes {start}-{}/{size}", end - 1);
+            assert_eq!(part.field("Content-Range"), Some(&*expected));
+        }
+        let beyond = client.get_with(&target, &format!("{fields}Range: bytes={size}-\r\n")).await;
+        assert_eq!(beyond.status, 416);
+        assert_eq!(beyond.field("Content-Range"), Some(&*format!("bytes */{size}")));
+    }
+}
+
+async fn a_stale_response_is_sent_if_the_origin_fails(scene: Scene) {
+    let mut client = scene.connect().await;
+    let fields = "X-Fields: Cache-Control: max-age=0, stale-if-error=60 | ETag: \"a\"\r\n";
+    let (first, _) = get(&mut client, fields).await;
+    for failure in ["X-Status: 503\r\n", "X-Status: 500\r\n"] {
+        assert_eq!(get(&mut client, &format!("X-Size: 30\r\n{failure}")).await.0, first, "{failure}");
+    }
+    let strict = client.get_with("/y", "X-Fields: Cache-Control: max-age=0 | ETag: \"a\"\r\n").await;
+    assert_eq!(strict.status, 200);
+    assert_eq!(client.get_with("/y", "X-Status: 503\r\n").await.status, 503);
+}
+
+async fn a_stale_response_is_sent_while_it_is_validated(scene: Scene) {
+    let mut client = scene.connect().await;
+    let fields = "X-Fields: Cache-Control: max-age=0, stale-while-revalidate=60\r\n";
+    let (first, _) = get(&mut client, fields).await;
+    let (second, status) = get(&mut client, FRESH).await;
+    assert_eq!(second, first);
+    assert!(status.starts_with("plimsoll; hit; ttl=") && !status.contains("fwd"), "{status}");
+    let (third, status) = get(&mut client, FRESH).await;
+    assert_ne!(third, first, "the response of the validation");
+    assert!(status.starts_with("plimsoll; hit"), "{status}");
+}
+
+async fn a_fetch_goes_on_when_its_client_has_left(scene: Scene) {
+    let fields = format!("{FRESH}X-Delay: 100\r\nX-Size: {LARGE}\r\n");
+    let mut first = scene.connect().await;
+    first.send(format!("GET /left HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;
+    scene.io.sleep(Duration::from_millis(20)).await;
+    let follower = scene.get_with("/left", &fields);
+    let leaving = async {
+        scene.io.sleep(Duration::from_millis(20)).await;
+        drop(first);
+    };
+    let (answer, ()) = plimsoll_io::join(follower, leaving).await;
+    assert_eq!(answer.body.len(), LARGE);
+    let again = scene.get_with("/left", &fields).await;
+    assert_eq!(number_of(&again), number_of(&answer));
+}
+
+async fn a_response_that_was_cut_short_is_never_stored(scene: Scene) {
+    for size in [1_000, LARGE] {
+        let fields = format!("{FRESH}X-Size: {size}\r\n");
+        let mut client = scene.connect().await;
+        client.send(format!("GET /{size} HTTP/1.1\r\nHost: test\r\n{fields}X-Cut: 1\r\n\r\n")).await;
+        client.expect_abort().await;
+        let whole = scene.get_with(&format!("/{size}"), &fields).await;
+        assert_eq!(whole.body.len(), size);
+        let _ = number_of(&whole);
+    }
+}
+
+async fn requests_choose_how_the_cache_is_used(scene: Scene) {
+    let mut client = scene.connect().await;
+    let only = "Cache-Control: only-if-cached\r\n";
+    assert_eq!(client.get_with("/x", only).await.status, 504);
+    let (first, _) = get(&mut client, FRESH).await;
+    assert_eq!(get(&mut client, only).await.0, first);
+    let (reloaded, status) = get(&mut client, &format!("{FRESH}Cache-Control: no-cache\r\n")).await;
+    assert_ne!(reloaded, first);
+    assert!(status.contains("fwd=request"), "{status}");
+    assert_eq!(get(&mut client, FRESH).await.0, reloaded);
+    let (apart, status) = get(&mut client, &format!("{FRESH}Cache-Control: no-store\r\n")).await;
+    assert_ne!(apart, reloaded);
+    assert_eq!(status, "plimsoll; fwd=bypass; detail=no-store");
+    assert_eq!(get(&mut client, FRESH).await.0, reloaded);
+}
+
+async fn negative_responses_are_stored_for_a_short_time(scene: Scene) {
+    let mut client = scene.connect().await;
+    let first = client.get_with("/none", "X-Status: 404\r\n").await;
+    let second = client.get_with("/none", "").await;
+    assert_eq!((first.status, second.status), (404, 404));
+    assert_eq!(number_of(&first), number_of(&second));
+    scene.io.sleep(Duration::from_secs(6)).await;
+    assert_eq!(client.get_with("/none", "").await.status, 200);
+}
+
+behaviours!(scenario but process;
+    a_fresh_response_is_sent_again_without_the_origin,
+    a_stale_response_is_validated_and_sent_again,
+    the_conditions_of_a_client_are_answered_by_the_cache,
+    many_clients_share_one_fetch_and_get_the_same_bytes,
+    responses_to_one_person_are_never_shared,
+    a_request_with_credentials_gets_only_what_may_be_shared,
+    vary_selects_among_the_responses_of_one_target,
+    an_unsafe_method_invalidates_its_target,
+    ranges_are_taken_from_whole_responses,
+    a_stale_response_is_sent_if_the_origin_fails,
+    a_stale_response_is_sent_while_it_is_validated,
+    a_fetch_goes_on_when_its_client_has_left,
+    a_response_that_was_cut_short_is_never_stored,
+    requests_choose_how_the_cache_is_used,
+    negative_responses_are_stored_for_a_short_time,
+);

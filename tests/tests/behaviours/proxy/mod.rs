@@ -1,0 +1,13 @@
+//! The reverse proxy, in front of the file server and of origins that misbehave.
+//!
+//! The process engine is left out: the scenes have no proxy there.
+
+mod ambiguous;
+mod caching;
+mod failures;
+mod fields;
+mod origin;
+mod origins;
+mod relaying;
+mod retries;
+mod upgrades;

@@ -1,0 +1,167 @@
+//! The cache of `plimsoll proxy`, as a process: kill -9 and restart, purges, and the refusal of an engine
+//! without shared memory.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use plimsoll_tests::binary::{EngineKind, Server, command, until};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+use rustix::process::Signal;
+
+use super::reverse_proxy::{curl, free_port, proxy, status};
+
+/// Files of the origin: most are larger than what is cached in memory.
+const FILES: usize = 12;
+/// How often the proxy is killed.
+const KILLS: usize = 5;
+
+fn bytes_of(file: usize) -> Vec<u8> {
+    noise(file as u64 + 1, 20_000 + file * 90_001)
+}
+
+/// A site whose files have not changed for long, so that they are fresh for a day.
+fn old_site() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in 0..FILES {
+        let path = folder.path().join(format!("{file}.bin"));
+        std::fs::write(&path, bytes_of(file)).unwrap();
+        make_old(&path);
+    }
+    folder
+}
+
+fn make_old(path: &Path) {
+    let long_ago = SystemTime::now() - Duration::from_secs(100 * 24 * 3600);
+    File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+}
+
+/// Starts a proxy with a cache in `folder`.
+fn caching_proxy(kind: EngineKind, origin: &Server, folder: &Path, more: &[&str]) -> Server {
+    let (origin, folder) = (format!("http://{}", origin.at()), folder.display().to_string());
+    let args = ["--origin", &origin, "--cache", &folder, "--cache-size", "100MiB"];
+    proxy(kind, &[&args[..], more].concat())
+}
+
+/// The name of the site. It is a part of the key of a stored response, and each proxy has another port.
+const HOST: &str = "Host: files.test";
+
+fn get(url: &str) -> Vec<u8> {
+    curl(&["--header", HOST, url])
+}
+
+/// Returns the Cache-Status of a response.
+fn cache_status(url: &str) -> String {
+    let head = curl(&["--header", HOST, "--dump-header", "-", "--output", "/dev/null", url]);
+    let head = String::from_utf8(head).unwrap();
+    let line = head.lines().find_map(|line| line.strip_prefix("Cache-Status: "));
+    line.unwrap_or_else(|| panic!("{head}")).to_owned()
+}
+
+fn a_killed_proxy_restarts_without_a_wrong_byte(kind: EngineKind) {
+    let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
+    let origin = Server::start(kind, site.path(), &[]);
+    for round in 0..KILLS {
+        let proxy = caching_proxy(kind, &origin, cache.path(), &[]);
+        let stop = AtomicBool::new(false);
+        let urls: Vec<String> = (0..FILES).map(|file| proxy.url(&format!("/{file}.bin"))).collect();
+        std::thread::scope(|scope| {
+            for visitor in 0..3 {
+                let (stop, urls) = (&stop, &urls);
+                scope.spawn(move || {
+                    let order = (0..FILES).cycle().map(|file| (file * (visitor + 1) + visitor) % FILES);
+                    for file in order {
+                        if stop.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let visit = std::process::Command::new("curl")
+                            .args(["--silent", "--max-time", "20", "--header", HOST, &urls[file]])
+                            .output()
+                            .unwrap();
+                        // A response that the kill has cut short is an error of curl.
+                        assert!(!visit.status.success() || visit.stdout == bytes_of(file), "{file}");
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(150 + 130 * round as u64));
+            proxy.signal(Signal::KILL);
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    let proxy = caching_proxy(kind, &origin, cache.path(), &[]);
+    for _ in 0..2 {
+        for file in 0..FILES {
+            assert!(get(&proxy.url(&format!("/{file}.bin"))) == bytes_of(file), "{file}");
+        }
+    }
+    drop(origin);
+    for file in 0..FILES {
+        let url = proxy.url(&format!("/{file}.bin"));
+        assert!(get(&url) == bytes_of(file), "{file} without the origin");
+        assert!(cache_status(&url).starts_with("plimsoll; hit"), "{file}");
+    }
+}
+
+fn large_responses_are_found_again_after_a_restart(kind: EngineKind) {
+    let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
+    let origin = Server::start(kind, site.path(), &[]);
+    let mut first = caching_proxy(kind, &origin, cache.path(), &[]);
+    let url = first.url("/5.bin");
+    assert!(get(&url) == bytes_of(5));
+    until("the response is stored", || cache_status(&url).starts_with("plimsoll; hit"));
+    first.signal(Signal::TERM);
+    assert!(first.ends_within(Duration::from_secs(20)).success());
+    let second = caching_proxy(kind, &origin, cache.path(), &[]);
+    drop(origin);
+    assert!(get(&second.url("/5.bin")) == bytes_of(5));
+    assert_eq!(status(&second.url("/6.bin")), "502");
+}
+
+fn purges_are_for_operators_and_remove_for_good(kind: EngineKind) {
+    let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
+    let origin = Server::start(kind, site.path(), &[]);
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let proxy = caching_proxy(kind, &origin, cache.path(), &["--metrics", &metrics]);
+    let url = proxy.url("/5.bin");
+    let is_hit = || cache_status(&url).starts_with("plimsoll; hit");
+    until("the response is stored", is_hit);
+    let path = site.path().join("5.bin");
+    std::fs::write(&path, noise(99, 400_000)).unwrap();
+    make_old(&path);
+    let post = |url: &str| {
+        let args = ["--request", "POST", "--output", "/dev/null", "--write-out", "%{http_code}", url];
+        String::from_utf8(curl(&args)).unwrap()
+    };
+    assert_eq!(post(&proxy.url("/purge?all=yes")), "405", "the origin's answer");
+    assert!(is_hit() && get(&url) == bytes_of(5));
+    assert_eq!(post(&format!("http://{metrics}/purge?all")), "400");
+    assert_eq!(status(&format!("http://{metrics}/purge?all=yes")), "405");
+    let purged = curl(&["--request", "POST", &format!("http://{metrics}/purge?url=http://files.test/5.bin")]);
+    assert_eq!(purged, b"{\"purged\":1}\n");
+    assert!(get(&url) == noise(99, 400_000));
+    let page: serde_json::Value =
+        serde_json::from_slice(&curl(&[&format!("http://{metrics}/api/status")])).unwrap();
+    assert_eq!(page["proxy"]["cache"]["purged"], 1, "{page}");
+    assert!(page["proxy"]["cache"]["hit_ratio"].as_f64().unwrap() > 0.1, "{page}");
+    let text = String::from_utf8(curl(&[&format!("http://{metrics}/metrics")])).unwrap();
+    assert!(text.contains("\nplimsoll_proxy_cache_purged_total 1\n"), "{text}");
+}
+
+#[test]
+fn the_engine_that_forks_refuses_a_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut refused = command();
+    refused.args(["proxy", "--engine", "process", "--origin", "http://127.0.0.1:1", "--cache"]);
+    let refused = refused.arg(folder.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert!(text.contains("the engine process has no cache"), "{text}");
+}
+
+on_each_engine!(
+    a_killed_proxy_restarts_without_a_wrong_byte,
+    large_responses_are_found_again_after_a_restart,
+    purges_are_for_operators_and_remove_for_good,
+);

@@ -1,0 +1,256 @@
+//! `plimsoll proxy` as a process, between curl and real servers: plimsoll and nginx.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use plimsoll_tests::binary::tool::{Done, first_installed, kill};
+use plimsoll_tests::binary::{EngineKind, Server, command, tool, until};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+use rustix::process::Signal;
+
+/// More than the buffers of all connections.
+pub(super) const LARGE_BYTES: usize = 5_000_000;
+
+pub(super) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Starts a proxy at a free port.
+pub(super) fn proxy(kind: EngineKind, args: &[&str]) -> Server {
+    let mut proxy = command();
+    proxy.arg("proxy").args(["--listen", "127.0.0.1:0", "--access-log", "off"]);
+    proxy.args(["--engine", &kind.to_string()]).args(args).stdin(Stdio::null());
+    Server::spawn(proxy)
+}
+
+pub(super) fn site() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.txt"), "small\n").unwrap();
+    std::fs::write(folder.path().join("large.bin"), noise(3, LARGE_BYTES)).unwrap();
+    folder
+}
+
+/// Runs curl, and returns its standard output.
+pub(super) fn curl(args: &[&str]) -> Vec<u8> {
+    let mut curl = tool("curl");
+    curl.args(["--silent", "--show-error", "--max-time", "60", "--http1.1"]).args(args);
+    let Done { stdout, .. } = tool::run(&mut curl).well();
+    stdout
+}
+
+pub(super) fn status(url: &str) -> String {
+    String::from_utf8(curl(&["--output", "/dev/null", "--write-out", "%{http_code}", url])).unwrap()
+}
+
+/// Downloads all files of [`site`] several times on one connection, and a range.
+fn has_files(proxy: &Server) {
+    for _ in 0..3 {
+        let (small, large) = (proxy.url("/small.txt"), proxy.url("/large.bin"));
+        let both = curl(&[&small, &large]);
+        assert_eq!(both.len(), 6 + LARGE_BYTES);
+        assert!(both.starts_with(b"small\n") && both[6..] == noise(3, LARGE_BYTES)[..]);
+        assert_eq!(curl(&["--range", "1000-1999", &large]), &noise(3, LARGE_BYTES)[1000..2000]);
+        assert_eq!(status(&proxy.url("/missing")), "404");
+    }
+}
+
+fn files_of_plimsoll_arrive_through_the_proxy(kind: EngineKind) {
+    let folder = site();
+    let origin = Server::start(kind, folder.path(), &[]);
+    let proxy = proxy(kind, &["--origin", &format!("http://{}", origin.at())]);
+    has_files(&proxy);
+}
+
+fn an_origin_at_a_unix_socket_is_reached(kind: EngineKind) {
+    let (folder, sockets) = (site(), tempfile::tempdir().unwrap());
+    let at = format!("unix:{}", sockets.path().join("origin").display());
+    let _origin = Server::start(kind, folder.path(), &["--http", &at]);
+    let proxy = proxy(kind, &["--origin", &at, "--channel", "unix"]);
+    has_files(&proxy);
+}
+
+/// Starts plimsoll with a channel, and a proxy that connects to it.
+fn over_a_channel(kind: EngineKind, folder: &Path, socket: &Path, channel: &str) -> (Server, Server) {
+    let origin = Server::start(kind, folder, &["--channel", socket.to_str().unwrap()]);
+    let at = format!("unix:{}", socket.display());
+    (origin, proxy(kind, &["--origin", &at, "--channel", channel]))
+}
+
+fn files_arrive_over_shared_memory_as_descriptors(kind: EngineKind) {
+    let (folder, sockets) = (site(), tempfile::tempdir().unwrap());
+    let socket = sockets.path().join("channel");
+    let (origin, proxy) = over_a_channel(kind, folder.path(), &socket, "shm");
+    has_files(&proxy);
+    let status = origin.status();
+    assert_eq!(status["channel"]["files_passed"], 3, "{status}");
+    assert!(status["channel"]["bytes_copied"].as_u64() < Some(16 * 1024), "{status}");
+}
+
+fn files_arrive_over_shared_memory_as_copies(kind: EngineKind) {
+    let (folder, sockets) = (site(), tempfile::tempdir().unwrap());
+    let socket = sockets.path().join("channel");
+    let (origin, proxy) = over_a_channel(kind, folder.path(), &socket, "shm-copy");
+    has_files(&proxy);
+    let status = origin.status();
+    assert_eq!(status["channel"]["files_passed"], 0, "{status}");
+    assert!(status["channel"]["bytes_copied"].as_u64() > Some(3 * LARGE_BYTES as u64), "{status}");
+}
+
+fn an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back(kind: EngineKind) {
+    let (folder, sockets) = (site(), tempfile::tempdir().unwrap());
+    let socket = sockets.path().join("channel");
+    let (origin, proxy) = over_a_channel(kind, folder.path(), &socket, "shm");
+    assert_eq!(status(&proxy.url("/large.bin")), "200");
+    origin.signal(Signal::KILL);
+    drop(origin);
+    assert_eq!(status(&proxy.url("/large.bin")), "502");
+    let _origin = Server::start(kind, folder.path(), &["--channel", socket.to_str().unwrap()]);
+    until("the origin is reached again", || status(&proxy.url("/small.txt")) == "200");
+    has_files(&proxy);
+}
+
+/// nginx that serves a folder, until it is dropped.
+struct Nginx {
+    child: Child,
+    port: u16,
+}
+
+impl Nginx {
+    fn start(root: &Path, work: &Path) -> Nginx {
+        let port = free_port();
+        let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let paths = paths.map(|name| format!("{name}_temp_path {}/{name};\n", work.display())).concat();
+        let text = format!(
+            "daemon off;\npid {0}/nginx.pid;\nerror_log stderr;\nevents {{}}\n\
+             http {{\naccess_log off;\n{paths}\
+             server {{ listen 127.0.0.1:{port}; root {1}; }}\n}}\n",
+            work.display(),
+            root.display(),
+        );
+        std::fs::write(work.join("nginx.conf"), text).unwrap();
+        let mut nginx = tool(&first_installed(&["nginx", "/usr/sbin/nginx"]));
+        nginx.arg("-p").arg(work).args(["-e", "stderr", "-c"]).arg(work.join("nginx.conf")).process_group(0);
+        let child = nginx.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("nginx listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Nginx { child, port }
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        kill(&mut self.child);
+        let _ = self.child.wait();
+    }
+}
+
+fn files_of_nginx_arrive_through_the_proxy(kind: EngineKind) {
+    let (folder, work) = (site(), tempfile::tempdir().unwrap());
+    // nginx may run as another user.
+    let for_all = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), for_all).unwrap();
+    let nginx = Nginx::start(folder.path(), work.path());
+    let proxy = proxy(kind, &["--origin", &format!("http://127.0.0.1:{}", nginx.port)]);
+    has_files(&proxy);
+}
+
+fn proxy_and_origin_start_in_either_order(kind: EngineKind) {
+    let (folder, port) = (site(), free_port());
+    let at = format!("127.0.0.1:{port}");
+    let proxy = proxy(kind, &["--origin", &format!("http://{at}")]);
+    assert_eq!(status(&proxy.url("/small.txt")), "502");
+    let origin = Server::start(kind, folder.path(), &["--http", &at]);
+    assert_eq!(curl(&[&proxy.url("/small.txt")]), b"small\n");
+    drop(origin);
+    assert_eq!(status(&proxy.url("/small.txt")), "502");
+    let _again = Server::start(kind, folder.path(), &["--http", &at]);
+    assert_eq!(curl(&[&proxy.url("/small.txt")]), b"small\n");
+}
+
+fn a_download_in_progress_is_completed_at_the_order_to_stop(kind: EngineKind) {
+    let folder = site();
+    let origin = Server::start(kind, folder.path(), &[]);
+    let mut proxy = proxy(kind, &["--origin", &format!("http://{}", origin.at())]);
+    let url = proxy.url("/large.bin");
+    let slow = std::thread::spawn(move || curl(&["--limit-rate", "4M", &url]));
+    std::thread::sleep(Duration::from_millis(300));
+    proxy.signal(Signal::TERM);
+    assert_eq!(slow.join().unwrap().len(), LARGE_BYTES);
+    assert!(proxy.ends_within(Duration::from_secs(20)).success());
+}
+
+fn a_reload_changes_the_origin_of_new_connections(kind: EngineKind) {
+    let (one, other) = (site(), site());
+    std::fs::write(other.path().join("small.txt"), "other\n").unwrap();
+    let servers = [&one, &other].map(|folder| Server::start(kind, folder.path(), &[]));
+    let file = one.path().join("proxy.toml");
+    let write = |server: &Server| {
+        std::fs::write(&file, format!("[proxy]\norigin = [\"http://{}\"]\n", server.at())).unwrap();
+    };
+    write(&servers[0]);
+    let proxy = proxy(kind, &["--config", file.to_str().unwrap()]);
+    let mut visitor = proxy.visit();
+    assert_eq!(visitor.get("/small.txt").unwrap().body, b"small\n");
+    write(&servers[1]);
+    proxy.signal(Signal::HUP);
+    until("new connections have the other origin", || curl(&[&proxy.url("/small.txt")]) == b"other\n");
+    assert_eq!(visitor.get("/small.txt").unwrap().body, b"small\n", "an open connection keeps its origin");
+}
+
+fn operators_see_origins_and_limits(kind: EngineKind) {
+    let folder = site();
+    let origin = Server::start(kind, folder.path(), &[]);
+    let (port, url) = (free_port(), format!("http://{}", origin.at()));
+    let metrics = format!("127.0.0.1:{port}");
+    let proxy = proxy(kind, &["--origin", &url, "--metrics", &metrics]);
+    assert_eq!(status(&proxy.url("/small.txt")), "200");
+    let text = String::from_utf8(curl(&[&format!("http://{metrics}/metrics")])).unwrap();
+    for line in [
+        format!("plimsoll_proxy_origin_up{{origin=\"{url}\"}} 1"),
+        format!("plimsoll_proxy_requests_total{{origin=\"{url}\"}} 1"),
+        format!("plimsoll_proxy_first_byte_seconds_count{{origin=\"{url}\"}} 1"),
+        "plimsoll_proxy_limit{name=\"attempts_max\"} 3".to_owned(),
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line}: {text}");
+    }
+    let page = curl(&[&format!("http://{metrics}/api/status")]);
+    let page: serde_json::Value = serde_json::from_slice(&page).unwrap();
+    assert_eq!(page["proxy"]["origins"][0]["origin"], url.as_str());
+    assert_eq!(status(&format!("http://{metrics}/readyz")), "200");
+    drop(origin);
+    until("the proxy is not ready without its origin", || {
+        status(&format!("http://{metrics}/readyz")) == "503"
+    });
+}
+
+on_each_engine!(
+    forks:
+    files_of_plimsoll_arrive_through_the_proxy,
+    an_origin_at_a_unix_socket_is_reached,
+    proxy_and_origin_start_in_either_order,
+    a_download_in_progress_is_completed_at_the_order_to_stop,
+    a_reload_changes_the_origin_of_new_connections,
+);
+
+/// Tests without the engine that forks.
+mod in_one_process {
+    use plimsoll_tests::on_each_engine;
+
+    use super::{
+        an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
+        files_arrive_over_shared_memory_as_copies, files_arrive_over_shared_memory_as_descriptors,
+        files_of_nginx_arrive_through_the_proxy, operators_see_origins_and_limits,
+    };
+
+    on_each_engine!(
+        files_of_nginx_arrive_through_the_proxy,
+        files_arrive_over_shared_memory_as_descriptors,
+        files_arrive_over_shared_memory_as_copies,
+        an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
+        operators_see_origins_and_limits,
+    );
+}
