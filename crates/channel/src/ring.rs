@@ -8,8 +8,8 @@
 //! Wake-ups: a side that is about to wait raises its flag, then has a fence, and then loads the peer's
 //! position once more. The peer stores its position, then has a fence, and then loads the flag. The two
 //! fences are sequentially consistent, so one of them is first. If it is that of the waiting side, the peer
-//! sees the flag. If it is that of the peer, the waiting side sees the position. A lost wake-up would need
-//! neither.
+//! sees the flag. If it is that of the peer, the waiting side sees the position. A wake-up could
+//! be lost only if neither side saw the store of the other, which the order of the fences excludes.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;

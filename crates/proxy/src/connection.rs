@@ -99,7 +99,7 @@ impl ResponseInbox {
         !self.is_touched
     }
 
-    /// Waits for the next head, interim or final. The caller [takes](ResponseInbox::take_head) it. Dropping
+    /// Waits for the next head, interim or final. The caller [takes](ResponseInbox::take) it. Dropping
     /// the future loses nothing.
     pub(crate) async fn head(&mut self, method: Method) -> Result<ResponseHead, NoResponse> {
         loop {

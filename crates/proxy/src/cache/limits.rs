@@ -38,6 +38,8 @@ pub const HIT_FOR_MISS_MARKS_MAX: usize = 10_000;
 pub const MEMORY_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// An object may have this part of the budget on disk: one of more would evict too many others.
 pub const OBJECT_SHARE: u64 = 8;
+/// Bodies that are being received may take this part of the budget on disk, besides the stored ones.
+pub const RECORDING_SHARE: u64 = 2;
 /// Files of objects that stay open between requests.
 pub const OPEN_FILES_MAX: usize = 256;
 /// Time for which nothing is written to disk after an error of the disk.

@@ -12,7 +12,7 @@ use plimsoll_io::{Io, Work};
 use super::fetch::{Follower, Lead};
 use super::limits::MEMORY_OBJECT_BYTES_MAX;
 use super::policy::StoredHead;
-use super::response_cache::ResponseCache;
+use super::response_cache::{Reservation, ResponseCache};
 use super::store::{Content, ObjectWriter};
 
 /// The recording of one body.
@@ -22,6 +22,7 @@ pub struct Recorder {
     head: StoredHead,
     /// The file, unless the body is in memory.
     writer: Option<ObjectWriter>,
+    room: Reservation,
     received: u64,
     length: Option<u64>,
 }
@@ -31,7 +32,8 @@ impl Recorder {
     #[must_use]
     pub fn begin(cache: &Arc<ResponseCache>, lead: Lead, head: StoredHead, length: Option<u64>) -> Recorder {
         lead.open(head.clone(), length);
-        Recorder { cache: Arc::clone(cache), lead, head, writer: None, received: 0, length }
+        let room = Reservation::new(cache, length);
+        Recorder { cache: Arc::clone(cache), lead, head, writer: None, room, received: 0, length }
     }
 
     /// Returns a follower of the recording.
@@ -61,6 +63,9 @@ impl Recorder {
             self.received = received;
             return Ok(());
         }
+        if !self.room.grow(received) {
+            return Err((io::ErrorKind::QuotaExceeded.into(), bytes));
+        }
         match self.write(io, &bytes).await {
             Ok(()) => {
                 self.received = received;
@@ -88,7 +93,7 @@ impl Recorder {
     /// Publishes the end of the body, and stores the object without waiting for the disk.
     pub fn finish_later(self, io: &Io) {
         self.lead.complete();
-        let Recorder { cache, lead, head, writer, .. } = self;
+        let Recorder { cache, lead, head, writer, room, .. } = self;
         let Some(writer) = writer else {
             if let Some(bytes) = lead.in_memory() {
                 cache.insert(head, Content::Memory(bytes.into()), lead.validity());
@@ -99,6 +104,7 @@ impl Recorder {
         let handed_off = io.hand_off(Work::Writes, move |fs| {
             // An error is counted and logged there.
             let _: io::Result<bool> = cache.commit_on(fs, now, writer, &head, lead.validity());
+            drop(room);
             lead.finish();
         });
         if handed_off.is_err() {

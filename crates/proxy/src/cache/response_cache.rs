@@ -13,7 +13,9 @@ use plimsoll_io::{File, Fs, Instant, Io, NotDone, Work};
 use quick_cache::sync::Cache;
 
 use super::fetch::{FetchFigures, FetchKey, Fetches};
-use super::limits::{DISK_RETRY_TIME, MEMORY_OBJECT_BYTES_MAX, OBJECT_SHARE, OPEN_FILES_MAX};
+use super::limits::{
+    DISK_RETRY_TIME, MEMORY_OBJECT_BYTES_MAX, OBJECT_SHARE, OPEN_FILES_MAX, RECORDING_SHARE,
+};
 use super::policy::{CacheRequest, StoredHead};
 use super::store::{
     Content, Disk, FoundObject, Index, IndexFigures, Lookup, Object, ObjectWriter, PurgeTarget, StoredFile,
@@ -37,8 +39,45 @@ pub struct ResponseCache {
     open_files: Cache<u64, File>,
     sizes: CacheSizes,
     counts: CacheCounts,
+    /// Bytes on disk that recordings in progress have reserved.
+    reserved_bytes: AtomicU64,
     /// Nanoseconds since the engine's start until which nothing is written after an error of the disk.
     disk_rests_until: AtomicU64,
+}
+
+/// Room on disk for a body that is being received. Dropping it releases the room.
+pub struct Reservation {
+    cache: Arc<ResponseCache>,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// Reserves room for a body of this length, which the cache [takes](ResponseCache::takes), or none if it
+    /// is unknown or is recorded in memory.
+    #[must_use]
+    pub fn new(cache: &Arc<ResponseCache>, length: Option<u64>) -> Reservation {
+        let bytes = length.filter(|length| *length > MEMORY_OBJECT_BYTES_MAX as u64).unwrap_or(0);
+        cache.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Reservation { cache: Arc::clone(cache), bytes }
+    }
+
+    /// Reserves room for so many bytes on disk in all. Returns false if there is none.
+    #[must_use]
+    pub fn grow(&mut self, bytes: u64) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        if more > 0 && !self.cache.has_room_to_record(more) {
+            return false;
+        }
+        self.cache.reserved_bytes.fetch_add(more, Ordering::Relaxed);
+        self.bytes += more;
+        true
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.cache.reserved_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// Counters of requests.
@@ -103,6 +142,7 @@ impl ResponseCache {
             open_files: Cache::new(OPEN_FILES_MAX),
             sizes,
             counts: CacheCounts::default(),
+            reserved_bytes: AtomicU64::new(0),
             disk_rests_until: AtomicU64::new(0),
         };
         for FoundObject { head, file } in found {
@@ -152,8 +192,14 @@ impl ResponseCache {
     pub fn takes(&self, length: Option<u64>, now: Instant) -> bool {
         let rests_until = Duration::from_nanos(self.disk_rests_until.load(Ordering::Relaxed));
         let fits_memory = length.is_some_and(|length| length <= MEMORY_OBJECT_BYTES_MAX as u64);
-        let fits_disk = length.is_none_or(|length| length <= self.object_bytes_max());
+        let fits_disk = length.is_none_or(|length| length <= self.object_bytes_max())
+            && self.has_room_to_record(length.unwrap_or(0));
         fits_memory || (fits_disk && now.since_start() >= rests_until)
+    }
+
+    fn has_room_to_record(&self, bytes: u64) -> bool {
+        let reserved = self.reserved_bytes.load(Ordering::Relaxed);
+        reserved.saturating_add(bytes) <= self.sizes.disk_bytes_max / RECORDING_SHARE
     }
 
     /// Stores an object, unless `is_wanted` returns false. Returns whether it did.
@@ -214,7 +260,7 @@ impl ResponseCache {
     /// # Errors
     /// As [`ResponseCache::purge`].
     pub async fn invalidate(self: &Arc<Self>, io: &Io, target: PurgeTarget) -> io::Result<()> {
-        // A fetch in flight may be about to commit a file, so that only its end can tell.
+        // A fetch in progress may be committing a file: the lock of a purge waits for that.
         if self.index.has_files(&target) || self.fetches.void(&target) > 0 {
             return self.purge(io, target).await.map(drop);
         }

@@ -26,6 +26,7 @@ use crate::cache::store::{Lookup, Object};
 use crate::exchange::{Exchange, Outcome, OutcomeEnding, Signals};
 use crate::limits::LOOKUPS_MAX;
 use crate::own_answers::OwnAnswer;
+use crate::route::Destination;
 
 /// Performs an exchange, with the cache where its rules permit.
 pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -> Outcome {
@@ -34,6 +35,14 @@ pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -
     let key = ResourceKey::new("http", exchange.route.host.unwrap_or_default(), &exchange.route.target);
     let has_content = !matches!(head.framing(), Framing::None | Framing::Length(0));
     let request = CacheRequest::new(head.method(), key, lines, has_content);
+    // The host is that of another server: a response of the origins must not be stored as its own.
+    let host = exchange.route.host.and_then(|host| std::str::from_utf8(host).ok());
+    if matches!(exchange.route.to, Destination::Origins)
+        && host.is_some_and(|host| exchange.shared.settings.forward.find(host).is_some())
+    {
+        count(&cache.counts().bypassed);
+        return exchange.run().await;
+    }
     if let Some(bypass) = request.bypass {
         count(&cache.counts().bypassed);
         let status =
@@ -81,10 +90,12 @@ impl Caching<'_> {
         }
         count(&self.cache.counts().misses);
         let status = CacheStatus::forwarded(reason);
-        // Neither a HEAD nor a range tells the whole response. A stored one is validated by a GET of all.
+        // A response to HEAD or to a range cannot fill the cache: the request is forwarded as it is. If there
+        // is a stale object, a range becomes a conditional GET of the whole.
         let key = self.cache.fetch_key(&self.request, &lookup);
         if self.request.method == Method::Head || (self.request.range.is_some() && stored.is_none()) {
-            // A range waits for no bytes in front of it. A response that is being stored has all.
+            // A range request would wait for the bytes before its range. It follows a fetch only if the whole
+            // body has been received, and is being stored.
             if !self.request.has_authorization
                 && self.request.method == Method::Get
                 && let Some(follower) = self.cache.fetches().completed(&key)
@@ -144,9 +155,10 @@ impl Caching<'_> {
         let outcome = self.hit(object, |counts| &counts.stale).await?;
         let key = self.cache.fetch_key(&self.request, lookup);
         let joined = self.cache.fetches().join(&key, self.exchange.shared.io.now());
-        // An answer with Authorization proves nothing for others.
+        // An answer with Authorization proves nothing for others, and one to HEAD has no body to store.
         if let Joined::Lead(lead) = joined
             && !self.request.has_authorization
+            && self.request.method == Method::Get
         {
             let status = CacheStatus::default();
             let kind = PassKind::Refresh(lead);
@@ -230,8 +242,16 @@ impl Caching<'_> {
     async fn follow(&mut self, follower: &Follower, status: CacheStatus) -> Option<Option<Outcome>> {
         let deadline = &self.exchange.deadlines.download;
         deadline.after(self.exchange.shared.settings.times.first_byte);
-        let (head, length) = match deadline.within(follower.head()).await {
-            Ok(FollowedHead::Open(head, length)) if head.answers(&self.request) => (head, length),
+        let followed = deadline.within(follower.head()).await;
+        let now = self.exchange.shared.io.wall();
+        // A response that must be validated first may be another person's (RFC 9111, section 4).
+        let (head, length) = match followed {
+            Ok(FollowedHead::Open(head, length))
+                if head.answers(&self.request)
+                    && head.freshness.is_usable_now(&self.request.directives, now) =>
+            {
+                (head, length)
+            }
             Ok(FollowedHead::Open(..) | FollowedHead::Uncacheable) | Err(Elapsed) => return Some(None),
             Ok(FollowedHead::Failed) => return None,
         };

@@ -190,7 +190,8 @@ impl Upload<'_> {
         limits.receive_time.min(whole.saturating_sub(self.body.waited))
     }
 
-    /// Waits until the client has left. Never ready once the response has begun: then sending it finds out.
+    /// Waits until the client has left. Stays pending once the response has begun: then sending it detects
+    /// that.
     async fn watch(&mut self) -> Failure {
         let deadline = &self.deadlines.upload;
         deadline.after(WATCH_AFTER_TIME);

@@ -193,6 +193,20 @@ async fn many_clients_share_one_fetch_and_get_the_same_bytes(scene: Scene) {
     }
 }
 
+async fn a_response_that_must_be_validated_is_not_shared_while_it_is_fetched(scene: Scene) {
+    for (number, fields) in ["Cache-Control: no-cache | ETag: \"a\"", "ETag: \"a\""].into_iter().enumerate() {
+        let visits = (0..6).map(|_| {
+            let scene = scene.clone();
+            async move {
+                let fields = format!("X-Fields: {fields}\r\nX-Delay: 20\r\n");
+                cache_status(&scene.get_with(&format!("/validated-{number}"), &fields).await).to_owned()
+            }
+        });
+        let statuses = together(visits).await;
+        assert!(statuses.iter().all(|status| !status.contains("collapsed")), "{statuses:?}");
+    }
+}
+
 async fn responses_to_one_person_are_never_shared(scene: Scene) {
     for (number, fields) in [
         "X-Fields: Cache-Control: private, max-age=60\r\n",
@@ -361,6 +375,7 @@ behaviours!(scenario but process;
     a_stale_response_is_validated_and_sent_again,
     the_conditions_of_a_client_are_answered_by_the_cache,
     many_clients_share_one_fetch_and_get_the_same_bytes,
+    a_response_that_must_be_validated_is_not_shared_while_it_is_fetched,
     responses_to_one_person_are_never_shared,
     a_request_with_credentials_gets_only_what_may_be_shared,
     vary_selects_among_the_responses_of_one_target,

@@ -107,6 +107,13 @@ impl Freshness {
         Usability::MustValidate
     }
 
+    /// Whether the response may be used for a request with these directives, without another one to the
+    /// origin.
+    #[must_use]
+    pub fn is_usable_now(&self, request: &RequestDirectives, now: SystemTime) -> bool {
+        matches!(self.usability(request, now), Usability::Fresh | Usability::StaleAccepted)
+    }
+
     /// Whether the response may be used because the origin failed (RFC 5861, section 4).
     #[must_use]
     pub fn is_usable_on_error(&self, request: &RequestDirectives, now: SystemTime) -> bool {

@@ -1,7 +1,7 @@
 //! The rules of RFC 9111, as functions of requests, responses and times.
 //!
 //! Not here: storage, and any clock. The decision whether a response may be stored, and for how long it
-//! is fresh, is that of the crate `http-cache-semantics`; [`storable`] lists where it is corrected.
+//! is fresh, is that of the crate `http-cache-semantics`; `storable.rs` lists where it is corrected.
 //! Invariant: where a message is ambiguous, the rule that reuses less applies.
 
 mod cache_status;

@@ -6,6 +6,7 @@
 use super::fields::{FieldLines, list_members};
 use super::key::Digest;
 use crate::cache::limits::VARY_NAMES_MAX;
+use crate::fields::is_client_name;
 
 /// The field names of a Vary, in lower case, sorted, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,13 +15,14 @@ pub struct Vary {
 }
 
 impl Vary {
-    /// Reads the Vary of a response. Returns `None` if it can never match: `*`, or more names than the
-    /// limit.
+    /// Reads the Vary of a response. Returns `None` if it can never match: `*`, a field that names a
+    /// client, or more names than the limit.
     #[must_use]
     pub fn parse(fields: FieldLines<'_>) -> Option<Vary> {
         let mut names: Vec<Box<[u8]>> = Vec::new();
         for name in fields.members("vary") {
-            if name == b"*" || names.len() >= VARY_NAMES_MAX {
+            // The proxy writes the fields that name a client, so the client's own do not select.
+            if name == b"*" || is_client_name(name) || names.len() >= VARY_NAMES_MAX {
                 return None;
             }
             names.push(name.to_ascii_lowercase().into());
