@@ -1,4 +1,4 @@
-//! The proxy's cache: what is stored, for whom, for how long, and what happens while it is fetched.
+//! The proxy's cache: storing, sharing between clients, freshness, and fetches in progress.
 //!
 //! The origin does what fields of the request say, and numbers its responses, so that a client can tell
 //! from which response a body is.
