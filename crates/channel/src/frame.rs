@@ -4,7 +4,6 @@
 //! about the protocol that the bytes belong to. Invariants: a frame is published as a whole, so a part of one
 //! is corrupt. Every word is copied out of shared memory before it is interpreted, and never read again.
 
-use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 
 use crate::ring::{Consumer, Corrupt, Producer, WORD_BYTES};
@@ -59,6 +58,11 @@ impl Incoming {
     /// Returns the reading side of the ring.
     pub fn ring(&mut self) -> &mut Consumer {
         &mut self.ring
+    }
+
+    /// Returns whether a part was taken out of the ring and not received yet.
+    pub fn has_front(&self) -> bool {
+        self.front != Front::Empty
     }
 
     /// Returns the part that is received next. An end and an abort stay.
@@ -136,7 +140,9 @@ fn append<W: Word>(into: &mut Vec<u8>, [first, second]: [&[W]; 2], bytes: usize)
     let (whole, rest) = into.spare_capacity_mut()[..bytes].as_chunks_mut::<WORD_BYTES>();
     let (to_first, to_second) = whole.split_at_mut(whole.len().min(first.len()));
     for (to, word) in to_first.iter_mut().zip(first).chain(to_second.iter_mut().zip(second)) {
-        *to = word.load(Ordering::Relaxed).to_ne_bytes().map(MaybeUninit::new);
+        for (to, byte) in to.iter_mut().zip(word.load(Ordering::Relaxed).to_ne_bytes()) {
+            to.write(byte);
+        }
     }
     if let Some(word) = second.last().or(first.last()) {
         for (to, byte) in rest.iter_mut().zip(word.load(Ordering::Relaxed).to_ne_bytes()) {

@@ -13,7 +13,7 @@ pub const RING_WORDS_MIN: usize = 16;
 pub const RING_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of each of a channel's two rings, unless the operator sets another size. At this size, a copied
 /// body still fits into the cache of a core.
-pub const RING_BYTES: usize = 256 * 1024;
+pub const RING_BYTES: usize = 64 * 1024;
 /// Passed descriptors that the peer has not taken yet: the slots of a channel.
 pub const PASSED_FILES_MAX: usize = 16;
 /// Bytes of a file from which its descriptor is passed. Fewer are copied: two system calls to pass a

@@ -109,12 +109,14 @@ pub struct Producer {
     tail: u64,
     /// The consumer's position when it was last looked at.
     head: u64,
+    /// The position behind the last published word when the consumer's flag was last looked at.
+    announced: u64,
 }
 
 impl Producer {
     /// Creates the writing side of an empty ring.
     pub fn new(place: RingPlace) -> Producer {
-        Producer { place, tail: 0, head: 0 }
+        Producer { place, tail: 0, head: 0, announced: 0 }
     }
 
     /// Returns how many words there is room for.
@@ -164,9 +166,12 @@ impl Producer {
         self.room(region)
     }
 
-    /// Returns whether the consumer waits and must be woken, which lowers its flag. Called after a
-    /// [`Word::fence`] that follows the last publication.
-    pub fn must_wake<W: Word>(&self, region: &[W]) -> bool {
+    /// Returns whether the consumer waits and must be woken, which lowers its flag. It is not woken twice for
+    /// the same words. Called after a [`Word::fence`] that follows the last publication.
+    pub fn must_wake<W: Word>(&mut self, region: &[W]) -> bool {
+        if std::mem::replace(&mut self.announced, self.tail) == self.tail {
+            return false;
+        }
         let flag = self.place.field(region, CONSUMER_WAITS);
         // The load alone is cheap: mostly the consumer is awake.
         flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::Relaxed) != 0
@@ -181,12 +186,14 @@ pub struct Consumer {
     head: u64,
     /// The producer's position when it was last looked at.
     tail: u64,
+    /// The position of the next word to read when the producer's flag was last looked at.
+    announced: u64,
 }
 
 impl Consumer {
     /// Creates the reading side of an empty ring.
     pub fn new(place: RingPlace) -> Consumer {
-        Consumer { place, head: 0, tail: 0 }
+        Consumer { place, head: 0, tail: 0, announced: 0 }
     }
 
     /// Returns how many words can be read.
@@ -231,16 +238,25 @@ impl Consumer {
     }
 
     /// Returns whether the producer waits for room and must be woken, which lowers its flag: as soon as half
-    /// of the ring is free, so that it does not wake for every few bytes. Called after a [`Word::fence`] that
-    /// follows the last release.
-    pub fn must_wake<W: Word>(&self, region: &[W]) -> bool {
+    /// of the ring is free, so that it does not wake for every few bytes. It is not woken twice for the same
+    /// room. Called after a [`Word::fence`] that follows the last release.
+    pub fn must_wake<W: Word>(&mut self, region: &[W]) -> bool {
+        if self.announced == self.head {
+            return false;
+        }
         let flag = self.place.field(region, PRODUCER_WAITS);
         if flag.load(Ordering::Relaxed) == 0 {
+            // A producer that waits later first looks at this position.
+            self.announced = self.head;
             return false;
         }
         // A wrong position only delays or hastens the wake-up of the peer that wrote it.
         let tail = self.place.field(region, TAIL).load(Ordering::Relaxed);
         let used = tail.wrapping_sub(self.head);
-        used <= self.place.capacity as u64 / 2 && flag.swap(0, Ordering::Relaxed) != 0
+        if used > self.place.capacity as u64 / 2 {
+            return false;
+        }
+        self.announced = self.head;
+        flag.swap(0, Ordering::Relaxed) != 0
     }
 }

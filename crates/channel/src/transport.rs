@@ -278,6 +278,13 @@ impl Channel {
         }
     }
 
+    /// Returns whether the task that waits to receive has a reason to continue. The bell may have rung for
+    /// what was received before, or for room. Then the flag is raised again, because the peer has lowered it.
+    fn has_something(&self, state: &mut State) -> bool {
+        let is_known = state.has_hung_up || state.broken.is_some() || state.file.is_some();
+        is_known || state.incoming.has_front() || state.incoming.ring().about_to_wait(self.region()) != Ok(0)
+    }
+
     /// Receives bytes of the frames at the front.
     fn receive_bytes(&self, state: &mut State, want: Want) -> io::Result<Lease> {
         let mut lease = self.pools.lease(want);
@@ -356,7 +363,9 @@ impl Watcher for Channel {
         state.has_hung_up |= event == Event::HangUp;
         self.send(&mut state);
         self.wake_peer(&mut state);
-        state.wake_receiver();
+        if self.has_something(&mut state) {
+            state.wake_receiver();
+        }
     }
 
     fn on_turn_end(&self) {

@@ -199,8 +199,18 @@ mod counted {
         assert_eq!(scene.channels.get(Count::FilesPassed), 1);
     }
 
+    async fn a_client_that_waits_is_woken_at_most_once_for_each_response(scene: Scene) {
+        let mut client = scene.connect().await;
+        for _ in 0..20 {
+            assert_eq!(client.get("/1.bin").await.body.len(), 1);
+        }
+        let wakeups = scene.channels.get(Count::Wakeups);
+        assert!(wakeups <= 20, "{wakeups} wake-ups");
+    }
+
     behaviours!(passed but process;
         a_large_file_is_passed_and_its_bytes_are_not_copied,
+        a_client_that_waits_is_woken_at_most_once_for_each_response,
         a_small_file_is_copied,
         a_part_of_a_passed_file_is_received_as_bytes_by_a_client_that_reads,
     );

@@ -70,14 +70,22 @@ impl RunFolder {
         whole.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Returns whether nothing of a run is left: no process of its work folder, and no folder.
-    pub(crate) fn is_clean(&self) -> bool {
+    /// Returns what is left of a run: command lines of processes in its work folder, and entries of that folder.
+    pub(crate) fn remains(&self) -> Vec<String> {
         let work = self.path().join("work");
-        let named = work.to_str().unwrap().as_bytes();
+        let named = work.to_str().unwrap();
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-        let is_none_left = !lines.into_iter().any(|line| line.windows(named.len()).any(|part| part == named));
-        is_none_left && fs::read_dir(&work).unwrap().next().is_none()
+        let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+        let mut remains: Vec<String> = lines.filter(|line| line.contains(named)).collect();
+        remains
+            .extend(fs::read_dir(&work).unwrap().flatten().map(|entry| entry.path().display().to_string()));
+        remains
+    }
+
+    /// Returns whether nothing of a run is left.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.remains().is_empty()
     }
 
     /// Starts a run, and waits until its second trial begins.
@@ -135,7 +143,7 @@ fn a_quick_run_verifies_the_bytes_and_leaves_a_report_and_nothing_else() {
     for file in ["report.html", "report.md", "trials.csv"] {
         assert!(fs::read_to_string(folder.path().join("out").join(file)).unwrap().contains("ours"), "{file}");
     }
-    assert!(folder.is_clean());
+    assert_eq!(folder.remains(), [""; 0]);
 }
 
 #[test]
@@ -147,7 +155,7 @@ fn a_run_that_is_interrupted_ends_at_once_keeps_its_trials_and_resumes() {
     kill_process(pid(&run), Signal::INT).unwrap();
     let ended = run.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(1), "{}", text(&ended));
-    assert!(folder.is_clean(), "servers or files are left");
+    assert_eq!(folder.remains(), [""; 0]);
     folder.resume(&finished);
 }
 
@@ -174,7 +182,7 @@ fn a_run_on_a_full_disk_keeps_its_trials_and_resumes() {
     assert!(fs::write(&filler, vec![0; 8 << 20]).is_err(), "the disk is full");
     let ended = run.wait_with_output().unwrap();
     assert!(!ended.status.success(), "{}", text(&ended));
-    assert!(folder.is_clean(), "servers or files are left");
+    assert_eq!(folder.remains(), [""; 0]);
     // A trial more may have found room in the last page of the file.
     let kept = folder.trials();
     assert!(kept.len() < 4 && kept[..finished.len()] == finished);
@@ -247,7 +255,7 @@ fn a_command_that_leaves_a_process_behind_does_not_hang_the_run() {
     let folder = RunFolder::new(&EXPERIMENT.replace("name = \"ours\"\n", leaving));
     let done = folder.run(&["--quick"]).output().unwrap();
     assert!(done.status.success(), "{}", text(&done));
-    assert!(folder.is_clean());
+    assert_eq!(folder.remains(), [""; 0]);
 }
 
 #[test]
@@ -334,7 +342,7 @@ fn open_loops_run_at_shares_of_the_maximum_and_at_the_same_rates_when_the_run_re
     ] {
         assert!(fs::read_to_string(folder.path().join("out").join(file)).unwrap().contains(part), "{file}");
     }
-    assert!(folder.is_clean());
+    assert_eq!(folder.remains(), [""; 0]);
 }
 
 #[test]

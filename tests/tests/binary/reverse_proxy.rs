@@ -101,6 +101,18 @@ fn files_arrive_over_shared_memory_as_copies(kind: EngineKind) {
     assert!(status["channel"]["bytes_copied"].as_u64() > Some(3 * LARGE_BYTES as u64), "{status}");
 }
 
+fn requests_one_after_another_share_a_channel(kind: EngineKind) {
+    let (folder, sockets) = (site(), tempfile::tempdir().unwrap());
+    let socket = sockets.path().join("channel");
+    let _origin = Server::start(kind, folder.path(), &["--channel", socket.to_str().unwrap()]);
+    let (at, metrics) = (format!("unix:{}", socket.display()), format!("127.0.0.1:{}", free_port()));
+    let proxy = proxy(kind, &["--origin", &at, "--channel", "shm", "--metrics", &metrics]);
+    assert_eq!(curl(&[&proxy.url("/small.txt?[1-100]")]), b"small\n".repeat(100));
+    let page = curl(&[&format!("http://{metrics}/api/status")]);
+    let page: serde_json::Value = serde_json::from_slice(&page).unwrap();
+    assert_eq!(page["proxy"]["origins"][0]["connections_total"], 1, "{page}");
+}
+
 fn an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back(kind: EngineKind) {
     let (folder, sockets) = (site(), tempfile::tempdir().unwrap());
     let socket = sockets.path().join("channel");
@@ -244,6 +256,7 @@ mod in_one_process {
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
         files_arrive_over_shared_memory_as_copies, files_arrive_over_shared_memory_as_descriptors,
         files_of_nginx_arrive_through_the_proxy, operators_see_origins_and_limits,
+        requests_one_after_another_share_a_channel,
     };
 
     on_each_engine!(
@@ -252,5 +265,6 @@ mod in_one_process {
         files_arrive_over_shared_memory_as_copies,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
         operators_see_origins_and_limits,
+        requests_one_after_another_share_a_channel,
     );
 }

@@ -47,7 +47,7 @@ pub(crate) struct Fixed {
     pub(crate) channel: Vec<PathBuf>,
 
     /// Memory of each of the two rings of a channel's connection, rounded up to a power of two
-    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_CHANNEL_RING", default_value = "256KiB")]
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_CHANNEL_RING", default_value = "64KiB")]
     #[arg(value_parser = size_within("4KiB", "4MiB"))]
     pub(crate) channel_ring: Size,
 
