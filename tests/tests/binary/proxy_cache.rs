@@ -2,6 +2,7 @@
 //! without shared memory.
 
 use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -149,6 +150,39 @@ fn purges_are_for_operators_and_remove_for_good(kind: EngineKind) {
     assert!(text.contains("\nplimsoll_proxy_cache_purged_total 1\n"), "{text}");
 }
 
+/// A client that does not take a stored response keeps its file in use while another response replaces it.
+fn a_purge_of_a_replaced_response_survives_kill_9(kind: EngineKind) {
+    // More than the buffers of a connection.
+    let large = |seed: u64| noise(seed, 10_007).repeat(1200);
+    let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
+    let origin = Server::start(kind, site.path(), &[]);
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let proxy = caching_proxy(kind, &origin, cache.path(), &["--metrics", &metrics]);
+    let url = proxy.url("/large.bin");
+    let change = |seed| {
+        let path = site.path().join("large.bin");
+        std::fs::write(&path, large(seed)).unwrap();
+        make_old(&path);
+    };
+    let is_hit = || cache_status(&url).starts_with("plimsoll; hit");
+    change(1);
+    until("the first response is stored", is_hit);
+    let mut stalled = std::net::TcpStream::connect(proxy.at()).unwrap();
+    stalled.write_all(b"GET /large.bin HTTP/1.1\r\nHost: files.test\r\n\r\n").unwrap();
+    stalled.read_exact(&mut [0; 1000]).unwrap();
+    change(2);
+    let reloaded = curl(&["--header", HOST, "--header", "Cache-Control: no-cache", &url]);
+    assert!(reloaded == large(2));
+    until("the second response is stored", is_hit);
+    let purge = format!("http://{metrics}/purge?url=http://files.test/large.bin");
+    assert_eq!(curl(&["--request", "POST", &purge]), b"{\"purged\":1}\n");
+    change(3);
+    proxy.signal(Signal::KILL);
+    drop((proxy, stalled));
+    let proxy = caching_proxy(kind, &origin, cache.path(), &[]);
+    assert!(get(&proxy.url("/large.bin")) == large(3));
+}
+
 #[test]
 fn the_engine_that_forks_refuses_a_cache() {
     let folder = tempfile::tempdir().unwrap();
@@ -164,4 +198,5 @@ on_each_engine!(
     a_killed_proxy_restarts_without_a_wrong_byte,
     large_responses_are_found_again_after_a_restart,
     purges_are_for_operators_and_remove_for_good,
+    a_purge_of_a_replaced_response_survives_kill_9,
 );

@@ -97,6 +97,8 @@ impl Recorder {
         let Some(writer) = writer else {
             if let Some(bytes) = lead.in_memory() {
                 cache.insert(head, Content::Memory(bytes.into()), lead.validity());
+                // It may have replaced an object with a file, which a start would find again.
+                cache.remove_later(io);
             }
             return lead.finish();
         };
@@ -121,7 +123,10 @@ impl Recorder {
         let is_stored = match self.writer.take() {
             None => {
                 let content = self.lead.in_memory().map(|bytes| Content::Memory(bytes.into()));
-                content.is_some_and(|content| self.cache.insert(self.head, content, is_wanted))
+                let is_stored =
+                    content.is_some_and(|content| self.cache.insert(self.head, content, is_wanted));
+                self.cache.remove_later(io);
+                is_stored
             }
             Some(writer) => self.cache.commit(io, writer, self.head, is_wanted).await.unwrap_or(false),
         };

@@ -228,13 +228,11 @@ impl ResponseCache {
     /// The operating system's error: the object may come back after a restart.
     pub async fn remove(self: &Arc<Self>, io: &Io, object: &Arc<Object>) -> io::Result<()> {
         self.index.remove(object);
-        let Some(number) = object.file_number() else { return Ok(()) };
+        if object.file_number().is_none() {
+            return Ok(());
+        }
         let cache = Arc::clone(self);
-        io.offload(Work::Writes, move |fs| {
-            cache.open_files.remove(&number);
-            cache.disk.purge(fs, || vec![number])
-        })
-        .await?
+        io.offload(Work::Writes, move |fs| cache.purge_on(fs, || {})).await?
     }
 
     /// Removes all objects that the target includes, and voids their fetches. Returns the number of both.
@@ -245,41 +243,58 @@ impl ResponseCache {
         let cache = Arc::clone(self);
         let purged = io.offload(Work::Writes, move |fs| {
             let mut count = 0;
-            cache.disk.purge(fs, || {
-                let (purged, files) = cache.purge_index(&target);
-                count = purged;
-                files
-            })?;
+            cache.purge_on(fs, || count = cache.purge_index(&target))?;
             Ok(count)
         });
         purged.await?
     }
 
-    /// Removes the objects of one URI. Only if one of them has a file does this wait for the disk.
+    /// Removes the objects of one URI. Only if one of them has a file, or if files of replaced objects wait
+    /// for their removal, does this wait for the disk.
     ///
     /// # Errors
     /// As [`ResponseCache::purge`].
     pub async fn invalidate(self: &Arc<Self>, io: &Io, target: PurgeTarget) -> io::Result<()> {
+        let has_files = self.index.has_files(&target) || self.disk.has_removals();
         // A fetch in progress may be committing a file: the lock of a purge waits for that.
-        if self.index.has_files(&target) || self.fetches.void(&target) > 0 {
+        if has_files || self.fetches.void(&target) > 0 {
             return self.purge(io, target).await.map(drop);
         }
         self.purge_index(&target);
         Ok(())
     }
 
-    /// Returns the number of purged objects and fetches, and the numbers of the objects' files.
-    fn purge_index(&self, target: &PurgeTarget) -> (u64, Vec<u64>) {
+    /// Returns the number of purged objects and fetches.
+    fn purge_index(&self, target: &PurgeTarget) -> u64 {
         // Fetches first: one that ends in between finds itself void, or its object is purged below.
-        let voided = self.fetches.void(target);
-        let objects = self.index.purge(target);
-        let files: Vec<u64> = objects.iter().filter_map(|object| object.file_number()).collect();
-        for number in &files {
-            self.open_files.remove(number);
-        }
-        let purged = voided + objects.len() as u64;
+        let purged = self.fetches.void(target) + self.index.purge(target);
         self.counts.purged.fetch_add(purged, Ordering::Relaxed);
-        (purged, files)
+        purged
+    }
+
+    fn purge_on(&self, fs: &dyn Fs, purge: impl FnOnce()) -> io::Result<()> {
+        for number in self.disk.purge(fs, purge)? {
+            self.open_files.remove(&number);
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_files_to_remove(&self) -> bool {
+        self.disk.has_queued()
+    }
+
+    /// Removes the files of objects that have left the index, without waiting for that.
+    pub(super) fn remove_later(self: &Arc<Self>, io: &Io) {
+        if !self.has_files_to_remove() {
+            return;
+        }
+        let (cache, now) = (Arc::clone(self), io.now());
+        let handed_off = io.hand_off(Work::Writes, move |fs| {
+            let _: io::Result<()> = cache.checked(now, Ok(cache.remove_discarded(fs)));
+        });
+        if handed_off.is_err() {
+            tracing::debug!("too much waits for the disk: files are removed later");
+        }
     }
 
     /// Removes the files of evicted objects.

@@ -1,13 +1,14 @@
 //! The cache's folder: objects are written to a staging name, synced, and renamed.
 //!
 //! It does not decide what is stored. All functions block and run inside a closure over [`Fs`]. Invariants:
-//! a name in `objects` leads to a complete, synced file; files that a crash leaves in `pending`, or torn in
-//! `objects`, is removed at the next start; a purge and a commit exclude each other.
+//! a name in `objects` leads to a complete, synced file; a file that a crash leaves in `pending`, or torn in
+//! `objects`, is removed at the next start; a purge and a commit exclude each other; after a purge, the files
+//! of objects that left the index before it are gone for good.
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use plimsoll_io::{Existing, File, Fs};
 
@@ -28,6 +29,11 @@ pub struct Disk {
     removals: Arc<Removals>,
     /// Read by commits, written by purges.
     commits: RwLock<()>,
+    /// Serialises removals: a purge must not return while another thread has yet to remove a file that it
+    /// took from the queue.
+    removing: Mutex<()>,
+    /// Whether files of objects were removed, and the folder was not synced since.
+    is_unsynced: AtomicBool,
 }
 
 /// A complete object that a start found.
@@ -73,6 +79,8 @@ impl Disk {
             next: AtomicU64::new(1),
             removals: Arc::default(),
             commits: RwLock::new(()),
+            removing: Mutex::new(()),
+            is_unsynced: AtomicBool::new(false),
         };
         let mut found = disk.scan(fs, &root)?;
         found.sort_by_key(|object| object.file.sequence());
@@ -157,33 +165,62 @@ impl Disk {
         Ok(true)
     }
 
-    /// Runs `purge` while no object can be committed, and removes the files that it returns, durably: a
-    /// purged object does not come back after a power cut. A response that is being sent from such a file
-    /// is sent to its end.
+    /// Runs `purge`, which takes objects out of the index, while no object can be committed. Then removes
+    /// the files of all objects that have left the index, durably: a purged object does not come back after
+    /// a power cut, nor does an earlier one of the same resource. A response that is being sent from such a
+    /// file is sent to its end. Returns the numbers of the removed objects.
     ///
     /// # Errors
     /// The operating system's error: the removal may not be durable.
-    pub fn purge(&self, fs: &dyn Fs, purge: impl FnOnce() -> Vec<u64>) -> io::Result<()> {
+    pub fn purge(&self, fs: &dyn Fs, purge: impl FnOnce()) -> io::Result<Vec<u64>> {
         let exclusive = self.commits.write().unwrap_or_else(PoisonError::into_inner);
-        let purged = purge();
+        purge();
         drop(exclusive);
-        for sequence in &purged {
-            self.remove(fs, Folder::Objects, *sequence)?;
+        let removing = self.removing.lock().unwrap_or_else(PoisonError::into_inner);
+        let removed = self.remove_queued(fs)?;
+        if self.is_unsynced.load(Ordering::Acquire) {
+            fs.sync(&self.objects)?;
+            self.is_unsynced.store(false, Ordering::Release);
         }
-        if purged.is_empty() { Ok(()) } else { fs.sync(&self.objects) }
+        drop(removing);
+        Ok(removed)
     }
 
-    /// Removes the files of objects that are no longer used. Returns the numbers of the objects.
+    /// Whether files of objects that have left the index may be found by a start after a power cut.
+    #[must_use]
+    pub fn has_removals(&self) -> bool {
+        // In this order: a removal sets the flag before it empties the queue.
+        self.removals.has_objects() || self.is_unsynced.load(Ordering::Acquire)
+    }
+
+    /// Whether files of objects that have left the index wait for their removal.
+    #[must_use]
+    pub fn has_queued(&self) -> bool {
+        self.removals.has_objects()
+    }
+
+    /// Removes the files of objects that have left the index. Returns the numbers of the objects.
     ///
     /// # Errors
-    /// The operating system's error, after all files were tried.
+    /// The operating system's error, after all files were tried. The others stay queued.
     pub fn remove_discarded(&self, fs: &dyn Fs) -> io::Result<Vec<u64>> {
+        let _removing = self.removing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.remove_queued(fs)
+    }
+
+    fn remove_queued(&self, fs: &dyn Fs) -> io::Result<Vec<u64>> {
+        if self.removals.has_objects() {
+            self.is_unsynced.store(true, Ordering::Release);
+        }
         let (mut removed, mut failed) = (Vec::new(), None);
         for (folder, sequence) in self.removals.take() {
             match self.remove(fs, folder, sequence) {
                 Ok(()) if folder == Folder::Objects => removed.push(sequence),
                 Ok(()) => {}
-                Err(error) => failed = Some(error),
+                Err(error) => {
+                    self.removals.add(folder, sequence);
+                    failed = Some(error);
+                }
             }
         }
         failed.map_or(Ok(removed), Err)
@@ -195,7 +232,7 @@ impl Disk {
             Folder::Objects => &self.objects,
         };
         match fs.remove_file(parent, &name_of(sequence)) {
-            // A purge has removed it before its last user was gone.
+            // The staging file of an object whose creation failed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed,
         }

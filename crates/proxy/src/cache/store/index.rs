@@ -5,8 +5,8 @@
 //! policy (quick_cache's, close to S3-FIFO) admits a new object to a small queue first, so that a scan of
 //! objects that are used once evicts no object that is used again.
 //!
-//! Invariants: both budgets hold; an object that was evicted or purged is not found, and its file is
-//! removed when its last user is gone.
+//! Invariants: both budgets hold; an object that was evicted, replaced or purged is not found, and its file
+//! is queued for removal.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,7 +18,7 @@ use super::object::{Content, Object};
 use crate::cache::limits::{FILES_MAX, INDEX_SHARDS, OBJECT_BYTES, VARIANTS_MAX};
 use crate::cache::policy::{CacheRequest, Digest};
 
-type Evictor = Cache<u64, Arc<Object>, Weight>;
+type Evictor = Cache<u64, IndexEntry, Weight>;
 type Variants = Vec<Weak<Object>>;
 
 /// The index.
@@ -71,16 +71,42 @@ pub struct IndexFigures {
     pub disk_bytes_max: u64,
 }
 
+/// An object in the index. Its last drop queues the object's file for removal.
+struct IndexEntry(Arc<Object>);
+
+impl IndexEntry {
+    fn new(object: Arc<Object>) -> IndexEntry {
+        if let Content::File(file) = &object.content {
+            file.hold();
+        }
+        IndexEntry(object)
+    }
+}
+
+impl Clone for IndexEntry {
+    fn clone(&self) -> IndexEntry {
+        IndexEntry::new(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for IndexEntry {
+    fn drop(&mut self) {
+        if let Content::File(file) = &self.0.content {
+            file.release();
+        }
+    }
+}
+
 /// The weight of an object in its budget.
 #[derive(Clone, Debug)]
 struct Weight {
     file_bytes_min: u64,
 }
 
-impl Weighter<u64, Arc<Object>> for Weight {
-    fn weight(&self, _: &u64, object: &Arc<Object>) -> u64 {
-        match &object.content {
-            Content::Memory(_) => object.memory_bytes(),
+impl Weighter<u64, IndexEntry> for Weight {
+    fn weight(&self, _: &u64, entry: &IndexEntry) -> u64 {
+        match &entry.0.content {
+            Content::Memory(_) => entry.0.memory_bytes(),
             Content::File(file) => file.file_bytes().max(self.file_bytes_min),
         }
     }
@@ -107,18 +133,14 @@ impl Index {
     pub fn lookup(&self, request: &CacheRequest<'_>) -> Lookup {
         let shard = self.shard(request.key.digest());
         let Some(variants) = shard.get(&request.key.digest()) else { return Lookup::Absent };
-        let mut live = variants.iter().filter_map(Weak::upgrade).peekable();
-        let Some(newest) = live.peek().map(Arc::clone) else { return Lookup::Absent };
-        let found = live.find(|object| object.head.answers(request));
-        drop(shard);
-        match found {
-            Some(object) => {
-                // The evictor's own lookup is what keeps a used object.
-                self.evictor_of(&object).get(&object.number());
-                Lookup::Found(object)
-            }
-            None => Lookup::OtherVariants(newest),
+        let live = || variants.iter().filter_map(Weak::upgrade);
+        // An evicted object lives on while a response is sent from it. The evictor's own lookup is what keeps
+        // a used object.
+        let is_held = |object: &Arc<Object>| self.evictor_of(object).get(&object.number()).is_some();
+        if let Some(found) = live().find(|object| object.head.answers(request) && is_held(object)) {
+            return Lookup::Found(found);
         }
+        live().find(is_held).map_or(Lookup::Absent, Lookup::OtherVariants)
     }
 
     /// Stores an object, unless `is_wanted` returns false. That is called while no purge of the URI can
@@ -141,7 +163,7 @@ impl Index {
         });
         variants.insert(0, Arc::downgrade(&object));
         dropped.extend(variants.drain(VARIANTS_MAX.min(variants.len())..).filter_map(|old| old.upgrade()));
-        self.evictor_of(&object).insert(object.number(), object);
+        self.evictor_of(&object).insert(object.number(), IndexEntry::new(object));
         self.forget_dead(&mut shard);
         drop(shard);
         self.discard(&dropped);
@@ -161,8 +183,8 @@ impl Index {
         self.discard(std::slice::from_ref(object));
     }
 
-    /// Removes objects, and returns them.
-    pub fn purge(&self, target: &PurgeTarget) -> Vec<Arc<Object>> {
+    /// Removes objects. Returns their number.
+    pub fn purge(&self, target: &PurgeTarget) -> u64 {
         let mut purged = Vec::new();
         match target {
             PurgeTarget::Uri(digest) => {
@@ -187,7 +209,7 @@ impl Index {
             }
         }
         self.discard(&purged);
-        purged
+        purged.len() as u64
     }
 
     /// Whether an object of a URI has a file. For another target, true.

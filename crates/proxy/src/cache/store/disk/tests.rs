@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_io::sim::{Faults, Moment, Sim, SimDisk, Unsynced};
+use plimsoll_io::sim::{Call, Faults, Moment, Sim, SimDisk, Unsynced};
 
 use super::*;
 use crate::cache::policy::stored_for_tests as stored;
@@ -116,12 +116,25 @@ fn a_confirmed_purge_survives_a_power_cut() {
     cut_everywhere(
         |disk, fs| {
             let new = store(disk, fs, "new")?;
-            let purged = disk.purge(fs, || vec![new.sequence()]);
-            std::mem::forget(new);
-            purged
+            disk.purge(fs, || drop(new)).map(drop)
         },
         |is_done, names| assert!(!is_done || !names.contains(&"new".to_owned()), "{names:?}"),
     );
+}
+
+#[test]
+fn a_purge_makes_removals_before_it_durable_and_tries_failed_ones_again() {
+    let fs = new_disk();
+    let (disk, _) = Disk::open(&*fs, Path::new(ROOT)).unwrap();
+    let (one, two) = (store(&disk, &*fs, "one").unwrap(), store(&disk, &*fs, "two").unwrap());
+    drop((one, two));
+    fs.fail_next(Call::RemoveFile, io::ErrorKind::Other);
+    assert!(disk.has_removals() && disk.remove_discarded(&*fs).is_err());
+    assert_eq!(names(&fs.after_power_cut(Unsynced::Kept)).len(), 1, "one removal has failed");
+    assert!(disk.has_removals());
+    disk.purge(&*fs, || {}).unwrap();
+    assert!(names(&fs.after_power_cut(Unsynced::Lost)).is_empty());
+    assert!(!disk.has_removals());
 }
 
 #[test]
