@@ -131,6 +131,8 @@ pub struct Scene {
     /// The server's hot cache.
     pub hot: Arc<HotCache>,
     pub(crate) disk: Disk,
+    /// The disk of the proxy's machine, if there is a proxy.
+    pub(crate) proxy_disk: Option<Disk>,
     /// Connects channels, if the scenario serves them.
     pub(crate) connector: Option<Rc<Connector>>,
     /// The server's counts of channels, unless it has a process for each connection.
@@ -190,6 +192,14 @@ impl Scene {
         match &self.disk {
             Disk::Real(_) => &SystemFs,
             Disk::Simulated(disk) => &**disk,
+        }
+    }
+
+    /// Returns the file system of the proxy's machine.
+    pub fn proxy_fs(&self) -> &dyn Fs {
+        match &self.proxy_disk {
+            Some(Disk::Simulated(disk)) => &**disk,
+            Some(Disk::Real(_)) | None => &SystemFs,
         }
     }
 

@@ -152,6 +152,7 @@ impl Simulation {
             sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free")
         };
         let serve = |port, setup| serve_at(Address::Ip((server.ip(), port).into()), setup);
+        let mut proxy_disk = None;
         let (at, stop, origin) = match (scenario.channel, scenario.proxy) {
             (Some(_), _) => {
                 (serve_at(Address::Unix("/channel.sock".into()), setup), server.stop().clone(), None)
@@ -162,6 +163,7 @@ impl Simulation {
                 let origin = sim.serve(&server, &origin, &setup).expect("the address is free");
                 let (host, setup) = (sim.host("proxy"), proxy_of(settings, &origin));
                 let at = Address::Ip((host.ip(), 80).into());
+                proxy_disk = Some(Disk::Simulated(Arc::clone(host.disk())));
                 let at = sim.serve(&host, &at, &counted(setup, &open)).expect("the address is free");
                 (at, host.stop().clone(), Some(origin))
             }
@@ -184,6 +186,7 @@ impl Simulation {
             begun: seen.begun,
             hot: seen.hot,
             disk: Disk::Simulated(Arc::clone(server.disk())),
+            proxy_disk,
             connector: connector(&client.io(), scenario.channel),
             channels: seen.channels,
         };
@@ -390,6 +393,7 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
             begun,
             hot,
             disk: Disk::Real(root),
+            proxy_disk: None,
             connector: connector(&io, channel),
             channels,
         };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use plimsoll_io::{Io, Work};
 
 use super::fetch::{Follower, Lead};
-use super::limits::MEMORY_OBJECT_BYTES_MAX;
+use super::limits::{DISK_RETRY_TIME, HIT_FOR_MISS_TIME, MEMORY_OBJECT_BYTES_MAX};
 use super::policy::StoredHead;
 use super::response_cache::{Reservation, ResponseCache};
 use super::store::{Content, ObjectWriter};
@@ -88,6 +88,13 @@ impl Recorder {
         self.lead.publish_file(writer.file(), writer.written());
         self.writer = Some(writer);
         Ok(())
+    }
+
+    /// Ends the recording after an error of [`Recorder::push`]: followers, and later requests for some time,
+    /// proceed without it.
+    pub fn abandon(self, io: &Io, error: &io::Error) {
+        let is_too_large = error.kind() == io::ErrorKind::FileTooLarge;
+        self.lead.abandon(io.now(), if is_too_large { HIT_FOR_MISS_TIME } else { DISK_RETRY_TIME });
     }
 
     /// Publishes the end of the body, and stores the object without waiting for the disk.

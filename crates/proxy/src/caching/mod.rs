@@ -6,6 +6,7 @@
 //! is the same as without one, but for its Cache-Status.
 
 mod pass;
+mod rest;
 mod selection;
 mod sending;
 
@@ -18,7 +19,9 @@ use plimsoll_wire::http::status::Status;
 
 use self::pass::PassKind;
 pub(crate) use self::pass::{CachePass, Received, Recording};
-pub(crate) use self::sending::{ClientSide, NotSent};
+pub(crate) use self::rest::{Part, Rest};
+pub(crate) use self::selection::Selection;
+pub(crate) use self::sending::{ClientSide, HeadTime, NotSent};
 use crate::cache::fetch::{FollowedHead, Follower, Joined, Lead};
 use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, Forwarded, ResourceKey, Usability};
 use crate::cache::response_cache::{CacheCounts, ResponseCache};
@@ -112,12 +115,15 @@ impl Caching<'_> {
         match self.cache.fetches().join(&key, self.exchange.shared.io.now()) {
             Joined::Lead(lead) => self.fetch(lead, stored, status).await,
             Joined::Alone(lead) => self.fetch_alone(lead, stored, status).await,
+            Joined::Past => Some(self.plain(unrecordable(status), stored).await),
             Joined::Follow(follower) => {
                 if let Some(outcome) = self.follow(&follower, status).await? {
                     return Some(outcome);
                 }
-                let lead = self.cache.fetches().lead_alone(&key);
-                self.fetch_alone(lead, stored, status).await
+                match self.cache.fetches().join_none(&key, self.exchange.shared.io.now()) {
+                    Some(lead) => self.fetch_alone(lead, stored, status).await,
+                    None => Some(self.plain(unrecordable(status), stored).await),
+                }
             }
         }
     }
@@ -258,13 +264,39 @@ impl Caching<'_> {
         let signals = Signals::default();
         let mut client = client_side(&mut self.exchange, &self.request, &signals);
         let status = CacheStatus { is_collapsed: true, ..status };
-        let sent = client.send_fetched(follower, &head, length, &status).await;
-        let keep = client.keep;
-        Some(Some(signals.outcome(match sent {
-            Ok(()) => OutcomeEnding::Relayed { keep },
-            Err(_) => OutcomeEnding::Aborted,
-        })))
+        let sent = client.send_fetched(follower, &head, length, &status, HeadTime::WithBody).await;
+        let (keep, framing) = (client.keep, client.framing(length));
+        match sent {
+            Ok(()) => Some(Some(signals.outcome(OutcomeEnding::Relayed { keep }))),
+            Err(NotSent::Unstarted) => match follower.head().await {
+                FollowedHead::Uncacheable => Some(None),
+                FollowedHead::Open(..) | FollowedHead::Failed => None,
+            },
+            Err(NotSent::CutShort(at)) => {
+                let sent = signals.outcome(OutcomeEnding::Aborted);
+                let rest = Rest::behind(&self.request, &head, length, at, framing);
+                Some(Some(self.resume(sent, rest, keep).await))
+            }
+            Err(_) => Some(Some(signals.outcome(OutcomeEnding::Aborted))),
+        }
     }
+
+    /// Sends the rest of a response whose recording failed, from another request to an origin.
+    async fn resume(&mut self, sent: Outcome, rest: Option<Rest>, keep: bool) -> Outcome {
+        let Some(rest) = rest else { return sent };
+        let kind = PassKind::Rest(rest);
+        self.exchange.pass = Some(CachePass::new(&self.cache, &self.request, kind, CacheStatus::default()));
+        let resumed = self.exchange.run().await;
+        let ending = match resumed.ending {
+            OutcomeEnding::Relayed { .. } => OutcomeEnding::Relayed { keep },
+            _ => OutcomeEnding::Aborted,
+        };
+        Outcome { ending, body_bytes: sent.body_bytes + resumed.body_bytes, ..sent }
+    }
+}
+
+fn unrecordable(status: CacheStatus) -> CacheStatus {
+    CacheStatus { detail: Some("unrecordable"), ..status }
 }
 
 fn client_side<'e>(

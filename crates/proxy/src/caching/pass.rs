@@ -12,6 +12,7 @@ use plimsoll_io::Io;
 use plimsoll_wire::http::response::{Framing, ResponseHead};
 use plimsoll_wire::http::status::Status;
 
+use super::rest::{Part, Rest};
 use crate::cache::fetch::Lead;
 use crate::cache::policy::{
     CacheRequest, CacheStatus, ExchangeTimes, FieldBlock, FieldLines, Forwarded, Merged, NotStored,
@@ -40,6 +41,8 @@ pub(crate) enum PassKind {
     Lead(Lead),
     /// For the cache: the client has an answer.
     Refresh(Lead),
+    /// For its client, which has the start of the response.
+    Rest(Rest),
 }
 
 /// The treatment of a response whose head was received.
@@ -54,6 +57,10 @@ pub(crate) enum Received {
     Repeat,
     /// The client has an answer, and the response is of no use.
     Dropped,
+    /// A part of its body goes behind the bytes that the client has.
+    Rest(Part),
+    /// The client has a part of another response.
+    Unfit,
 }
 
 /// A response whose body is to be recorded.
@@ -96,7 +103,7 @@ impl<'a> CachePass<'a> {
 
     /// Whether the exchange goes on when its client has left.
     pub(crate) fn is_detached(&self) -> bool {
-        !matches!(self.kind, PassKind::Plain)
+        matches!(self.kind, PassKind::Lead(_) | PassKind::Refresh(_))
     }
 
     /// Whether the client has an answer already.
@@ -104,12 +111,17 @@ impl<'a> CachePass<'a> {
         matches!(self.kind, PassKind::Refresh(_))
     }
 
-    /// Returns the fields that replace the client's conditions and range, if the response is for the cache.
+    /// Returns the fields that replace the client's conditions and range, if it does not get the response as
+    /// it is.
     pub(crate) fn conditions(&self) -> Option<FieldBlock> {
-        self.is_detached().then(|| {
-            let stored = self.stored.as_ref();
-            stored.map_or_else(FieldBlock::default, |object| validation_fields(&object.head))
-        })
+        match &self.kind {
+            PassKind::Plain => None,
+            PassKind::Rest(rest) => Some(rest.conditions()),
+            PassKind::Lead(_) | PassKind::Refresh(_) => {
+                let stored = self.stored.as_ref();
+                Some(stored.map_or_else(FieldBlock::default, |object| validation_fields(&object.head)))
+            }
+        }
     }
 
     /// Notes when the request is sent.
@@ -128,6 +140,7 @@ impl<'a> CachePass<'a> {
                 invalidate(io, &cache, &request, head.status(), lines).await;
                 return Received::Relay(status);
             }
+            PassKind::Rest(rest) => return rest.part(head, lines).map_or(Received::Unfit, Received::Rest),
             PassKind::Lead(lead) | PassKind::Refresh(lead) => lead,
         };
         if let Some(object) = &stored {

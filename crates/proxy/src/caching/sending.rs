@@ -50,6 +50,17 @@ pub(crate) enum NotSent {
     Unreadable,
     /// The fetch ended before the body. Holds the offset up to which the content was sent.
     CutShort(u64),
+    /// The fetch ended before the first byte to send. Nothing was sent.
+    Unstarted,
+}
+
+/// When the head of a fetched response is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeadTime {
+    /// At once.
+    AtOnce,
+    /// With the first bytes of the body: until then, the request can be answered in another way.
+    WithBody,
 }
 
 impl ClientSide<'_> {
@@ -105,13 +116,21 @@ impl ClientSide<'_> {
         stored: &StoredHead,
         length: Option<u64>,
         status: &CacheStatus,
+        head_time: HeadTime,
     ) -> Result<(), NotSent> {
         let selection = Selection::of(self.request, stored, length);
         let framing = self.framing(length);
+        let range = self.range_to_send(&selection, length.unwrap_or(u64::MAX));
+        if head_time == HeadTime::WithBody
+            && let Some(range) = range.as_ref().filter(|range| !range.is_empty())
+            && let Available::Failed = follower.read(range.start, 1).await
+        {
+            return Err(NotSent::Unstarted);
+        }
         self.keep &= framing != OutFraming::UntilClose;
         let head = self.head(stored, stored.fields.lines(), &selection, length, status);
         self.tx.push(Segment::Owned(head));
-        let Some(range) = self.range_to_send(&selection, length.unwrap_or(u64::MAX)) else { return Ok(()) };
+        let Some(range) = range else { return Ok(()) };
         let mut at = range.start;
         while at < range.end {
             let available = follower.read(at, FOLLOWED_BYTES_MAX.min(range.end - at)).await;
@@ -211,7 +230,7 @@ impl ClientSide<'_> {
         (self.request.method != Method::Head).then_some(range)
     }
 
-    fn framing(&self, length: Option<u64>) -> OutFraming {
+    pub(crate) fn framing(&self, length: Option<u64>) -> OutFraming {
         match (length, self.version) {
             (Some(length), _) => OutFraming::Length(length),
             (None, Version::Http11) => OutFraming::Chunked,
@@ -274,7 +293,9 @@ impl NotSent {
     pub(crate) fn failure(&self) -> Failure {
         match self {
             NotSent::ClientGone => Failure::ClientGone,
-            NotSent::Unopened | NotSent::Unreadable | NotSent::CutShort(_) => Failure::Broken,
+            NotSent::Unopened | NotSent::Unreadable | NotSent::CutShort(_) | NotSent::Unstarted => {
+                Failure::Broken
+            }
         }
     }
 }

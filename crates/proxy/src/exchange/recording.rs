@@ -17,10 +17,9 @@ use crate::cache::policy::{CacheRequest, CacheStatus, FieldBlock, FieldLines};
 use crate::cache::recorder::Recorder;
 use crate::cache::response_cache::ResponseCache;
 use crate::cache::store::Object;
-use crate::caching::{CachePass, ClientSide, NotSent, Received, Recording};
+use crate::caching::{CachePass, ClientSide, HeadTime, NotSent, Part, Received, Recording, Selection};
 use crate::failure::Failure;
 use crate::limits::RELAY_AHEAD_BYTES_MAX;
-use crate::response_head::framing_for;
 
 /// The state of a response that was offered to the cache.
 pub(super) enum Offered {
@@ -55,6 +54,13 @@ impl Download<'_, '_> {
             Received::Relay(status) => return Ok(Offered::Relay(status)),
             Received::Repeat => Downloaded::Repeat,
             Received::Dropped => dropped,
+            Received::Unfit => return Err(Failure::Unexpected),
+            Received::Rest(part) => {
+                let mut body = self.take_body(head);
+                self.relay_part(&mut body, Vec::new(), part).await?;
+                let is_reusable = head.keeps_alive() && body.has_ended() && body.into_rest().is_none();
+                Downloaded::Whole { keep: self.keep, is_reusable }
+            }
             Received::Record(recording) => self.record(&request, &cache, recording, head, status).await?,
             Received::Stored { object, fields } => {
                 let is_reusable = self.take_bodiless(head);
@@ -110,9 +116,7 @@ impl Download<'_, '_> {
         status: CacheStatus,
     ) -> Result<Downloaded, Failure> {
         let Recording { lead, head: stored, length, is_for_client } = recording;
-        let mut block = self.inbox.take();
-        block.consume(head.len());
-        let mut body = BodyReader::of_response(head.framing(), Some(block));
+        let mut body = self.take_body(head);
         let recorder = Recorder::begin(cache, *lead, (*stored).clone(), length);
         let follower = recorder.follower();
         let shared = self.shared;
@@ -134,16 +138,20 @@ impl Download<'_, '_> {
         };
         let status = CacheStatus { is_stored: true, ..status };
         let (recorded, sent) =
-            join(recording, client.send_fetched(&follower, &stored, length, &status)).await;
-        let keep = client.keep;
+            join(recording, client.send_fetched(&follower, &stored, length, &status, HeadTime::AtOnce)).await;
+        let (keep, framing) = (client.keep, client.framing(length));
         let is_recorded = recorded.is_ok();
         match (recorded, sent) {
             (Err(NotRecorded::Origin(failure)), _) => return Err(failure),
-            // The client has exactly what was recorded, and wants all.
-            (Err(NotRecorded::Cache(recorded, rest)), Err(NotSent::CutShort(sent)))
-                if sent == recorded && request.range.is_none() =>
-            {
-                self.relay_rest(head, &mut body, rest).await?;
+            // The client has all that was recorded of what it wants.
+            (Err(NotRecorded::Cache(recorded, rest)), Err(NotSent::CutShort(sent))) if sent >= recorded => {
+                let end = match Selection::of(request, &stored, length) {
+                    Selection::Part(range, _) => Some(range.end),
+                    _ => None,
+                };
+                let wanted = end.map(|end| end.saturating_sub(sent));
+                let part = Part { skipped: sent - recorded, length: wanted, framing };
+                self.relay_part(&mut body, rest, part).await?;
             }
             // The client needed no more than was recorded.
             (_, Ok(())) => {}
@@ -153,27 +161,46 @@ impl Download<'_, '_> {
         Ok(Downloaded::Whole { keep, is_reusable })
     }
 
-    /// Relays the rest of a body whose recording failed. The client has all that was recorded.
-    async fn relay_rest(
+    /// Takes the head out of the received bytes, and returns the reader of the body.
+    fn take_body(&mut self, head: &ResponseHead) -> BodyReader {
+        let mut block = self.inbox.take();
+        block.consume(head.len());
+        BodyReader::of_response(head.framing(), Some(block))
+    }
+
+    /// Relays a part of a body behind the bytes that the client has. `received` was received before.
+    async fn relay_part(
         &mut self,
-        head: &ResponseHead,
         body: &mut BodyReader,
-        rest: Vec<u8>,
+        mut received: Vec<u8>,
+        part: Part,
     ) -> Result<(), Failure> {
-        let framing = framing_for(self.request.head.version(), head.framing());
+        let Part { mut skipped, length: mut left, framing } = part;
         let (times, limits) = (&self.shared.settings.times, &self.shared.settings.limits);
-        let mut next = Some(Segment::Owned(rest));
-        while let Some(segment) = next {
-            self.signals.count(segment.len());
-            framing.push(segment, self.tx);
-            let deadline = &self.deadlines.download;
+        let deadline = &self.deadlines.download;
+        loop {
+            let dropped = usize::try_from(skipped).unwrap_or(usize::MAX).min(received.len());
+            skipped -= dropped as u64;
+            received.drain(..dropped);
+            if let Some(left) = &mut left {
+                received.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= received.len() as u64;
+            }
+            self.signals.count(received.len() as u64);
+            framing.push(Segment::Owned(received), self.tx);
             let drained = drain(self.tx, RELAY_AHEAD_BYTES_MAX, deadline, limits.send_time);
             drained.await.map_err(|_| Failure::ClientGone)?;
+            if left == Some(0) {
+                break;
+            }
             deadline.after(times.between_bytes);
-            let received = deadline.within(body.next(&mut self.inbox.rx, self.tx)).await;
-            next = received
-                .map_err(|Elapsed| Failure::Late)?
-                .map_err(|error| Failure::of_origin_body(&error))?;
+            let next = deadline.within(body.next_bytes(&mut self.inbox.rx, RECORD_BYTES_MAX)).await;
+            let next = next.map_err(|Elapsed| Failure::Late)?;
+            match next.map_err(|error| Failure::of_origin_body(&error))? {
+                Some(bytes) => received = bytes,
+                None if left.is_none() && skipped == 0 => break,
+                None => return Err(Failure::Unexpected),
+            }
         }
         framing.push_end(&[], self.tx);
         Ok(())
@@ -199,8 +226,10 @@ async fn record_body(
             recorder.finish_later(io);
             return Ok(());
         };
-        if let Err((_, rest)) = recorder.push(io, bytes).await {
-            return Err(NotRecorded::Cache(recorder.received(), rest));
+        if let Err((error, rest)) = recorder.push(io, bytes).await {
+            let received = recorder.received();
+            recorder.abandon(io, &error);
+            return Err(NotRecorded::Cache(received, rest));
         }
     }
 }

@@ -3,7 +3,9 @@
 //! The process engine is left out: the scenes have no proxy there.
 
 mod ambiguous;
+mod cached;
 mod caching;
+mod caching_errors;
 mod failures;
 mod fields;
 mod origin;

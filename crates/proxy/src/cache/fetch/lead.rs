@@ -4,6 +4,7 @@
 //! waits for ever.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_io::{File, Instant};
 
@@ -42,6 +43,14 @@ impl Lead {
     pub fn refuse(mut self, now: Instant) {
         self.is_over = true;
         self.fetches.mark_uncacheable(&self.fetch, now);
+        self.end(Phase::Uncacheable);
+    }
+
+    /// Ends the fetch because the body cannot be recorded. For `time`, requests for the key go past the
+    /// cache: each would fail in the same way, after some of its body was written.
+    pub fn abandon(mut self, now: Instant, time: Duration) {
+        self.is_over = true;
+        self.fetches.mark_unrecordable(&self.fetch, now + time);
         self.end(Phase::Uncacheable);
     }
 

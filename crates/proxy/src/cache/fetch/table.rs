@@ -49,6 +49,8 @@ pub enum Joined {
     Follow(Follower),
     /// It is forwarded alone: a response to this key was not cacheable shortly before. It may be stored.
     Alone(Lead),
+    /// It is forwarded past the cache: a body of this key could not be recorded shortly before.
+    Past,
 }
 
 /// Counters of the fetches.
@@ -63,9 +65,18 @@ pub struct FetchFigures {
 /// The fetches in progress, shared by all threads.
 pub struct Fetches {
     table: Mutex<HashMap<Slot, Arc<Fetch>>>,
-    uncacheable: Cache<Digest, Instant>,
+    marks: Cache<Digest, Mark>,
     joined: AtomicU64,
     alone: AtomicU64,
+}
+
+/// The reason why requests for a key do not wait for each other, and until when.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    /// A response was not cacheable.
+    Uncacheable(Instant),
+    /// A body could not be recorded.
+    Unrecordable(Instant),
 }
 
 /// The place of a fetch in the table.
@@ -113,7 +124,7 @@ impl Default for Fetches {
     fn default() -> Fetches {
         Fetches {
             table: Mutex::default(),
-            uncacheable: Cache::new(HIT_FOR_MISS_MARKS_MAX),
+            marks: Cache::new(HIT_FOR_MISS_MARKS_MAX),
             joined: AtomicU64::new(0),
             alone: AtomicU64::new(0),
         }
@@ -124,8 +135,10 @@ impl Fetches {
     /// Joins the fetch of a key, or starts one.
     #[must_use]
     pub fn join(self: &Arc<Fetches>, key: &FetchKey, now: Instant) -> Joined {
-        if self.uncacheable.get(&key.digest).is_some_and(|until| now < until) {
-            return Joined::Alone(self.lead_alone(key));
+        match self.marks.get(&key.digest) {
+            Some(Mark::Uncacheable(until)) if now < until => return Joined::Alone(self.lead_alone(key)),
+            Some(Mark::Unrecordable(until)) if now < until => return Joined::Past,
+            _ => {}
         }
         let mut table = self.table();
         if let Some(fetch) = table.get(&Slot::Shared(key.digest)) {
@@ -133,6 +146,16 @@ impl Fetches {
             return Joined::Follow(Follower::new(Arc::clone(fetch)));
         }
         Joined::Lead(self.start(&mut table, key, Slot::Shared(key.digest)))
+    }
+
+    /// Starts a fetch that no other request joins, after the fetch that the request waited for turned out not
+    /// to be stored. Returns `None` if a body of this key could not be recorded shortly before.
+    #[must_use]
+    pub fn join_none(self: &Arc<Fetches>, key: &FetchKey, now: Instant) -> Option<Lead> {
+        match self.marks.get(&key.digest) {
+            Some(Mark::Unrecordable(until)) if now < until => None,
+            _ => Some(self.lead_alone(key)),
+        }
     }
 
     /// Returns the fetch of a key whose body is complete, and which is being stored.
@@ -202,7 +225,14 @@ impl Fetches {
     /// One that was alone proves nothing: it may have had credentials.
     pub(super) fn mark_uncacheable(&self, fetch: &Fetch, now: Instant) {
         if let Slot::Shared(digest) = fetch.slot {
-            self.uncacheable.insert(digest, now + HIT_FOR_MISS_TIME);
+            self.marks.insert(digest, Mark::Uncacheable(now + HIT_FOR_MISS_TIME));
+        }
+    }
+
+    /// Notes that bodies of a key cannot be recorded until an instant.
+    pub(super) fn mark_unrecordable(&self, fetch: &Fetch, until: Instant) {
+        if let Slot::Shared(digest) = fetch.slot {
+            self.marks.insert(digest, Mark::Unrecordable(until));
         }
     }
 

@@ -276,7 +276,7 @@ fn an_error_of_the_disk_returns_the_bytes_and_stops_writing_for_some_time() {
         drop(recorder);
         assert!(matches!(follow(&io, &own).await, Err(bytes) if bytes.is_empty()));
         assert!(!cache.takes(Some(200_000), io.now()) && cache.takes(Some(100), io.now()));
-        io.sleep(crate::cache::limits::DISK_RETRY_TIME).await;
+        io.sleep(DISK_RETRY_TIME).await;
         assert!(cache.takes(Some(200_000), io.now()));
         assert!(record(&io, &cache, "/x", &body(200_000)).await);
         assert_eq!(cache.figures().disk_errors, 1);

@@ -1,0 +1,215 @@
+//! A caching proxy in front of an origin, for the behaviours of the cache.
+//!
+//! The origin does what fields of the request say, and numbers its responses, so that a client can tell
+//! from which response a body is:
+//!
+//! | field | effect |
+//! | --- | --- |
+//! | `X-Fields` | fields of the response, separated by a bar |
+//! | `X-Status`, `X-Size` | the status, and the length of the body |
+//! | `X-Number` | the number of the response, instead of the next one |
+//! | `X-Delay`, `X-Pause` | milliseconds before the head, and in the middle of the body |
+//! | `X-Chunked`, `X-Cut` | a chunked body; a body that ends in its middle |
+//! | `X-Ranges` | Range and If-Range are honoured |
+//! | `X-Log` | the request is logged under this key |
+
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use plimsoll_io::{Address, Handler, Io, Segment, Stream, Tx, Want};
+use plimsoll_proxy::Settings;
+use plimsoll_proxy::cache::opening::CacheOpener;
+use plimsoll_proxy::cache::response_cache::CacheSizes;
+use plimsoll_tests::proxy::plain;
+use plimsoll_tests::service::Each;
+use plimsoll_tests::{Answer, Client, Protocol, Scenario};
+
+/// More than the cache stores in memory, and than the buffers of a connection.
+pub(super) const LARGE: usize = 700_000;
+pub(super) const FRESH: &str = "X-Fields: Cache-Control: max-age=60\r\n";
+
+static NEXT_RESPONSE: AtomicU64 = AtomicU64::new(0);
+static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
+static LOG: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
+
+pub(super) fn scenario() -> Scenario {
+    Scenario { protocol: Protocol::Of(numbering), proxy: Some(caching), ..Scenario::default() }
+}
+
+fn caching(origin: &Address) -> Settings {
+    let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20 };
+    with_cache(&new_folder(), sizes, origin)
+}
+
+/// Returns a folder that no other cache uses.
+pub(super) fn new_folder() -> String {
+    let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
+    format!("{}/caching-{}-{number}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+}
+
+pub(super) fn with_cache(folder: &str, sizes: CacheSizes, origin: &Address) -> Settings {
+    Settings { cache: Some(CacheOpener::new(folder, sizes)), ..plain(origin) }
+}
+
+pub(super) fn numbering(io: Io) -> Rc<dyn Handler> {
+    Rc::new(Each(io, serve))
+}
+
+/// Returns the requests that were logged under a key: the method, the target and the range of each.
+pub(super) fn logged(key: &str) -> Vec<String> {
+    let log = LOG.lock().unwrap();
+    log.iter().filter(|(other, _)| other == key).map(|(_, line)| line.clone()).collect()
+}
+
+/// Returns a key for the log.
+pub(super) fn log_key() -> String {
+    format!("key-{}", NEXT_FOLDER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A request, as text.
+struct Request(String);
+
+impl Request {
+    fn field(&self, name: &str) -> Option<&str> {
+        let mut lines = self.0.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        self.field(name).map(|value| value.parse().expect("a number"))
+    }
+
+    fn pause(&self, name: &str) -> Duration {
+        Duration::from_millis(self.number(name).unwrap_or(0) as u64)
+    }
+
+    /// Returns the range to send of a body of `len` bytes.
+    fn range(&self, etag: Option<&str>, len: usize) -> Option<Range<usize>> {
+        let (first, last) = self.field("Range")?.strip_prefix("bytes=")?.split_once('-')?;
+        let is_wanted =
+            self.field("X-Ranges").is_some() && self.field("If-Range").is_none_or(|tag| Some(tag) == etag);
+        let (start, end) = match (first.parse::<usize>(), last.parse::<usize>()) {
+            (Ok(first), Ok(last)) => (first, len.min(last + 1)),
+            (Ok(first), Err(_)) => (first, len),
+            (Err(_), Ok(count)) => (len.saturating_sub(count), len),
+            (Err(_), Err(_)) => return None,
+        };
+        is_wanted.then_some(start..end)
+    }
+
+    fn log(&self) {
+        if let Some(key) = self.field("X-Log") {
+            let line = self.0.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1");
+            let line = format!("{line} {}", self.field("Range").unwrap_or_default());
+            LOG.lock().unwrap().push((key.to_owned(), line.trim_end().to_owned()));
+        }
+    }
+}
+
+/// Answers requests until the proxy ends the connection.
+async fn serve(io: Io, mut stream: Stream) {
+    let mut bytes = Vec::new();
+    loop {
+        let head = loop {
+            if let Some(end) = bytes.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
+                break String::from_utf8(bytes.drain(..end + 4).collect()).expect("ASCII");
+            }
+            match stream.rx.recv(Want::Body).await {
+                Ok(Some(lease)) => bytes.extend_from_slice(&lease),
+                _ => return stream.tx.finish(),
+            }
+        };
+        let request = Request(head);
+        request.log();
+        io.sleep(request.pause("X-Delay")).await;
+        match answer(&io, &request, &mut stream.tx).await {
+            Some(()) => {}
+            None => return stream.tx.finish(),
+        }
+    }
+}
+
+/// Answers one request. Returns `None` if it is the last.
+async fn answer(io: &Io, request: &Request, tx: &mut Tx) -> Option<()> {
+    let fields = request.field("X-Fields").unwrap_or_default().replace(" | ", "\r\n");
+    let etag = fields.lines().find_map(|line| line.strip_prefix("ETag: "));
+    let next = NEXT_RESPONSE.fetch_add(1, Ordering::Relaxed);
+    if etag.is_some() && request.field("If-None-Match") == etag {
+        let not_modified = format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\nX-Validated: 1\r\n\r\n");
+        tx.push(Segment::Owned(not_modified.into()));
+        return Some(());
+    }
+    let number = request.number("X-Number").map_or(next, |number| number as u64);
+    let mut body = body(number, request.number("X-Size").unwrap_or(20));
+    let mut status = request.number("X-Status").unwrap_or(200);
+    let mut lines = if fields.is_empty() { String::new() } else { format!("{fields}\r\n") };
+    if let Some(range) = request.range(etag, body.len()) {
+        if range.is_empty() {
+            let head = format!("HTTP/1.1 416 Range\r\nContent-Range: bytes */{}\r\n", body.len());
+            tx.push(Segment::Owned(format!("{head}Content-Length: 0\r\n\r\n").into()));
+            return Some(());
+        }
+        status = 206;
+        let part = format!("Content-Range: bytes {}-{}/{}\r\n", range.start, range.end - 1, body.len());
+        lines.push_str(&part);
+        body = body[range].to_vec();
+    }
+    let start = format!("HTTP/1.1 {status} Some Reason\r\n{lines}");
+    let is_chunked = request.field("X-Chunked").is_some();
+    let framing = match is_chunked {
+        true => "Transfer-Encoding: chunked".to_owned(),
+        false => format!("Content-Length: {}", body.len()),
+    };
+    tx.push(Segment::Owned(format!("{start}{framing}\r\n\r\n").into()));
+    if request.0.starts_with("HEAD ") {
+        return Some(());
+    }
+    if request.field("X-Cut").is_some() {
+        tx.push(Segment::Owned(body[..body.len() / 2].to_vec()));
+        let _ = tx.drain(0).await;
+        return None;
+    }
+    let pause_at = body.len() / 2 / 50_000;
+    for (number, part) in body.chunks(50_000).enumerate() {
+        if number == pause_at {
+            io.sleep(request.pause("X-Pause")).await;
+        }
+        let size = format!("{:x}\r\n", part.len());
+        let framed = if is_chunked { [size.as_bytes(), part, b"\r\n"].concat() } else { part.to_vec() };
+        tx.push(Segment::Owned(framed));
+        tx.drain(0).await.ok()?;
+    }
+    if is_chunked {
+        tx.push(Segment::Static(b"0\r\n\r\n"));
+    }
+    Some(())
+}
+
+/// Returns a body that differs from those of other responses in each line.
+pub(super) fn body(number: u64, len: usize) -> Vec<u8> {
+    let line = format!("response {number:08}\n");
+    line.as_bytes().iter().copied().cycle().take(len).collect()
+}
+
+/// Returns the number of the response that a whole body is from.
+pub(super) fn number_of(answer: &Answer) -> u64 {
+    let text = answer.text();
+    let number = text.get(9..17).and_then(|digits| digits.parse().ok());
+    let number = number.unwrap_or_else(|| panic!("{} {text:.40}", answer.status));
+    assert!(answer.body == body(number, answer.body.len()), "a mixture of responses");
+    number
+}
+
+pub(super) fn cache_status(answer: &Answer) -> &str {
+    answer.field("Cache-Status").unwrap_or("none")
+}
+
+/// Gets `/x` with fields, and returns the response's number and its Cache-Status.
+pub(super) async fn get(client: &mut Client, fields: &str) -> (u64, String) {
+    let answer = client.get_with("/x", fields).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    (number_of(&answer), cache_status(&answer).to_owned())
+}
