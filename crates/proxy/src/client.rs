@@ -29,38 +29,44 @@ use crate::proxy::Shared;
 use crate::request_head::ClientRequest;
 use crate::route::route;
 use crate::settings::Settings;
+use crate::side_tasks::SideTasks;
 
 /// Serves a connection from its first byte to its last.
 pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
-    let state = ConnectionState::of(&stream, &shared);
-    let mut client = Client::new(stream, &shared, state);
-    let ending = client.run().await;
-    client.end(ending).await;
+    let (state, side) = (ConnectionState::of(&stream, &shared), SideTasks::default());
+    let mut client = Client::new(stream, &shared, &side, state);
+    let ending = side.beside(client.run()).await;
+    side.beside(client.end(ending)).await;
+    side.finish().await;
 }
 
 /// Resumes a connection that was parked.
 pub(crate) async fn resume(stream: Stream, parked: ParkedClient, shared: Rc<Shared>, how: Resume) {
-    let mut client = Client::new(stream, &shared, parked.state);
+    let side = SideTasks::default();
+    let mut client = Client::new(stream, &shared, &side, parked.state);
     let ending = match how {
-        Resume::Serve => client.run().await,
+        Resume::Serve => side.beside(client.run()).await,
         // Boxed: rarely taken, and inlining it would enlarge every connection's future.
         Resume::Refuse => Box::pin(client.refuse_busy()).await,
         // The client may be sending a request: closing on it would reset the connection.
         Resume::End => Ending::Linger,
     };
-    client.end(ending).await;
+    side.beside(client.end(ending)).await;
+    side.finish().await;
 }
 
 /// Refuses a connection for which there is no worker, and ends it.
 pub(crate) async fn refuse(stream: Stream, shared: Rc<Shared>) {
-    let state = ConnectionState::of(&stream, &shared);
-    let mut client = Client::new(stream, &shared, state);
+    let (state, side) = (ConnectionState::of(&stream, &shared), SideTasks::default());
+    let mut client = Client::new(stream, &shared, &side, state);
     let ending = client.refuse_busy().await;
     client.end(ending).await;
 }
 
 struct Client<'a> {
-    shared: &'a Shared,
+    shared: &'a Rc<Shared>,
+    /// The work beside the requests.
+    side: &'a SideTasks,
     inbox: Inbox,
     tx: Tx,
     deadlines: Deadlines,
@@ -117,10 +123,16 @@ impl ConnectionState {
 }
 
 impl<'a> Client<'a> {
-    fn new(stream: Stream, shared: &'a Shared, state: ConnectionState) -> Client<'a> {
+    fn new(
+        stream: Stream,
+        shared: &'a Rc<Shared>,
+        side: &'a SideTasks,
+        state: ConnectionState,
+    ) -> Client<'a> {
         let (rx, tx) = stream.split();
         let deadlines = Deadlines::new(&shared.io);
-        Client { shared, inbox: Inbox::new(rx), tx, deadlines, own_connection: None, client: None, state }
+        let inbox = Inbox::new(rx);
+        Client { shared, side, inbox, tx, deadlines, own_connection: None, client: None, state }
     }
 
     async fn end(mut self, ending: Ending) {
@@ -199,7 +211,13 @@ impl<'a> Client<'a> {
         let until = self.shared.io.now() + self.shared.settings.limits.idle_time;
         self.deadlines.upload.set(until);
         let unwanted = select(self.shared.io.stopping(), evicted(&**self.tx.slot()));
-        let given_up = select(unwanted, self.shared.io.room_wanted());
+        // While there is work beside the requests, the connection keeps its worker: parked, its next request
+        // would wait for the end of that work.
+        let room_wanted = async {
+            self.side.ended().await;
+            self.shared.io.room_wanted().await;
+        };
+        let given_up = select(unwanted, room_wanted);
         match self.deadlines.upload.within(select(self.inbox.first_bytes(), given_up)).await {
             Ok(Either::Left(received)) => received,
             Ok(Either::Right(Either::Right(()))) => Err(NoHead::Idle(until)),
@@ -290,6 +308,7 @@ impl<'a> Client<'a> {
             keep,
             addresses: (address_of(&self.state.peer), self.state.local),
             own_connection: &mut self.own_connection,
+            side: Some(self.side),
             pass: None,
         };
         let cache = match &settings.cache {

@@ -18,6 +18,7 @@ pub mod cache;
 mod caching;
 mod client;
 mod connection;
+mod detached;
 mod exchange;
 mod failure;
 mod fields;
@@ -32,6 +33,7 @@ mod request_head;
 mod response_head;
 mod route;
 mod settings;
+mod side_tasks;
 
 pub use balance::{BadOrigins, Balance};
 pub use limits::OriginTimes;

@@ -34,6 +34,9 @@ pub const VARIANTS_MAX: usize = 64;
 pub const HIT_FOR_MISS_TIME: Duration = Duration::from_secs(60);
 /// URIs for which that is noted.
 pub const HIT_FOR_MISS_MARKS_MAX: usize = 10_000;
+/// Validations of stale responses in progress while their clients have the stale response. With more, a
+/// later request validates.
+pub const REFRESHES_MAX: usize = 64;
 /// Bytes of an object that is stored in memory; a larger one has a file.
 pub const MEMORY_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// An object may have this part of the budget on disk: one of more would evict too many others.

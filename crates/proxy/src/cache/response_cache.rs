@@ -14,7 +14,7 @@ use quick_cache::sync::Cache;
 
 use super::fetch::{FetchFigures, FetchKey, Fetches};
 use super::limits::{
-    DISK_RETRY_TIME, MEMORY_OBJECT_BYTES_MAX, OBJECT_SHARE, OPEN_FILES_MAX, RECORDING_SHARE,
+    DISK_RETRY_TIME, MEMORY_OBJECT_BYTES_MAX, OBJECT_SHARE, OPEN_FILES_MAX, RECORDING_SHARE, REFRESHES_MAX,
 };
 use super::policy::{CacheRequest, StoredHead};
 use super::store::{
@@ -41,6 +41,8 @@ pub struct ResponseCache {
     counts: CacheCounts,
     /// Bytes on disk that recordings in progress have reserved.
     reserved_bytes: AtomicU64,
+    /// Held once by each validation that no client waits for.
+    refreshes: Arc<()>,
     /// Nanoseconds since the engine's start until which nothing is written after an error of the disk.
     disk_rests_until: AtomicU64,
 }
@@ -143,6 +145,7 @@ impl ResponseCache {
             sizes,
             counts: CacheCounts::default(),
             reserved_bytes: AtomicU64::new(0),
+            refreshes: Arc::default(),
             disk_rests_until: AtomicU64::new(0),
         };
         for FoundObject { head, file } in found {
@@ -173,6 +176,14 @@ impl ResponseCache {
             Lookup::Absent => None,
         };
         FetchKey::new(&request.key, selection)
+    }
+
+    /// Returns a permit for a validation that no client waits for, unless too many are in progress.
+    #[must_use]
+    pub fn begin_refresh(&self) -> Option<Arc<()>> {
+        let permit = Arc::clone(&self.refreshes);
+        // One reference is that of the cache.
+        (Arc::strong_count(&permit) <= REFRESHES_MAX + 1).then_some(permit)
     }
 
     /// Returns the counters.

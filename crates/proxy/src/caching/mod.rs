@@ -14,11 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_io::Elapsed;
-use plimsoll_wire::http::head::{Framing, Method};
+use plimsoll_wire::http::head::{Framing, Head, Method};
 use plimsoll_wire::http::status::Status;
 
-use self::pass::PassKind;
-pub(crate) use self::pass::{CachePass, Received, Recording};
+pub(crate) use self::pass::{CachePass, PassKind, Received, Recording};
 pub(crate) use self::rest::{Part, Rest};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::sending::{ClientSide, HeadTime, NotSent};
@@ -26,18 +25,23 @@ use crate::cache::fetch::{FollowedHead, Follower, Joined, Lead};
 use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, Forwarded, ResourceKey, Usability};
 use crate::cache::response_cache::{CacheCounts, ResponseCache};
 use crate::cache::store::{Lookup, Object};
+use crate::detached::DetachedRequest;
 use crate::exchange::{Exchange, Outcome, OutcomeEnding, Signals};
 use crate::limits::LOOKUPS_MAX;
 use crate::own_answers::OwnAnswer;
-use crate::route::Destination;
+use crate::route::{Destination, Route};
+
+/// Reads a request as the cache sees it.
+pub(crate) fn cache_request<'a>(head: &Head, block: &'a [u8], route: &Route<'_>) -> CacheRequest<'a> {
+    let lines = FieldLines::of_head(block.get(..head.len()).unwrap_or_default());
+    let key = ResourceKey::new("http", route.host.unwrap_or_default(), &route.target);
+    let has_content = !matches!(head.framing(), Framing::None | Framing::Length(0));
+    CacheRequest::new(head.method(), key, lines, has_content)
+}
 
 /// Performs an exchange, with the cache where its rules permit.
 pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -> Outcome {
-    let (head, block) = (exchange.request.head, exchange.request.block);
-    let lines = FieldLines::of_head(block.get(..head.len()).unwrap_or_default());
-    let key = ResourceKey::new("http", exchange.route.host.unwrap_or_default(), &exchange.route.target);
-    let has_content = !matches!(head.framing(), Framing::None | Framing::Length(0));
-    let request = CacheRequest::new(head.method(), key, lines, has_content);
+    let request = cache_request(exchange.request.head, exchange.request.block, exchange.route);
     // The host is that of another server: a response of the origins must not be stored as its own.
     let host = exchange.route.host.and_then(|host| std::str::from_utf8(host).ok());
     if matches!(exchange.route.to, Destination::Origins)
@@ -156,24 +160,28 @@ impl Caching<'_> {
         Some(outcome)
     }
 
-    /// Answers with a stale object, then validates it, unless another request does.
+    /// Answers with a stale object, and validates it beside that, unless another request does.
     async fn hit_and_refresh(&mut self, object: &Arc<Object>, lookup: &Lookup) -> Option<Outcome> {
-        let outcome = self.hit(object, |counts| &counts.stale).await?;
-        let key = self.cache.fetch_key(&self.request, lookup);
-        let joined = self.cache.fetches().join(&key, self.exchange.shared.io.now());
+        self.start_refresh(object, lookup);
+        self.hit(object, |counts| &counts.stale).await
+    }
+
+    /// Starts the validation of a stored object, if there is room for it. Otherwise a later request does.
+    fn start_refresh(&self, object: &Arc<Object>, lookup: &Lookup) {
         // An answer with Authorization proves nothing for others, and one to HEAD has no body to store.
-        if let Joined::Lead(lead) = joined
-            && !self.request.has_authorization
-            && self.request.method == Method::Get
-        {
-            let status = CacheStatus::default();
-            let kind = PassKind::Refresh(lead);
-            self.exchange.pass =
-                Some(CachePass::new(&self.cache, &self.request, kind, status).validating(object));
-            // The client has its answer, whatever comes of this.
-            let _: Outcome = self.exchange.run().await;
+        let proves = !self.request.has_authorization && self.request.method == Method::Get;
+        let Some(side) = self.exchange.side.filter(|side| proves && side.has_room()) else { return };
+        let Some(permit) = self.cache.begin_refresh() else { return };
+        let key = self.cache.fetch_key(&self.request, lookup);
+        if let Joined::Lead(lead) = self.cache.fetches().join(&key, self.exchange.shared.io.now()) {
+            let request = DetachedRequest::of(&self.exchange);
+            let (cache, object) = (Arc::clone(&self.cache), Arc::clone(object));
+            side.start(Box::pin(async move {
+                // The client has its answer, whatever comes of this.
+                let _: Outcome = request.run(&cache, PassKind::Refresh(lead), Some(&object)).await;
+                drop(permit);
+            }));
         }
-        Some(outcome)
     }
 
     /// Sends a stored object. Returns `None` if its file is gone.

@@ -85,7 +85,7 @@ impl<'a> CachePass<'a> {
     }
 
     /// Makes the request validate a stored object.
-    pub(super) fn validating(self, object: &Arc<Object>) -> CachePass<'a> {
+    pub(crate) fn validating(self, object: &Arc<Object>) -> CachePass<'a> {
         CachePass { stored: Some(Arc::clone(object)), ..self }
     }
 

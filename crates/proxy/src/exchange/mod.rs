@@ -34,6 +34,7 @@ use crate::own_answers::OwnAnswer;
 use crate::proxy::Shared;
 use crate::request_head::{ClientRequest, is_idempotent};
 use crate::route::{Destination, Route};
+use crate::side_tasks::SideTasks;
 
 /// The deadlines of a client's connection: one for each direction, because both wait at once.
 pub(crate) struct Deadlines {
@@ -54,7 +55,7 @@ pub(crate) type OwnConnection = Option<(Arc<Origin>, OriginConnection)>;
 
 /// One request, and the connection of its client.
 pub(crate) struct Exchange<'a> {
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a Rc<Shared>,
     pub(crate) rx: &'a mut Rx,
     pub(crate) tx: &'a mut Tx,
     pub(crate) deadlines: &'a Deadlines,
@@ -66,6 +67,8 @@ pub(crate) struct Exchange<'a> {
     /// The addresses of the client and of the proxy's end, for the PROXY protocol.
     pub(crate) addresses: (Option<SocketAddr>, Option<SocketAddr>),
     pub(crate) own_connection: &'a mut OwnConnection,
+    /// The work beside the requests of the client's connection, if there is a client.
+    pub(crate) side: Option<&'a SideTasks>,
     /// The cache's part in it.
     pub(crate) pass: Option<CachePass<'a>>,
 }

@@ -11,6 +11,7 @@
 //! | `X-Delay`, `X-Pause` | milliseconds before the head, and in the middle of the body |
 //! | `X-Chunked`, `X-Cut` | a chunked body; a body that ends in its middle |
 //! | `X-Ranges` | Range and If-Range are honoured |
+//! | `X-Gate` | the response waits until this gate is opened |
 //! | `X-Log` | the request is logged under this key |
 
 use std::ops::Range;
@@ -33,6 +34,7 @@ pub(super) const FRESH: &str = "X-Fields: Cache-Control: max-age=60\r\n";
 
 static NEXT_RESPONSE: AtomicU64 = AtomicU64::new(0);
 static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
+static OPEN_GATES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static LOG: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
 pub(super) fn scenario() -> Scenario {
@@ -64,7 +66,12 @@ pub(super) fn logged(key: &str) -> Vec<String> {
     log.iter().filter(|(other, _)| other == key).map(|(_, line)| line.clone()).collect()
 }
 
-/// Returns a key for the log.
+/// Opens a gate.
+pub(super) fn open_gate(gate: &str) {
+    OPEN_GATES.lock().unwrap().push(gate.to_owned());
+}
+
+/// Returns a key for the log, or for a gate.
 pub(super) fn log_key() -> String {
     format!("key-{}", NEXT_FOLDER.fetch_add(1, Ordering::Relaxed))
 }
@@ -125,6 +132,11 @@ async fn serve(io: Io, mut stream: Stream) {
         let request = Request(head);
         request.log();
         io.sleep(request.pause("X-Delay")).await;
+        while let Some(gate) = request.field("X-Gate")
+            && !OPEN_GATES.lock().unwrap().iter().any(|open| open == gate)
+        {
+            io.sleep(Duration::from_millis(5)).await;
+        }
         match answer(&io, &request, &mut stream.tx).await {
             Some(()) => {}
             None => return stream.tx.finish(),
