@@ -311,14 +311,11 @@ impl<'a> Client<'a> {
             side: Some(self.side),
             pass: None,
         };
-        let cache = match &settings.cache {
-            Some(opener) => opener.open(&self.shared.io).await,
-            None => None,
-        };
-        match cache {
-            // Boxed: without a cache, its memory is not needed.
+        let Some(opener) = &settings.cache else { return exchange.run().await };
+        // Boxed: without a cache, its memory is not needed.
+        match opener.open(&self.shared.io).await {
             Some(cache) => Box::pin(caching::run(exchange, cache)).await,
-            None => exchange.run().await,
+            None => Box::pin(caching::run_without_cache(exchange, opener)).await,
         }
     }
 

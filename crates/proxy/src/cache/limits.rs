@@ -49,5 +49,8 @@ pub const OPEN_FILES_MAX: usize = 256;
 pub const DISK_RETRY_TIME: Duration = Duration::from_secs(10);
 /// Bytes of a fetched body that are written to its file at a time.
 pub const RECORD_BYTES_MAX: usize = 256 << 10;
+/// Resources that are remembered as invalidated while the cache is not open. With more, it is emptied when it
+/// opens.
+pub const MISSED_INVALIDATIONS_MAX: usize = 4096;
 /// Time for which a request waits until the cache is open. After it, the request is forwarded without.
 pub const OPENING_TIME_MAX: Duration = Duration::from_secs(2);

@@ -2,7 +2,8 @@
 //!
 //! Reading the heads of many stored objects takes seconds. Invariants: the folder is opened once; requests
 //! wait for it a short time only, and are forwarded without the cache meanwhile; a folder that cannot be
-//! opened is tried again, but not by each request.
+//! opened is tried again, but not by each request; what requests have invalidated meanwhile is removed before
+//! the cache is used.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,8 +13,10 @@ use std::task::{Poll, Waker};
 
 use plimsoll_io::{Elapsed, Fs, Instant, Io, Work};
 
-use super::limits::{DISK_RETRY_TIME, OPENING_TIME_MAX};
+use super::limits::{DISK_RETRY_TIME, MISSED_INVALIDATIONS_MAX, OPENING_TIME_MAX};
+use super::policy::{Digest, ResourceKey};
 use super::response_cache::{CacheSizes, ResponseCache};
+use super::store::PurgeTarget;
 
 /// A cache that opens itself.
 pub struct CacheOpener {
@@ -21,6 +24,33 @@ pub struct CacheOpener {
     sizes: CacheSizes,
     opened: OnceLock<Arc<ResponseCache>>,
     progress: Mutex<Progress>,
+    missed: Mutex<Missed>,
+}
+
+/// The resources that were invalidated before the cache is open.
+#[derive(Default)]
+struct Missed {
+    digests: Vec<Digest>,
+    /// Whether there were more than the limit.
+    is_over: bool,
+}
+
+impl Missed {
+    fn add(&mut self, digest: Digest) {
+        if self.digests.len() < MISSED_INVALIDATIONS_MAX {
+            self.digests.push(digest);
+        } else {
+            self.is_over = true;
+        }
+    }
+
+    fn take(&mut self) -> Vec<PurgeTarget> {
+        let Missed { digests, is_over } = std::mem::take(self);
+        if is_over {
+            return vec![PurgeTarget::All];
+        }
+        digests.into_iter().map(PurgeTarget::Uri).collect()
+    }
 }
 
 enum Progress {
@@ -36,7 +66,28 @@ impl CacheOpener {
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, sizes: CacheSizes) -> Arc<CacheOpener> {
         let progress = Mutex::new(Progress::Closed(Instant::default()));
-        Arc::new(CacheOpener { path: path.into(), sizes, opened: OnceLock::new(), progress })
+        let (opened, missed) = (OnceLock::new(), Mutex::default());
+        Arc::new(CacheOpener { path: path.into(), sizes, opened, progress, missed })
+    }
+
+    /// Removes the objects of these resources: now if the cache is open, otherwise before it is used. Until
+    /// then, they are remembered in memory only.
+    pub async fn invalidate(&self, io: &Io, keys: &[ResourceKey]) {
+        let Some(cache) = self.open_or_remember(keys) else { return };
+        for key in keys {
+            if let Err(error) = cache.invalidate(io, PurgeTarget::Uri(key.digest())).await {
+                tracing::warn!(%error, "the cache cannot remove an object");
+            }
+        }
+    }
+
+    fn open_or_remember(&self, keys: &[ResourceKey]) -> Option<Arc<ResponseCache>> {
+        let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = self.opened.get().map(Arc::clone);
+        if opened.is_none() {
+            keys.iter().for_each(|key| missed.add(key.digest()));
+        }
+        opened
     }
 
     /// Returns the cache, if it is open.
@@ -75,12 +126,29 @@ impl CacheOpener {
         let opened: io::Result<Arc<ResponseCache>> = ResponseCache::open(fs, &self.path, self.sizes);
         match opened {
             Ok(cache) => {
-                let _: &Arc<ResponseCache> = self.opened.get_or_init(|| cache);
+                self.publish(fs, cache);
                 self.end(Progress::Open);
             }
             Err(error) => {
                 tracing::error!(folder = %self.path.display(), %error, "cannot open the cache");
                 self.end(Progress::Closed(now + DISK_RETRY_TIME));
+            }
+        }
+    }
+
+    /// Removes what was invalidated meanwhile, and makes the cache available.
+    fn publish(&self, fs: &dyn Fs, cache: Arc<ResponseCache>) {
+        loop {
+            let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+            let targets = missed.take();
+            if targets.is_empty() {
+                // Under the lock: a request that finds the cache closed has added its resources before this.
+                let _: &Arc<ResponseCache> = self.opened.get_or_init(|| cache);
+                return;
+            }
+            drop(missed);
+            if let Err(error) = cache.purge_all_on(fs, &targets) {
+                tracing::warn!(%error, "the cache cannot remove an object");
             }
         }
     }
@@ -108,5 +176,83 @@ impl CacheOpener {
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_io::sim::{Faults, Host, Sim};
+    use plimsoll_wire::http::head::Method;
+
+    use super::*;
+    use crate::cache::policy::{CacheRequest, FieldLines, stored_for_tests as stored};
+    use crate::cache::store::{Content, Lookup};
+
+    const ROOT: &str = "/cache";
+    const SIZES: CacheSizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 1 << 20 };
+
+    fn key(path: &str) -> ResourceKey {
+        ResourceKey::new("http", b"a", path.as_bytes())
+    }
+
+    fn is_stored(cache: &ResponseCache, path: &str) -> bool {
+        let request = CacheRequest::new(Method::Get, key(path), FieldLines::default(), false);
+        matches!(cache.lookup(&request), Lookup::Found(_))
+    }
+
+    /// Stores two objects in files, and returns a host with their disk.
+    fn filled() -> (Sim, Host) {
+        let sim = Sim::new(0, Faults::none());
+        let host = sim.host("one");
+        let cache = ResponseCache::open(&**host.disk(), ROOT.as_ref(), SIZES).unwrap();
+        for path in ["/x", "/y"] {
+            let mut writer = cache.create_on(&**host.disk()).unwrap();
+            writer.append(&**host.disk(), b"content").unwrap();
+            let head = stored(&format!("http://a{path}"), "", "Cache-Control: max-age=9\r\n");
+            assert!(cache.commit_on(&**host.disk(), Instant::default(), writer, &head, || true).unwrap());
+        }
+        std::mem::forget(cache);
+        (sim, host)
+    }
+
+    #[test]
+    fn resources_that_were_invalidated_before_the_cache_is_open_are_not_found_in_it() {
+        let (sim, host) = filled();
+        let (opener, io) = (CacheOpener::new(ROOT, SIZES), host.io());
+        sim.run(&host, async move {
+            opener.invalidate(&io, &[key("/x")]).await;
+            assert!(opener.get().is_none(), "that does not open it");
+            let cache = opener.open(&io).await.unwrap();
+            assert!(!is_stored(&cache, "/x") && is_stored(&cache, "/y"));
+            opener.invalidate(&io, &[key("/y")]).await;
+            assert!(!is_stored(&cache, "/y"), "the open cache removes at once");
+        });
+    }
+
+    #[test]
+    fn more_resources_than_the_limit_empty_the_cache() {
+        for (count, stays) in [(MISSED_INVALIDATIONS_MAX, true), (MISSED_INVALIDATIONS_MAX + 1, false)] {
+            let (sim, host) = filled();
+            let (opener, io) = (CacheOpener::new(ROOT, SIZES), host.io());
+            sim.run(&host, async move {
+                let keys: Vec<_> = (0..count).map(|number| key(&format!("/other/{number}"))).collect();
+                opener.invalidate(&io, &keys).await;
+                let cache = opener.open(&io).await.unwrap();
+                assert_eq!(is_stored(&cache, "/x"), stays, "{count}");
+            });
+        }
+    }
+
+    #[test]
+    fn content_in_memory_is_invalidated_too() {
+        let (sim, host) = filled();
+        let (opener, io) = (CacheOpener::new(ROOT, SIZES), host.io());
+        sim.run(&host, async move {
+            let cache = opener.open(&io).await.unwrap();
+            let head = stored("http://a/z", "", "Cache-Control: max-age=9\r\n");
+            assert!(cache.insert(head, Content::Memory(b"z"[..].into()), || true));
+            opener.invalidate(&io, &[key("/z")]).await;
+            assert!(!is_stored(&cache, "/z"));
+        });
     }
 }

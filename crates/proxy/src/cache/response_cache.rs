@@ -283,6 +283,15 @@ impl ResponseCache {
         purged
     }
 
+    /// As [`ResponseCache::purge`], on a thread that may block.
+    pub(super) fn purge_all_on(&self, fs: &dyn Fs, targets: &[PurgeTarget]) -> io::Result<()> {
+        self.purge_on(fs, || {
+            for target in targets {
+                self.purge_index(target);
+            }
+        })
+    }
+
     fn purge_on(&self, fs: &dyn Fs, purge: impl FnOnce()) -> io::Result<()> {
         for number in self.disk.purge(fs, purge)? {
             self.open_files.remove(&number);
@@ -334,12 +343,15 @@ impl ResponseCache {
     /// Creates the file of an object that is recorded.
     pub(super) async fn create_file(self: &Arc<Self>, io: &Io) -> io::Result<ObjectWriter> {
         let cache = Arc::clone(self);
-        let created = io.offload(Work::Writes, move |fs| {
-            // Where objects are written, others have been evicted.
-            cache.remove_discarded(fs)?;
-            cache.disk.create(fs)
-        });
+        let created = io.offload(Work::Writes, move |fs| cache.create_on(fs));
         self.checked(io.now(), created.await)
+    }
+
+    /// As [`ResponseCache::create_file`], on a thread that may block.
+    pub(super) fn create_on(&self, fs: &dyn Fs) -> io::Result<ObjectWriter> {
+        // Where objects are written, others have been evicted.
+        self.remove_discarded(fs)?;
+        self.disk.create(fs)
     }
 
     /// Appends to the file of an object.

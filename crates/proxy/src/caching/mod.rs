@@ -22,6 +22,7 @@ pub(crate) use self::rest::{Part, Rest};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::sending::{ClientSide, HeadTime, NotSent};
 use crate::cache::fetch::{FollowedHead, Follower, Joined, Lead};
+use crate::cache::opening::CacheOpener;
 use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, Forwarded, ResourceKey, Usability};
 use crate::cache::response_cache::{CacheCounts, ResponseCache};
 use crate::cache::store::{Lookup, Object};
@@ -64,6 +65,13 @@ pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -
         }
     }
     caching.plain(CacheStatus::forwarded(Forwarded::UriMiss), None).await
+}
+
+/// Performs an exchange while the cache is not open. What it invalidates is remembered.
+pub(crate) async fn run_without_cache(mut exchange: Exchange<'_>, opener: &Arc<CacheOpener>) -> Outcome {
+    let request = cache_request(exchange.request.head, exchange.request.block, exchange.route);
+    exchange.pass = Some(CachePass::without_cache(opener, &request));
+    exchange.run().await
 }
 
 /// An exchange that may be answered from the cache.

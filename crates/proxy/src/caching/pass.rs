@@ -14,6 +14,7 @@ use plimsoll_wire::http::status::Status;
 
 use super::rest::{Part, Rest};
 use crate::cache::fetch::Lead;
+use crate::cache::opening::CacheOpener;
 use crate::cache::policy::{
     CacheRequest, CacheStatus, ExchangeTimes, FieldBlock, FieldLines, Forwarded, Merged, NotStored,
     StoredHead, evaluate, invalidated_uris, merge_not_modified, validation_fields,
@@ -23,7 +24,7 @@ use crate::cache::store::{Object, PurgeTarget};
 
 /// The cache's part in one forwarded request.
 pub(crate) struct CachePass<'a> {
-    cache: Arc<ResponseCache>,
+    cache: PassCache,
     request: CacheRequest<'a>,
     kind: PassKind,
     status: CacheStatus,
@@ -31,6 +32,12 @@ pub(crate) struct CachePass<'a> {
     stored: Option<Arc<Object>>,
     /// When the request was sent.
     sent: Option<SystemTime>,
+}
+
+enum PassCache {
+    Open(Arc<ResponseCache>),
+    /// It is not open. The request is for its client only.
+    Closed(Arc<CacheOpener>),
 }
 
 /// The purpose of the request.
@@ -52,7 +59,7 @@ pub(crate) enum Received {
     /// Its body is recorded.
     Record(Recording),
     /// A stored object answers the request, with these fields.
-    Stored { object: Arc<Object>, fields: FieldBlock },
+    Stored { cache: Arc<ResponseCache>, object: Arc<Object>, fields: FieldBlock },
     /// The request must be repeated from the lookup.
     Repeat,
     /// The client has an answer, and the response is of no use.
@@ -65,6 +72,7 @@ pub(crate) enum Received {
 
 /// A response whose body is to be recorded.
 pub(crate) struct Recording {
+    pub(crate) cache: Arc<ResponseCache>,
     pub(crate) lead: Box<Lead>,
     pub(crate) head: Box<StoredHead>,
     /// The length of the body, if it is announced.
@@ -80,8 +88,15 @@ impl<'a> CachePass<'a> {
         kind: PassKind,
         status: CacheStatus,
     ) -> CachePass<'a> {
-        let (cache, request) = (Arc::clone(cache), request.clone());
+        let (cache, request) = (PassCache::Open(Arc::clone(cache)), request.clone());
         CachePass { cache, request, kind, status, stored: None, sent: None }
+    }
+
+    /// Creates the part of a cache that is not open: it notes what the request invalidates.
+    pub(super) fn without_cache(opener: &Arc<CacheOpener>, request: &CacheRequest<'a>) -> CachePass<'a> {
+        let (cache, request) = (PassCache::Closed(Arc::clone(opener)), request.clone());
+        let status = CacheStatus { detail: Some("opening"), ..CacheStatus::forwarded(Forwarded::Bypass) };
+        CachePass { cache, request, kind: PassKind::Plain, status, stored: None, sent: None }
     }
 
     /// Makes the request validate a stored object.
@@ -91,10 +106,6 @@ impl<'a> CachePass<'a> {
 
     pub(crate) fn request(&self) -> &CacheRequest<'a> {
         &self.request
-    }
-
-    pub(crate) fn cache(&self) -> &Arc<ResponseCache> {
-        &self.cache
     }
 
     pub(crate) fn status(&self) -> CacheStatus {
@@ -134,6 +145,14 @@ impl<'a> CachePass<'a> {
         let received = io.wall();
         let times = ExchangeTimes { sent: self.sent.unwrap_or(received), received };
         let CachePass { cache, request, kind, mut status, stored, .. } = self;
+        let cache = match cache {
+            PassCache::Open(cache) => cache,
+            PassCache::Closed(opener) => {
+                let keys = invalidated_uris(request.method, &request.key, head.status(), lines);
+                opener.invalidate(io, &keys).await;
+                return Received::Relay(status);
+            }
+        };
         let is_refresh = matches!(kind, PassKind::Refresh(_));
         let lead = match kind {
             PassKind::Plain => {
@@ -152,7 +171,7 @@ impl<'a> CachePass<'a> {
             if is_failed && is_usable {
                 // Dropping the lead makes its followers look the object up.
                 let fields = object.head.fields.clone();
-                return Received::Stored { object: Arc::clone(object), fields };
+                return Received::Stored { cache, object: Arc::clone(object), fields };
             }
         }
         let length = match head.framing() {
@@ -163,7 +182,7 @@ impl<'a> CachePass<'a> {
         match storable_head(&request, head, lines, times) {
             Ok(stored_head) if cache.takes(length, io.now()) => {
                 let (lead, head) = (Box::new(lead), Box::new(stored_head));
-                Received::Record(Recording { lead, head, length, is_for_client: !is_refresh })
+                Received::Record(Recording { cache, lead, head, length, is_for_client: !is_refresh })
             }
             refusal => {
                 let reason = refusal.err().unwrap_or(NotStored::TooLarge);
@@ -208,12 +227,12 @@ async fn validated(
             let fields = head.fields.clone();
             let object = cache.refresh(object, head, lead.validity());
             lead.retire();
-            Received::Stored { object, fields }
+            Received::Stored { cache: Arc::clone(cache), object, fields }
         }
         Merged::NotStored(fields, _) => {
             removed(cache.remove(io, object).await);
             lead.refuse(io.now());
-            Received::Stored { object: Arc::clone(object), fields }
+            Received::Stored { cache: Arc::clone(cache), object: Arc::clone(object), fields }
         }
         Merged::Mismatch => {
             removed(cache.remove(io, object).await);

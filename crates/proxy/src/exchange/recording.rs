@@ -46,7 +46,7 @@ impl Download<'_, '_> {
     ) -> Result<Offered, Failure> {
         let block = self.inbox.buffered.as_deref().unwrap_or_default();
         let lines = block.get(..head.len()).unwrap_or_default().to_vec();
-        let (request, cache) = (pass.request().clone(), Arc::clone(pass.cache()));
+        let request = pass.request().clone();
         let (status, is_refresh) = (pass.status(), pass.is_refresh());
         let received = pass.receive(&self.shared.io, head, FieldLines::of_head(&lines)).await;
         let dropped = Downloaded::Whole { keep: self.keep, is_reusable: false };
@@ -61,8 +61,8 @@ impl Download<'_, '_> {
                 let is_reusable = head.keeps_alive() && body.has_ended() && body.into_rest().is_none();
                 Downloaded::Whole { keep: self.keep, is_reusable }
             }
-            Received::Record(recording) => self.record(&request, &cache, recording, head, status).await?,
-            Received::Stored { object, fields } => {
+            Received::Record(recording) => self.record(&request, recording, head, status).await?,
+            Received::Stored { cache, object, fields } => {
                 let is_reusable = self.take_bodiless(head);
                 let keep = if is_refresh {
                     self.keep
@@ -110,14 +110,13 @@ impl Download<'_, '_> {
     async fn record(
         &mut self,
         request: &CacheRequest<'_>,
-        cache: &Arc<ResponseCache>,
         recording: Recording,
         head: &ResponseHead,
         status: CacheStatus,
     ) -> Result<Downloaded, Failure> {
-        let Recording { lead, head: stored, length, is_for_client } = recording;
+        let Recording { cache, lead, head: stored, length, is_for_client } = recording;
         let mut body = self.take_body(head);
-        let recorder = Recorder::begin(cache, *lead, (*stored).clone(), length);
+        let recorder = Recorder::begin(&cache, *lead, (*stored).clone(), length);
         let follower = recorder.follower();
         let shared = self.shared;
         let (deadline, between) = (&self.deadlines.download, shared.settings.times.between_bytes);

@@ -59,6 +59,7 @@ mod tests {
             assert_eq!(uris(method, 201, lines), all);
         }
         assert_eq!(uris(Method::Post, 303, ""), ["http://a/x"]);
+        assert_eq!(uris(Method::Post, 201, "Location: y/1\r\n"), ["http://a/x", "http://a/y/1"]);
     }
 
     #[test]

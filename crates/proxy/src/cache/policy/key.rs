@@ -87,16 +87,31 @@ impl ResourceKey {
         (!authority.is_empty()).then(|| ResourceKey::new(scheme, authority, target))
     }
 
-    /// Returns the URI that a reference in a response to this request means (RFC 3986, section 5): an
-    /// absolute URI, or a path of the same origin. Returns `None` for other forms, which the cache ignores.
+    /// Returns the URI that a reference in a response to this request means (RFC 3986, section 5.2).
     #[must_use]
     pub fn resolve(&self, reference: &[u8]) -> Option<ResourceKey> {
         let reference = reference.split(|&byte| byte == b'#').next().unwrap_or_default();
-        if reference.starts_with(b"/") && !reference.starts_with(b"//") {
-            let uri = [self.origin(), reference].concat();
-            return Some(ResourceKey::of_uri(uri.into_boxed_slice()));
+        if has_scheme(reference) {
+            return ResourceKey::parse(reference);
         }
-        ResourceKey::parse(reference)
+        if reference.starts_with(b"//") {
+            let scheme = self.uri.split(|&byte| byte == b':').next().unwrap_or_default();
+            return ResourceKey::parse(&[scheme, b":", reference].concat());
+        }
+        let origin = self.origin();
+        let target = self.uri.get(origin.len()..).unwrap_or_default();
+        let (base, query) = split_query(target);
+        let resolved = match split_query(reference) {
+            (b"", None) => [base, query.unwrap_or_default()].concat(),
+            (b"", Some(query)) => [base, query].concat(),
+            (path, query) => {
+                let parent = base.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+                let parent = if path.starts_with(b"/") { 0 } else { parent };
+                let merged = [base.get(..parent).unwrap_or_default(), path].concat();
+                [&without_dot_segments(&merged)[..], query.unwrap_or_default()].concat()
+            }
+        };
+        Some(ResourceKey::of_uri([origin, &resolved].concat().into_boxed_slice()))
     }
 
     /// Returns scheme and authority.
@@ -128,6 +143,39 @@ fn without_default_port<'a>(scheme: &str, authority: &'a [u8]) -> &'a [u8] {
     bare.unwrap_or(authority)
 }
 
+/// Whether a reference begins with a scheme (RFC 3986, section 3.1).
+fn has_scheme(reference: &[u8]) -> bool {
+    let end = reference.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte));
+    let starts_with_letter = reference.first().is_some_and(u8::is_ascii_alphabetic);
+    starts_with_letter && end.is_some_and(|end| reference.get(end) == Some(&b':'))
+}
+
+/// Splits a target into its path and its query, which keeps its question mark.
+fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match target.iter().position(|&byte| byte == b'?') {
+        Some(mark) => (target.get(..mark).unwrap_or_default(), target.get(mark..)),
+        None => (target, None),
+    }
+}
+
+/// Removes `.` and `..` from an absolute path (RFC 3986, section 5.2.4).
+fn without_dot_segments(path: &[u8]) -> Vec<u8> {
+    let mut segments: Vec<&[u8]> = Vec::new();
+    let mut ends_with_dots = false;
+    for segment in path.split(|&byte| byte == b'/').skip(1) {
+        ends_with_dots = matches!(segment, b"." | b"..");
+        match segment {
+            b"." => {}
+            b".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    if ends_with_dots {
+        segments.push(b"");
+    }
+    segments.iter().flat_map(|segment| [&b"/"[..], segment]).collect::<Vec<_>>().concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,13 +196,30 @@ mod tests {
 
     #[test]
     fn references_are_resolved_by_the_same_rules() {
-        let key = ResourceKey::new("http", b"a:8080", b"/x?y");
+        let key = ResourceKey::new("http", b"a:8080", b"/w/x?y");
         let resolved = |reference: &str| key.resolve(reference.as_bytes()).map(|key| key.uri.to_vec());
         assert_eq!(resolved("/z#f").unwrap(), b"http://a:8080/z");
         assert_eq!(resolved("HTTP://A:8080/z").unwrap(), b"http://a:8080/z");
         assert_eq!(resolved("http://b").unwrap(), b"http://b/");
-        assert_eq!(resolved("z"), None);
-        assert_eq!(resolved("//b/z"), None);
+        assert_eq!(resolved("//b/z").unwrap(), b"http://b/z");
+        for (reference, uri) in [
+            ("z", "/w/z"),
+            ("./z", "/w/z"),
+            ("z/", "/w/z/"),
+            ("?q", "/w/x?q"),
+            ("z?q=a/../b", "/w/z?q=a/../b"),
+            ("", "/w/x?y"),
+            ("#f", "/w/x?y"),
+            (".", "/w/"),
+            ("..", "/"),
+            ("../z", "/z"),
+            ("../../../z", "/z"),
+            ("/./a/b/../z", "/a/z"),
+            ("a/b:c", "/w/a/b:c"),
+        ] {
+            let expected = format!("http://a:8080{uri}").into_bytes();
+            assert_eq!(resolved(reference).as_deref(), Some(&expected[..]), "{reference}");
+        }
     }
 
     #[test]
