@@ -9,7 +9,7 @@ use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 use crate::cache::opening::CacheOpener;
-use crate::cache::policy::ResourceKey;
+use crate::cache::policy::{ResourceKey, Servers};
 use crate::cache::store::PurgeTarget;
 
 /// The path of the requests.
@@ -39,13 +39,14 @@ impl Purging {
         if request.method() != Method::Post {
             return problem(Status::METHOD_NOT_ALLOWED, FORM).field("Allow", "POST");
         }
-        let Some(purge) = target.query.and_then(purge_target) else {
+        let targets = target.query.map(purge_targets).unwrap_or_default();
+        if targets.is_empty() {
             return problem(Status::BAD_REQUEST, FORM);
-        };
+        }
         let Some(cache) = self.0.open(request.io).await else {
             return problem(Status::SERVICE_UNAVAILABLE, CLOSED).field("Retry-After", "2");
         };
-        match cache.purge(request.io, purge).await {
+        match cache.purge(request.io, targets).await {
             Ok(purged) => {
                 let body = format!("{{\"purged\":{purged}}}\n").into_bytes();
                 let answer = Answer::new(Status::OK).field("Content-Type", "application/json");
@@ -66,19 +67,27 @@ impl Api for Purging {
 }
 
 /// Reads the query of a purge: one parameter. Its value goes on to the end of the query and is not decoded,
-/// because the keys of the cache are URLs as they were sent.
-fn purge_target(query: &[u8]) -> Option<PurgeTarget> {
-    let equals = query.iter().position(|&byte| byte == b'=')?;
-    let (name, value) = (query.get(..equals)?, query.get(equals + 1..)?);
+/// because the keys of the cache are URLs as they were sent. Returns nothing if it is malformed.
+fn purge_targets(query: &[u8]) -> Vec<PurgeTarget> {
+    let equals = query.iter().position(|&byte| byte == b'=').unwrap_or(query.len());
+    let (name, value) = query.split_at(equals);
+    let value = value.get(1..).unwrap_or_default();
     if value.is_empty() {
-        return None;
+        return Vec::new();
     }
     match name {
-        b"url" => ResourceKey::parse(value).map(|key| PurgeTarget::Uri(key.digest())),
-        b"prefix" => ResourceKey::parse(value).map(|key| PurgeTarget::Prefix(key.uri().to_vec())),
-        b"tag" => Some(PurgeTarget::Tag(value.to_vec())),
-        b"all" => (value == b"yes").then_some(PurgeTarget::All),
-        _ => None,
+        b"url" => {
+            let at = |key: &ResourceKey, servers| PurgeTarget::Uri(key.clone().at(servers).digest());
+            let key = ResourceKey::parse(value);
+            key.map_or_else(Vec::new, |key| vec![at(&key, Servers::Origins), at(&key, Servers::Forwarded)])
+        }
+        b"prefix" => {
+            let key = ResourceKey::parse(value);
+            key.into_iter().map(|key| PurgeTarget::Prefix(key.uri().to_vec())).collect()
+        }
+        b"tag" => vec![PurgeTarget::Tag(value.to_vec())],
+        b"all" if value == b"yes" => vec![PurgeTarget::All],
+        _ => Vec::new(),
     }
 }
 
@@ -87,17 +96,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_purge_names_one_target() {
-        let uri = ResourceKey::parse(b"http://a/b?c=d").unwrap().digest();
-        assert_eq!(purge_target(b"url=http://A:80/b?c=d"), Some(PurgeTarget::Uri(uri)));
-        let query = ResourceKey::parse(b"http://a/%7e?c=d&e=f").unwrap().digest();
-        assert_eq!(purge_target(b"url=http://a/%7e?c=d&e=f"), Some(PurgeTarget::Uri(query)));
-        let prefix = PurgeTarget::Prefix(b"http://a/x".to_vec());
-        assert_eq!(purge_target(b"prefix=http://a/x"), Some(prefix));
-        assert_eq!(purge_target(b"tag=one"), Some(PurgeTarget::Tag(b"one".to_vec())));
-        assert_eq!(purge_target(b"all=yes"), Some(PurgeTarget::All));
+    fn a_purge_names_one_url_prefix_or_tag() {
+        let uri = |uri: &[u8]| {
+            let key = ResourceKey::parse(uri).unwrap();
+            [Servers::Origins, Servers::Forwarded].map(|at| PurgeTarget::Uri(key.clone().at(at).digest()))
+        };
+        assert_eq!(purge_targets(b"url=http://A:80/b?c=d"), uri(b"http://a/b?c=d"));
+        assert_eq!(purge_targets(b"url=http://a/%7e?c=d&e=f"), uri(b"http://a/%7e?c=d&e=f"));
+        assert_eq!(purge_targets(b"prefix=http://a/x"), [PurgeTarget::Prefix(b"http://a/x".to_vec())]);
+        assert_eq!(purge_targets(b"tag=one"), [PurgeTarget::Tag(b"one".to_vec())]);
+        assert_eq!(purge_targets(b"all=yes"), [PurgeTarget::All]);
         for bad in ["", "url", "url=", "url=x", "all=no", "prefix=/x", "x=y"] {
-            assert_eq!(purge_target(bad.as_bytes()), None, "{bad}");
+            assert_eq!(purge_targets(bad.as_bytes()), [], "{bad}");
         }
     }
 }

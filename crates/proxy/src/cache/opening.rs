@@ -2,8 +2,8 @@
 //!
 //! Reading the heads of many stored objects takes seconds. Invariants: the folder is opened once; requests
 //! wait for it a short time only, and are forwarded without the cache meanwhile; a folder that cannot be
-//! opened is tried again, but not by each request; what requests have invalidated meanwhile is removed before
-//! the cache is used.
+//! opened is tried again, but not by each request; resources that requests invalidate meanwhile are removed
+//! before the cache is used.
 
 use std::future::poll_fn;
 use std::io;
@@ -136,7 +136,7 @@ impl CacheOpener {
         }
     }
 
-    /// Removes what was invalidated meanwhile, and makes the cache available.
+    /// Removes the resources that were invalidated meanwhile, and makes the cache available.
     fn publish(&self, fs: &dyn Fs, cache: Arc<ResponseCache>) {
         loop {
             let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -30,9 +30,14 @@ pub struct Recorder {
 impl Recorder {
     /// Publishes the head of a response, and begins to record its body.
     #[must_use]
-    pub fn begin(cache: &Arc<ResponseCache>, lead: Lead, head: StoredHead, length: Option<u64>) -> Recorder {
+    pub fn begin(
+        cache: &Arc<ResponseCache>,
+        lead: Lead,
+        head: StoredHead,
+        length: Option<u64>,
+        room: Reservation,
+    ) -> Recorder {
         lead.open(head.clone(), length);
-        let room = Reservation::new(cache, length);
         Recorder { cache: Arc::clone(cache), lead, head, writer: None, room, received: 0, length }
     }
 

@@ -54,25 +54,13 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Reserves room for a body of this length, which the cache [takes](ResponseCache::takes), or none if it
-    /// is unknown or is recorded in memory.
-    #[must_use]
-    pub fn new(cache: &Arc<ResponseCache>, length: Option<u64>) -> Reservation {
-        let bytes = length.filter(|length| *length > MEMORY_OBJECT_BYTES_MAX as u64).unwrap_or(0);
-        cache.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
-        Reservation { cache: Arc::clone(cache), bytes }
-    }
-
     /// Reserves room for so many bytes on disk in all. Returns false if there is none.
     #[must_use]
     pub fn grow(&mut self, bytes: u64) -> bool {
         let more = bytes.saturating_sub(self.bytes);
-        if more > 0 && !self.cache.has_room_to_record(more) {
-            return false;
-        }
-        self.cache.reserved_bytes.fetch_add(more, Ordering::Relaxed);
-        self.bytes += more;
-        true
+        let is_reserved = more == 0 || self.cache.add_reserved(more);
+        self.bytes += if is_reserved { more } else { 0 };
+        is_reserved
     }
 }
 
@@ -198,19 +186,24 @@ impl ResponseCache {
         self.sizes.disk_bytes_max / OBJECT_SHARE
     }
 
-    /// Whether an object of this size may be recorded now.
+    /// Reserves room for a body of this length. Returns `None` if it must not be recorded now. A body that
+    /// is recorded in memory needs no room, and one of unknown length none at first.
     #[must_use]
-    pub fn takes(&self, length: Option<u64>, now: Instant) -> bool {
+    pub fn reserve(self: &Arc<Self>, length: Option<u64>, now: Instant) -> Option<Reservation> {
         let rests_until = Duration::from_nanos(self.disk_rests_until.load(Ordering::Relaxed));
         let fits_memory = length.is_some_and(|length| length <= MEMORY_OBJECT_BYTES_MAX as u64);
-        let fits_disk = length.is_none_or(|length| length <= self.object_bytes_max())
-            && self.has_room_to_record(length.unwrap_or(0));
-        fits_memory || (fits_disk && now.since_start() >= rests_until)
+        let bytes = if fits_memory { 0 } else { length.unwrap_or(0) };
+        let is_allowed =
+            fits_memory || (bytes <= self.object_bytes_max() && now.since_start() >= rests_until);
+        let is_reserved = is_allowed && (fits_memory || self.add_reserved(bytes));
+        is_reserved.then(|| Reservation { cache: Arc::clone(self), bytes })
     }
 
-    fn has_room_to_record(&self, bytes: u64) -> bool {
-        let reserved = self.reserved_bytes.load(Ordering::Relaxed);
-        reserved.saturating_add(bytes) <= self.sizes.disk_bytes_max / RECORDING_SHARE
+    /// Adds to the reserved bytes, in one step with the check of their bound.
+    fn add_reserved(&self, bytes: u64) -> bool {
+        let bytes_max = self.sizes.disk_bytes_max / RECORDING_SHARE;
+        let add = |reserved: u64| reserved.checked_add(bytes).filter(|sum| *sum <= bytes_max);
+        self.reserved_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 
     /// Stores an object, unless `is_wanted` returns false. Returns whether it did.
@@ -246,18 +239,13 @@ impl ResponseCache {
         io.offload(Work::Writes, move |fs| cache.purge_on(fs, || {})).await?
     }
 
-    /// Removes all objects that the target includes, and voids their fetches. Returns the number of both.
+    /// Removes all objects that the targets include, and voids their fetches. Returns the number of both.
     ///
     /// # Errors
     /// The operating system's error: objects may come back after a restart.
-    pub async fn purge(self: &Arc<Self>, io: &Io, target: PurgeTarget) -> io::Result<u64> {
-        let cache = Arc::clone(self);
-        let purged = io.offload(Work::Writes, move |fs| {
-            let mut count = 0;
-            cache.purge_on(fs, || count = cache.purge_index(&target))?;
-            Ok(count)
-        });
-        purged.await?
+    pub async fn purge(self: &Arc<Self>, io: &Io, targets: impl Into<Vec<PurgeTarget>>) -> io::Result<u64> {
+        let (cache, targets) = (Arc::clone(self), targets.into());
+        io.offload(Work::Writes, move |fs| cache.purge_all_on(fs, &targets)).await?
     }
 
     /// Removes the objects of one URI. Only if one of them has a file, or if files of replaced objects wait
@@ -269,7 +257,7 @@ impl ResponseCache {
         let has_files = self.index.has_files(&target) || self.disk.has_removals();
         // A fetch in progress may be committing a file: the lock of a purge waits for that.
         if has_files || self.fetches.void(&target) > 0 {
-            return self.purge(io, target).await.map(drop);
+            return self.purge(io, [target]).await.map(drop);
         }
         self.purge_index(&target);
         Ok(())
@@ -284,12 +272,10 @@ impl ResponseCache {
     }
 
     /// As [`ResponseCache::purge`], on a thread that may block.
-    pub(super) fn purge_all_on(&self, fs: &dyn Fs, targets: &[PurgeTarget]) -> io::Result<()> {
-        self.purge_on(fs, || {
-            for target in targets {
-                self.purge_index(target);
-            }
-        })
+    pub(super) fn purge_all_on(&self, fs: &dyn Fs, targets: &[PurgeTarget]) -> io::Result<u64> {
+        let mut count = 0;
+        self.purge_on(fs, || count = targets.iter().map(|target| self.purge_index(target)).sum())?;
+        Ok(count)
     }
 
     fn purge_on(&self, fs: &dyn Fs, purge: impl FnOnce()) -> io::Result<()> {

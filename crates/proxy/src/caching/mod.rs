@@ -23,7 +23,9 @@ pub(crate) use self::selection::Selection;
 pub(crate) use self::sending::{ClientSide, HeadTime, NotSent};
 use crate::cache::fetch::{FollowedHead, Follower, Joined, Lead};
 use crate::cache::opening::CacheOpener;
-use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, Forwarded, ResourceKey, Usability};
+use crate::cache::policy::{
+    CacheRequest, CacheStatus, FieldLines, Forwarded, ResourceKey, Servers, Usability,
+};
 use crate::cache::response_cache::{CacheCounts, ResponseCache};
 use crate::cache::store::{Lookup, Object};
 use crate::detached::DetachedRequest;
@@ -35,7 +37,11 @@ use crate::route::{Destination, Route};
 /// Reads a request as the cache sees it.
 pub(crate) fn cache_request<'a>(head: &Head, block: &'a [u8], route: &Route<'_>) -> CacheRequest<'a> {
     let lines = FieldLines::of_head(block.get(..head.len()).unwrap_or_default());
-    let key = ResourceKey::new("http", route.host.unwrap_or_default(), &route.target);
+    let servers = match route.to {
+        Destination::Origins => Servers::Origins,
+        Destination::Forward(_) => Servers::Forwarded,
+    };
+    let key = ResourceKey::new("http", route.host.unwrap_or_default(), &route.target).at(servers);
     let has_content = !matches!(head.framing(), Framing::None | Framing::Length(0));
     CacheRequest::new(head.method(), key, lines, has_content)
 }
@@ -43,14 +49,6 @@ pub(crate) fn cache_request<'a>(head: &Head, block: &'a [u8], route: &Route<'_>)
 /// Performs an exchange, with the cache where its rules permit.
 pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -> Outcome {
     let request = cache_request(exchange.request.head, exchange.request.block, exchange.route);
-    // The host is that of another server: a response of the origins must not be stored as its own.
-    let host = exchange.route.host.and_then(|host| std::str::from_utf8(host).ok());
-    if matches!(exchange.route.to, Destination::Origins)
-        && host.is_some_and(|host| exchange.shared.settings.forward.find(host).is_some())
-    {
-        count(&cache.counts().bypassed);
-        return exchange.run().await;
-    }
     if let Some(bypass) = request.bypass {
         count(&cache.counts().bypassed);
         let status =
@@ -67,7 +65,7 @@ pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -
     caching.plain(CacheStatus::forwarded(Forwarded::UriMiss), None).await
 }
 
-/// Performs an exchange while the cache is not open. What it invalidates is remembered.
+/// Performs an exchange while the cache is not open. The resources that it invalidates are remembered.
 pub(crate) async fn run_without_cache(mut exchange: Exchange<'_>, opener: &Arc<CacheOpener>) -> Outcome {
     let request = cache_request(exchange.request.head, exchange.request.block, exchange.route);
     exchange.pass = Some(CachePass::without_cache(opener, &request));

@@ -19,7 +19,7 @@ use crate::cache::policy::{
     CacheRequest, CacheStatus, ExchangeTimes, FieldBlock, FieldLines, Forwarded, Merged, NotStored,
     StoredHead, evaluate, invalidated_uris, merge_not_modified, validation_fields,
 };
-use crate::cache::response_cache::ResponseCache;
+use crate::cache::response_cache::{Reservation, ResponseCache};
 use crate::cache::store::{Object, PurgeTarget};
 
 /// The cache's part in one forwarded request.
@@ -77,6 +77,7 @@ pub(crate) struct Recording {
     pub(crate) head: Box<StoredHead>,
     /// The length of the body, if it is announced.
     pub(crate) length: Option<u64>,
+    pub(crate) room: Reservation,
     /// Whether the client gets the response from the recording. Otherwise it has an answer already.
     pub(crate) is_for_client: bool,
 }
@@ -179,13 +180,17 @@ impl<'a> CachePass<'a> {
             Framing::Length(length) => Some(length),
             Framing::Chunked | Framing::UntilClose => None,
         };
-        match storable_head(&request, head, lines, times) {
-            Ok(stored_head) if cache.takes(length, io.now()) => {
+        let storable = storable_head(&request, head, lines, times);
+        let reserved = storable.and_then(|head| {
+            let room = cache.reserve(length, io.now()).ok_or(NotStored::TooLarge)?;
+            Ok((head, room))
+        });
+        match reserved {
+            Ok((stored_head, room)) => {
                 let (lead, head) = (Box::new(lead), Box::new(stored_head));
-                Received::Record(Recording { cache, lead, head, length, is_for_client: !is_refresh })
+                Received::Record(Recording { cache, lead, head, length, room, is_for_client: !is_refresh })
             }
-            refusal => {
-                let reason = refusal.err().unwrap_or(NotStored::TooLarge);
+            Err(reason) => {
                 status.detail = Some(reason.detail());
                 lead.refuse(io.now());
                 // A newer response replaces the stored one, even where it is not stored. An error does not.

@@ -114,9 +114,9 @@ impl Download<'_, '_> {
         head: &ResponseHead,
         status: CacheStatus,
     ) -> Result<Downloaded, Failure> {
-        let Recording { cache, lead, head: stored, length, is_for_client } = recording;
+        let Recording { cache, lead, head: stored, length, room, is_for_client } = recording;
         let mut body = self.take_body(head);
-        let recorder = Recorder::begin(&cache, *lead, (*stored).clone(), length);
+        let recorder = Recorder::begin(&cache, *lead, (*stored).clone(), length, room);
         let follower = recorder.follower();
         let shared = self.shared;
         let (deadline, between) = (&self.deadlines.download, shared.settings.times.between_bytes);

@@ -41,7 +41,7 @@ pub(super) fn scenario() -> Scenario {
     Scenario { protocol: Protocol::Of(numbering), proxy: Some(caching), ..Scenario::default() }
 }
 
-fn caching(origin: &Address) -> Settings {
+pub(super) fn caching(origin: &Address) -> Settings {
     let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20 };
     with_cache(&new_folder(), sizes, origin)
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use plimsoll_tests::{Scene, behaviours, together};
+use plimsoll_io::Address;
+use plimsoll_proxy::Origin;
+use plimsoll_tests::{Scenario, Scene, behaviours, together};
 
-use super::cached::{FRESH, LARGE, cache_status, get, log_key, number_of, open_gate, scenario};
+use super::cached::{FRESH, LARGE, cache_status, caching, get, log_key, number_of, open_gate, scenario};
 
 async fn a_fresh_response_is_sent_again_without_the_origin(scene: Scene) {
     let mut client = scene.connect().await;
@@ -275,6 +277,46 @@ async fn negative_responses_are_stored_for_a_short_time(scene: Scene) {
     assert_eq!(number_of(&first), number_of(&second));
     scene.io.sleep(Duration::from_secs(6)).await;
     assert_eq!(client.get_with("/none", "").await.status, 200);
+}
+
+/// The origin is also reached as a forwarded host.
+fn forwarding() -> Scenario {
+    let proxy = |origin: &Address| {
+        let mut settings = caching(origin);
+        let url = settings.origins.origins()[0].url().clone();
+        settings.forward.add("forwarded.test", Origin::new(url));
+        settings
+    };
+    Scenario { proxy: Some(proxy), ..scenario() }
+}
+
+async fn responses_of_a_forwarded_host_are_never_mixed_with_those_of_the_origins(scene: Scene) {
+    let mut client = scene.connect().await;
+    let path = format!("GET /x HTTP/1.1\r\nHost: forwarded.test\r\n{FRESH}\r\n");
+    client.send(path.clone()).await;
+    let origins = number_of(&client.answer().await);
+    let url = "http://forwarded.test/x";
+    let forwarded = number_of(&client.get_with(url, FRESH).await);
+    assert_ne!(forwarded, origins);
+    let hit = client.get_with(url, FRESH).await;
+    assert_eq!(number_of(&hit), forwarded);
+    assert!(cache_status(&hit).starts_with("plimsoll; hit"), "{}", cache_status(&hit));
+    assert_eq!(client.ask("DELETE", url, "", "").await.status, 200);
+    client.send(path).await;
+    let hit = client.answer().await;
+    assert_eq!(number_of(&hit), origins);
+    assert!(cache_status(&hit).starts_with("plimsoll; hit"), "{}", cache_status(&hit));
+    assert!(number_of(&client.get_with(url, FRESH).await) > forwarded, "removed by DELETE");
+}
+
+mod forwarded {
+    use super::{
+        behaviours, forwarding, responses_of_a_forwarded_host_are_never_mixed_with_those_of_the_origins,
+    };
+
+    behaviours!(forwarding but process;
+        responses_of_a_forwarded_host_are_never_mixed_with_those_of_the_origins,
+    );
 }
 
 behaviours!(scenario but process;

@@ -11,7 +11,7 @@ use plimsoll_wire::http::status::Status;
 
 use super::fields::{FieldBlock, FieldLines};
 use super::freshness::{ExchangeTimes, Freshness};
-use super::key::{Digest, ResourceKey};
+use super::key::{Digest, ResourceKey, Servers};
 use super::request::CacheRequest;
 use super::storable::Storable;
 use super::vary::Vary;
@@ -56,7 +56,7 @@ const NOT_STORED: [&str; 15] = [
 ];
 
 /// Version of the encoding. Files of another version are dropped.
-const ENCODING: u8 = 1;
+const ENCODING: u8 = 2;
 
 impl StoredHead {
     /// Creates the head of a response that may be stored.
@@ -102,7 +102,7 @@ impl StoredHead {
     #[must_use]
     pub fn answers(&self, request: &CacheRequest<'_>) -> bool {
         // The digest selects; the comparison makes a collision harmless.
-        self.key.uri() == request.key.uri()
+        self.key == request.key
             && (self.is_for_authorized || !request.has_authorization)
             && (self.vary.is_empty() || self.selection == self.vary.select(request.fields))
     }
@@ -125,7 +125,8 @@ impl StoredHead {
     /// Encodes it for storage.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![ENCODING, u8::from(self.is_for_authorized)];
+        let is_forwarded = self.key.servers() == Servers::Forwarded;
+        let mut out = vec![ENCODING, u8::from(self.is_for_authorized), u8::from(is_forwarded)];
         out.extend_from_slice(&self.status.code().to_le_bytes());
         put_bytes(&mut out, self.key.uri());
         put_bytes(&mut out, self.fields.as_bytes());
@@ -149,9 +150,12 @@ impl StoredHead {
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<StoredHead> {
         let mut rest = bytes;
-        let [ENCODING, is_for_authorized @ (0 | 1)] = take(&mut rest)? else { return None };
+        let [ENCODING, is_for_authorized @ (0 | 1), is_forwarded @ (0 | 1)] = take(&mut rest)? else {
+            return None;
+        };
+        let servers = if is_forwarded == 1 { Servers::Forwarded } else { Servers::Origins };
         let status = Status::from_code(u16::from_le_bytes(take(&mut rest)?))?;
-        let key = ResourceKey::of_uri(take_bytes(&mut rest)?.into());
+        let key = ResourceKey::of_uri(take_bytes(&mut rest)?.into()).at(servers);
         let fields = FieldBlock::from_bytes(take_bytes(&mut rest)?)?;
         let received = UNIX_EPOCH.checked_add(take_time(&mut rest)?)?;
         let freshness = Freshness {
@@ -270,6 +274,8 @@ pub(crate) mod tests {
         let lines = "Cache-Control: max-age=9, must-revalidate\r\nVary: Accept\r\nETag: \"a\"\r\nAge: 4\r\n";
         let head = stored("http://a/b?c", "Accept: x\r\n", lines);
         let bytes = head.encode();
+        let forwarded = StoredHead { key: head.key.clone().at(Servers::Forwarded), ..head.clone() };
+        assert_eq!(StoredHead::decode(&forwarded.encode()), Some(forwarded));
         assert_eq!(StoredHead::decode(&bytes), Some(head));
         for end in 0..bytes.len() {
             assert_eq!(StoredHead::decode(&bytes[..end]), None, "{end}");

@@ -46,15 +46,26 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The key of a resource: its target URI, and the digest of that.
+/// The servers that a resource belongs to. A URI names another resource at each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Servers {
+    /// The proxy's origins, which are interchangeable.
+    #[default]
+    Origins,
+    /// The forwarded host that the URI names.
+    Forwarded,
+}
+
+/// The key of a resource: its servers, its target URI, and the digest of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceKey {
+    servers: Servers,
     uri: Box<[u8]>,
     digest: Digest,
 }
 
 impl ResourceKey {
-    /// Creates the key of a request. `target` is the path and query.
+    /// Creates the key of a request to the origins. `target` is the path and query.
     #[must_use]
     pub fn new(scheme: &str, authority: &[u8], target: &[u8]) -> ResourceKey {
         let mut uri = Vec::with_capacity(scheme.len() + 3 + authority.len() + target.len() + 1);
@@ -72,7 +83,23 @@ impl ResourceKey {
     /// Creates the key of an absolute URI that is normalised already.
     pub(crate) fn of_uri(uri: Box<[u8]>) -> ResourceKey {
         let digest = Digest::of([&*uri]);
-        ResourceKey { uri, digest }
+        ResourceKey { servers: Servers::Origins, uri, digest }
+    }
+
+    /// Returns the key of the same URI at other servers.
+    #[must_use]
+    pub fn at(self, servers: Servers) -> ResourceKey {
+        let digest = match servers {
+            Servers::Origins => Digest::of([&*self.uri]),
+            Servers::Forwarded => Digest::of([&*self.uri, b"forwarded"]),
+        };
+        ResourceKey { servers, digest, ..self }
+    }
+
+    /// Returns the servers.
+    #[must_use]
+    pub fn servers(&self) -> Servers {
+        self.servers
     }
 
     /// Creates the key of an absolute URI as a person writes it. Returns `None` if it has no authority.
@@ -87,9 +114,14 @@ impl ResourceKey {
         (!authority.is_empty()).then(|| ResourceKey::new(scheme, authority, target))
     }
 
-    /// Returns the URI that a reference in a response to this request means (RFC 3986, section 5.2).
+    /// Returns the URI that a reference in a response to this request means (RFC 3986, section 5.2), at the
+    /// same servers.
     #[must_use]
     pub fn resolve(&self, reference: &[u8]) -> Option<ResourceKey> {
+        self.resolve_uri(reference).map(|key| key.at(self.servers))
+    }
+
+    fn resolve_uri(&self, reference: &[u8]) -> Option<ResourceKey> {
         let reference = reference.split(|&byte| byte == b'#').next().unwrap_or_default();
         if has_scheme(reference) {
             return ResourceKey::parse(reference);
@@ -129,7 +161,7 @@ impl ResourceKey {
         &self.uri
     }
 
-    /// Returns the digest of the URI.
+    /// Returns the digest.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
@@ -220,6 +252,16 @@ mod tests {
             let expected = format!("http://a:8080{uri}").into_bytes();
             assert_eq!(resolved(reference).as_deref(), Some(&expected[..]), "{reference}");
         }
+    }
+
+    #[test]
+    fn a_uri_has_another_key_at_other_servers_and_so_have_its_references() {
+        let origins = ResourceKey::new("http", b"a", b"/x");
+        let forwarded = origins.clone().at(Servers::Forwarded);
+        assert_ne!(origins.digest(), forwarded.digest());
+        assert_eq!(forwarded.clone().at(Servers::Origins), origins);
+        let reference = forwarded.resolve(b"y").unwrap();
+        assert_eq!((reference.servers(), reference.uri()), (Servers::Forwarded, &b"http://a/y"[..]));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use fields::{FieldBlock, FieldLines};
 pub use freshness::{ExchangeTimes, Freshness, Usability};
 pub use head::StoredHead;
 pub use invalidation::invalidated_uris;
-pub use key::{Digest, ResourceKey};
+pub use key::{Digest, ResourceKey, Servers};
 pub use request::{Bypass, CacheRequest};
 pub use storable::{NotStored, Storable, evaluate};
 pub use validation::{Merged, is_not_modified, merge_not_modified, validation_fields};

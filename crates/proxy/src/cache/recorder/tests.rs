@@ -10,6 +10,7 @@ use plimsoll_wire::http::head::Method;
 
 use super::*;
 use crate::cache::fetch::{Available, FollowedHead, Joined};
+use crate::cache::limits::RECORDING_SHARE;
 use crate::cache::policy::{CacheRequest, FieldLines, ResourceKey, stored_for_tests as stored};
 use crate::cache::response_cache::CacheSizes;
 use crate::cache::store::{Lookup, Object, PurgeTarget};
@@ -32,7 +33,8 @@ fn recorder(cache: &Arc<ResponseCache>, path: &str, length: Option<u64>, now: In
     let key = cache.fetch_key(&request, &cache.lookup(&request));
     match cache.fetches().join(&key, now) {
         Joined::Lead(lead) => {
-            Recorder::begin(cache, lead, stored(&format!("http://a{path}"), "", FRESH), length)
+            let room = cache.reserve(length, now).unwrap();
+            Recorder::begin(cache, lead, stored(&format!("http://a{path}"), "", FRESH), length, room)
         }
         other => panic!("{other:?}"),
     }
@@ -181,13 +183,13 @@ fn a_purge_while_a_body_is_recorded_keeps_it_out_of_the_cache_for_ever() {
         sim.run(&host, async move {
             let purge = async {
                 io.sleep(Duration::from_millis(seed % 40)).await;
-                cache.purge(&io, PurgeTarget::All).await.unwrap();
+                cache.purge(&io, [PurgeTarget::All]).await.unwrap();
             };
             let bytes = body(400_000);
             let recording = record(&io, &cache, "/x", &bytes);
             let (_, ()) = join(recording, purge).await;
             // Recorded before, during or after the purge: a purge that is confirmed last wins.
-            cache.purge(&io, PurgeTarget::Prefix(b"http://a/".to_vec())).await.unwrap();
+            cache.purge(&io, [PurgeTarget::Prefix(b"http://a/".to_vec())]).await.unwrap();
             assert!(found(&cache, "/x").is_none());
         });
         let disk = host.disk().after_power_cut(Unsynced::Drawn(seed));
@@ -224,7 +226,7 @@ fn is_found_after(second: usize, purge: fn(Arc<ResponseCache>, Io) -> plimsoll_i
 fn a_purge_removes_replaced_files_that_are_in_use() {
     for second in [100, 300_000] {
         assert!(!is_found_after(second, |cache, io| Box::pin(async move {
-            assert_eq!(cache.purge(&io, PurgeTarget::Prefix(b"http://a/".to_vec())).await.unwrap(), 1);
+            assert_eq!(cache.purge(&io, [PurgeTarget::Prefix(b"http://a/".to_vec())]).await.unwrap(), 1);
         })));
         assert!(!is_found_after(second, |cache, io| Box::pin(async move {
             let target = PurgeTarget::Uri(request("/x").key.digest());
@@ -252,7 +254,7 @@ fn a_voided_recording_is_streamed_and_not_stored() {
             let mut recorder = recorder(&cache, "/x", None, io.now());
             let own = recorder.follower();
             recorder.push(&io, body(len)).await.unwrap();
-            let purged = cache.purge(&io, PurgeTarget::Uri(request("/x").key.digest())).await.unwrap();
+            let purged = cache.purge(&io, [PurgeTarget::Uri(request("/x").key.digest())]).await.unwrap();
             assert_eq!(purged, 1);
             assert!(!recorder.finish(&io).await);
             assert!(follow(&io, &own).await.unwrap() == body(len));
@@ -275,12 +277,46 @@ fn an_error_of_the_disk_returns_the_bytes_and_stops_writing_for_some_time() {
         assert!(bytes == body(100_000) && recorder.received() == 0);
         drop(recorder);
         assert!(matches!(follow(&io, &own).await, Err(bytes) if bytes.is_empty()));
-        assert!(!cache.takes(Some(200_000), io.now()) && cache.takes(Some(100), io.now()));
+        let takes = |bytes| cache.reserve(Some(bytes), io.now()).is_some();
+        assert!(!takes(200_000) && takes(100));
         io.sleep(DISK_RETRY_TIME).await;
-        assert!(cache.takes(Some(200_000), io.now()));
+        assert!(takes(200_000));
         assert!(record(&io, &cache, "/x", &body(200_000)).await);
         assert_eq!(cache.figures().disk_errors, 1);
     });
+}
+
+#[test]
+fn bodies_in_progress_never_reserve_more_than_their_share() {
+    let sim = Sim::new(0, Faults::none());
+    let cache = open(&sim.host("one"));
+    let bytes_max = SIZES.disk_bytes_max / RECORDING_SHARE;
+    let length = cache.object_bytes_max() - 1;
+    let reserve = |length| cache.reserve(Some(length), Instant::default());
+    let threads = 8;
+    let start = std::sync::Barrier::new(threads);
+    for _ in 0..200 {
+        let reserved: usize = std::thread::scope(|scope| {
+            let visits: Vec<_> = (0..threads)
+                .map(|_| {
+                    scope.spawn(|| {
+                        start.wait();
+                        let reserved: Vec<_> = (0..2).filter_map(|_| reserve(length)).collect();
+                        // All that are granted are held at once.
+                        start.wait();
+                        reserved.len()
+                    })
+                })
+                .collect();
+            visits.into_iter().map(|visit| visit.join().unwrap()).sum()
+        });
+        assert_eq!(reserved as u64, bytes_max / length);
+    }
+    let mut growing = cache.reserve(None, Instant::default()).unwrap();
+    assert!(growing.grow(bytes_max) && !growing.grow(bytes_max + 1));
+    assert!(reserve(length).is_none());
+    drop(growing);
+    assert!(reserve(length).is_some());
 }
 
 #[test]
@@ -290,7 +326,7 @@ fn a_body_above_the_largest_object_is_not_recorded_further() {
     let (cache, io) = (open(&host), host.io());
     sim.run(&host, async move {
         let bytes_max = usize::try_from(cache.object_bytes_max()).unwrap();
-        assert!(!cache.takes(Some(bytes_max as u64 + 1), io.now()));
+        assert!(cache.reserve(Some(bytes_max as u64 + 1), io.now()).is_none());
         let mut recorder = recorder(&cache, "/x", None, io.now());
         recorder.push(&io, body(bytes_max)).await.unwrap();
         let (error, bytes) = recorder.push(&io, vec![1]).await.unwrap_err();
