@@ -49,6 +49,8 @@ pub struct Scenario {
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
     pub panics: bool,
+    /// Whether behaviours transfer megabytes: the simulator runs them with fewer seeds.
+    pub is_large: bool,
     /// With it, a proxy is in front of the server, and clients connect to the proxy.
     pub proxy: Option<ProxySettings>,
 }
@@ -89,6 +91,7 @@ impl Default for Scenario {
             channel: None,
             grace: Duration::from_secs(20),
             panics: false,
+            is_large: false,
             proxy: None,
         }
     }

@@ -41,6 +41,9 @@ const SEEDS: u64 = 200;
 /// One of this many seeds also runs with a remote store.
 const APART_EVERY: usize = 10;
 
+/// One of this many seeds runs a behaviour that transfers megabytes.
+const LARGE_EVERY: usize = 20;
+
 /// Workers of a pool: more than any behaviour has connections open at a time.
 const WORKERS: usize = 128;
 
@@ -62,7 +65,8 @@ pub fn under<F: Future<Output = ()> + 'static>(
         Engine::Uring => {}
         Engine::Simulator => {
             let scenario = scenario();
-            for seed in every_seed() {
+            let step = if scenario.is_large { LARGE_EVERY } else { 1 };
+            for seed in every_seed().step_by(step) {
                 simulated(seed, Faults::splits(), &scenario, behaviour);
             }
         }

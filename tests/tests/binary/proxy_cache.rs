@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -105,6 +106,74 @@ fn a_killed_proxy_restarts_without_a_wrong_byte(kind: EngineKind) {
     }
 }
 
+/// Visitors of a file that is larger than the cache stores as a whole get exact ranges of it, whenever the
+/// proxy is killed.
+fn a_killed_proxy_has_no_wrong_slice(kind: EngineKind) {
+    const VISITS: usize = 7;
+    let bytes = noise(77, 10_007).repeat(1500);
+    let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
+    let path = site.path().join("video.bin");
+    std::fs::write(&path, &bytes).unwrap();
+    make_old(&path);
+    let origin = Server::start(kind, site.path(), &[]);
+    let range = |visit: usize| {
+        let start = visit * 2_000_003;
+        start..start + 1_300_000
+    };
+    let fetch = |url: &str, visit: usize| {
+        let range = range(visit);
+        let range = format!("{}-{}", range.start, range.end - 1);
+        let args = ["--silent", "--max-time", "20", "--header", HOST, "--range", &range, url];
+        std::process::Command::new("curl").args(args).output().unwrap()
+    };
+    for round in 0..KILLS {
+        let proxy = caching_proxy(kind, &origin, cache.path(), &[]);
+        let (url, stop) = (proxy.url("/video.bin"), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for visitor in 0..3 {
+                let (stop, url, bytes) = (&stop, &url, &bytes);
+                scope.spawn(move || {
+                    for visit in (0..VISITS).cycle().map(|visit| (visit * (visitor + 1)) % VISITS) {
+                        if stop.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let part = fetch(url, visit);
+                        // A response that the kill has cut short is an error of curl.
+                        assert!(!part.status.success() || part.stdout == bytes[range(visit)], "{visit}");
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(100 + 90 * round as u64));
+            proxy.signal(Signal::KILL);
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    let proxy = caching_proxy(kind, &origin, cache.path(), &[]);
+    let url = proxy.url("/video.bin");
+    for visit in 0..VISITS {
+        assert!(fetch(&url, visit).stdout == bytes[range(visit)], "{visit}");
+    }
+    let is_stored = |visit| {
+        let Range { start, end } = range(visit);
+        let range = format!("Range: bytes={start}-{}", end - 1);
+        let args = ["--header", "Cache-Control: only-if-cached", "--header", &range, "--header", HOST, &url];
+        curl(&args) == bytes[start..end]
+    };
+    until("all slices are stored", || (0..VISITS).all(is_stored));
+    drop((proxy, origin));
+    // The slices are found again, without the origin.
+    let origin = format!("http://127.0.0.1:{}", free_port());
+    let folder = cache.path().display().to_string();
+    let proxy = super::reverse_proxy::proxy(
+        kind,
+        &["--origin", &origin, "--cache", &folder, "--cache-size", "100MiB"],
+    );
+    for visit in 0..VISITS {
+        let part = fetch(&proxy.url("/video.bin"), visit);
+        assert!(part.stdout == bytes[range(visit)], "{visit} without the origin");
+    }
+}
+
 fn large_responses_are_found_again_after_a_restart(kind: EngineKind) {
     let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
     let origin = Server::start(kind, site.path(), &[]);
@@ -196,6 +265,7 @@ fn the_engine_that_forks_refuses_a_cache() {
 
 on_each_engine!(
     a_killed_proxy_restarts_without_a_wrong_byte,
+    a_killed_proxy_has_no_wrong_slice,
     large_responses_are_found_again_after_a_restart,
     purges_are_for_operators_and_remove_for_good,
     a_purge_of_a_replaced_response_survives_kill_9,

@@ -37,6 +37,8 @@ pub const HIT_FOR_MISS_MARKS_MAX: usize = 10_000;
 /// Validations of stale responses in progress while their clients have the stale response. With more, a
 /// later request validates.
 pub const REFRESHES_MAX: usize = 64;
+/// Bytes of a slice of a partial object. The last slice is shorter.
+pub const SLICE_BYTES: u64 = 1 << 20;
 /// Bytes of an object that is stored in memory; a larger one has a file.
 pub const MEMORY_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// An object may have this part of the budget on disk: one of more would evict too many others.

@@ -18,7 +18,8 @@ use super::limits::{
 };
 use super::policy::{CacheRequest, StoredHead};
 use super::store::{
-    Content, Disk, FoundObject, Index, IndexFigures, Lookup, Object, ObjectWriter, PurgeTarget, StoredFile,
+    Content, Disk, FoundObject, Index, IndexFigures, Lookup, Object, ObjectWriter, PartialHead, PurgeTarget,
+    StoredFile,
 };
 
 /// The operator's sizes.
@@ -154,6 +155,46 @@ impl ResponseCache {
     #[must_use]
     pub fn fetches(&self) -> &Arc<Fetches> {
         &self.fetches
+    }
+
+    /// Looks up the partial object for a request.
+    #[must_use]
+    pub fn lookup_partial(&self, request: &CacheRequest<'_>) -> Option<PartialHead> {
+        self.index.lookup_partial(request).0
+    }
+
+    /// Looks up a slice of a partial object.
+    #[must_use]
+    pub fn lookup_slice(&self, of: &PartialHead, number: u64) -> Option<Arc<Object>> {
+        self.index.lookup_slice(of, number)
+    }
+
+    /// Replaces the head of a partial object after a validation, unless `is_wanted` returns false.
+    pub fn refresh_partial(&self, of: &PartialHead, head: StoredHead, is_wanted: impl FnOnce() -> bool) {
+        self.index.refresh_partial(of, head, is_wanted);
+    }
+
+    /// Removes a partial object of which there is a newer version. Its files are removed later.
+    pub fn forget_partial(&self, of: &PartialHead) {
+        self.index.remove_partial(of);
+    }
+
+    /// Removes a partial object that must not be served again.
+    ///
+    /// # Errors
+    /// As [`ResponseCache::remove`].
+    pub async fn remove_partial(self: &Arc<Self>, io: &Io, of: &PartialHead) -> io::Result<()> {
+        self.index.remove_partial(of);
+        let cache = Arc::clone(self);
+        io.offload(Work::Writes, move |fs| cache.purge_on(fs, || {})).await?
+    }
+
+    /// Returns the key under which an absent slice is fetched.
+    #[must_use]
+    pub fn slice_key(&self, request: &CacheRequest<'_>, number: u64) -> FetchKey {
+        let (found, other) = self.index.lookup_partial(request);
+        let vary = found.or(other).map(|partial| partial.head.vary.clone()).filter(|vary| !vary.is_empty());
+        FetchKey::new(&request.key, vary.map(|vary| vary.select(request.fields))).of_slice(number)
     }
 
     /// Returns the key under which an absent object is fetched.

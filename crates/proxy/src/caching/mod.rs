@@ -9,6 +9,8 @@ mod pass;
 mod rest;
 mod selection;
 mod sending;
+mod slice_fetch;
+mod slices;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +23,7 @@ pub(crate) use self::pass::{CachePass, PassKind, Received, Recording};
 pub(crate) use self::rest::{Part, Rest};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::sending::{ClientSide, HeadTime, NotSent};
+use self::slices::Ranged;
 use crate::cache::fetch::{FollowedHead, Follower, Joined, Lead};
 use crate::cache::opening::CacheOpener;
 use crate::cache::policy::{
@@ -97,6 +100,16 @@ impl Caching<'_> {
             Lookup::OtherVariants(_) => (None, Forwarded::VaryMiss),
             Lookup::Absent => (None, Forwarded::UriMiss),
         };
+        // A stale whole object is validated as such. One that is being stored answers a range at once.
+        let key = self.cache.fetch_key(&self.request, &lookup);
+        if self.request.range.is_some() && stored.is_none() && self.cache.fetches().completed(&key).is_none()
+        {
+            match self.from_slices().await {
+                Ranged::Done(outcome) => return Some(outcome),
+                Ranged::Again => return None,
+                Ranged::Past => {}
+            }
+        }
         if self.request.directives.only_if_cached {
             const DETAIL: &str = "The cache has no response that only-if-cached permits.";
             return Some(refused(OwnAnswer::new(Status::GATEWAY_TIMEOUT, DETAIL)));
@@ -105,7 +118,6 @@ impl Caching<'_> {
         let status = CacheStatus::forwarded(reason);
         // A response to HEAD or to a range cannot fill the cache: the request is forwarded as it is. If there
         // is a stale object, a range becomes a conditional GET of the whole.
-        let key = self.cache.fetch_key(&self.request, &lookup);
         if self.request.method == Method::Head || (self.request.range.is_some() && stored.is_none()) {
             // A range request would wait for the bytes before its range. It follows a fetch only if the whole
             // body has been received, and is being stored.

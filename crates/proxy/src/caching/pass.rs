@@ -13,6 +13,7 @@ use plimsoll_wire::http::response::{Framing, ResponseHead};
 use plimsoll_wire::http::status::Status;
 
 use super::rest::{Part, Rest};
+use super::slice_fetch::SliceFetch;
 use crate::cache::fetch::Lead;
 use crate::cache::opening::CacheOpener;
 use crate::cache::policy::{
@@ -50,6 +51,8 @@ pub(crate) enum PassKind {
     Refresh(Lead),
     /// For its client, which has the start of the response.
     Rest(Rest),
+    /// For the cache: a slice, which the client gets from there.
+    Slice(SliceFetch),
 }
 
 /// The treatment of a response whose head was received.
@@ -64,6 +67,8 @@ pub(crate) enum Received {
     Repeat,
     /// The client has an answer, and the response is of no use.
     Dropped,
+    /// The head of a partial object was updated by a 304.
+    Validated,
     /// A part of its body goes behind the bytes that the client has.
     Rest(Part),
     /// The client has a part of another response.
@@ -115,7 +120,7 @@ impl<'a> CachePass<'a> {
 
     /// Whether the exchange goes on when its client has left.
     pub(crate) fn is_detached(&self) -> bool {
-        matches!(self.kind, PassKind::Lead(_) | PassKind::Refresh(_))
+        matches!(self.kind, PassKind::Lead(_) | PassKind::Refresh(_) | PassKind::Slice(_))
     }
 
     /// Whether the client has an answer already.
@@ -129,6 +134,7 @@ impl<'a> CachePass<'a> {
         match &self.kind {
             PassKind::Plain => None,
             PassKind::Rest(rest) => Some(rest.conditions()),
+            PassKind::Slice(fetch) => Some(fetch.conditions()),
             PassKind::Lead(_) | PassKind::Refresh(_) => {
                 let stored = self.stored.as_ref();
                 Some(stored.map_or_else(FieldBlock::default, |object| validation_fields(&object.head)))
@@ -161,6 +167,9 @@ impl<'a> CachePass<'a> {
                 return Received::Relay(status);
             }
             PassKind::Rest(rest) => return rest.part(head, lines).map_or(Received::Unfit, Received::Rest),
+            PassKind::Slice(fetch) => {
+                return fetch.receive(io, cache, &request, head, (lines, times)).await;
+            }
             PassKind::Lead(lead) | PassKind::Refresh(lead) => lead,
         };
         if let Some(object) = &stored {
@@ -260,7 +269,7 @@ async fn invalidate(
     }
 }
 
-fn removed(removed: std::io::Result<()>) {
+pub(super) fn removed(removed: std::io::Result<()>) {
     if let Err(error) = removed {
         tracing::warn!(%error, "the cache cannot remove an object");
     }

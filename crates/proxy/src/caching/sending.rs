@@ -131,6 +131,52 @@ impl ClientSide<'_> {
         let head = self.head(stored, stored.fields.lines(), &selection, length, status);
         self.tx.push(Segment::Owned(head));
         let Some(range) = range else { return Ok(()) };
+        let end = range.end;
+        let at = self.stream(follower, range, framing).await?;
+        if length.is_some() && at < end {
+            // The body is shorter than announced: a lead does not complete such a fetch.
+            return Err(NotSent::Unreadable);
+        }
+        framing.push_end(&[], self.tx);
+        Ok(())
+    }
+
+    /// Sends the head of an answer from slices.
+    pub(super) fn begin(
+        &mut self,
+        stored: &StoredHead,
+        selection: &Selection,
+        whole: u64,
+        status: &CacheStatus,
+    ) {
+        let head = self.head(stored, stored.fields.lines(), selection, Some(whole), status);
+        self.tx.push(Segment::Owned(head));
+    }
+
+    /// Sends a part of bytes in memory.
+    pub(super) async fn send_bytes(&mut self, bytes: &[u8], part: Range<u64>) -> Result<(), NotSent> {
+        let part = usize::try_from(part.start).ok().zip(usize::try_from(part.end).ok());
+        let part = part.and_then(|(start, end)| bytes.get(start..end)).ok_or(NotSent::Unreadable)?;
+        self.signals.count(part.len() as u64);
+        self.tx.push(Segment::Owned(part.to_vec()));
+        self.drain(UNSENT_BYTES_MAX).await
+    }
+
+    /// Sends a part of a file.
+    pub(super) async fn send_file_part(&mut self, file: File, part: Range<u64>) -> Result<(), NotSent> {
+        self.signals.count(part.end - part.start);
+        self.send_file(file, part).await?;
+        self.drain(FILE_AHEAD_BYTES).await
+    }
+
+    /// Sends a range of a body while it is being fetched. Returns the offset up to which it was sent, which
+    /// is less than the end of the range only at the end of the body.
+    pub(super) async fn stream(
+        &mut self,
+        follower: &Follower,
+        range: Range<u64>,
+        framing: OutFraming,
+    ) -> Result<u64, NotSent> {
         let mut at = range.start;
         while at < range.end {
             let available = follower.read(at, FOLLOWED_BYTES_MAX.min(range.end - at)).await;
@@ -153,12 +199,7 @@ impl ClientSide<'_> {
             self.signals.count(sent);
             self.drain(UNSENT_BYTES_MAX).await?;
         }
-        if length.is_some() && at < range.end {
-            // The body is shorter than announced: a lead does not complete such a fetch.
-            return Err(NotSent::Unreadable);
-        }
-        framing.push_end(&[], self.tx);
-        Ok(())
+        Ok(at)
     }
 
     /// Pushes a range of a file that was written a moment ago. Returns the number of bytes pushed.

@@ -54,6 +54,9 @@ impl Download<'_, '_> {
             Received::Relay(status) => return Ok(Offered::Relay(status)),
             Received::Repeat => Downloaded::Repeat,
             Received::Dropped => dropped,
+            Received::Validated => {
+                Downloaded::Whole { keep: self.keep, is_reusable: self.take_bodiless(head) }
+            }
             Received::Unfit => return Err(Failure::Unexpected),
             Received::Rest(part) => {
                 let mut body = self.take_body(head);

@@ -12,4 +12,5 @@ mod origin;
 mod origins;
 mod relaying;
 mod retries;
+mod slices;
 mod upgrades;

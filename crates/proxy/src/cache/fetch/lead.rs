@@ -46,6 +46,13 @@ impl Lead {
         self.end(Phase::Uncacheable);
     }
 
+    /// Ends the fetch because the response is of no use. Followers proceed in parallel; later requests do not
+    /// know of it.
+    pub fn leave(mut self) {
+        self.is_over = true;
+        self.end(Phase::Uncacheable);
+    }
+
     /// Ends the fetch because the body cannot be recorded. For `time`, requests for the key go past the
     /// cache: each would fail in the same way, after some of its body was written.
     pub fn abandon(mut self, now: Instant, time: Duration) {

@@ -25,6 +25,8 @@ pub struct FetchKey {
     pub resource: ResourceKey,
     /// Their digest.
     pub digest: Digest,
+    /// The digest by which it is marked that responses are not cacheable: one for all slices.
+    mark: Digest,
 }
 
 impl FetchKey {
@@ -36,7 +38,15 @@ impl FetchKey {
             Some(selection) => Digest::of([&resource.digest().as_bytes()[..], &selection.as_bytes()[..]]),
             None => resource.digest(),
         };
-        FetchKey { resource: resource.clone(), digest }
+        FetchKey { resource: resource.clone(), digest, mark: digest }
+    }
+
+    /// Returns the key for a slice of the resource.
+    #[must_use]
+    pub fn of_slice(self, number: u64) -> FetchKey {
+        let mark = Digest::of([&self.digest.as_bytes()[..], b"slices"]);
+        let digest = Digest::of([&mark.as_bytes()[..], &number.to_le_bytes()]);
+        FetchKey { digest, mark, ..self }
     }
 }
 
@@ -135,7 +145,7 @@ impl Fetches {
     /// Joins the fetch of a key, or starts one.
     #[must_use]
     pub fn join(self: &Arc<Fetches>, key: &FetchKey, now: Instant) -> Joined {
-        match self.marks.get(&key.digest) {
+        match self.marks.get(&key.mark) {
             Some(Mark::Uncacheable(until)) if now < until => return Joined::Alone(self.lead_alone(key)),
             Some(Mark::Unrecordable(until)) if now < until => return Joined::Past,
             _ => {}
@@ -152,7 +162,7 @@ impl Fetches {
     /// to be stored. Returns `None` if a body of this key could not be recorded shortly before.
     #[must_use]
     pub fn join_none(self: &Arc<Fetches>, key: &FetchKey, now: Instant) -> Option<Lead> {
-        match self.marks.get(&key.digest) {
+        match self.marks.get(&key.mark) {
             Some(Mark::Unrecordable(until)) if now < until => None,
             _ => Some(self.lead_alone(key)),
         }
@@ -224,15 +234,15 @@ impl Fetches {
     /// Notes that responses to a key are not cacheable, so that requests for it do not wait for each other.
     /// One that was alone proves nothing: it may have had credentials.
     pub(super) fn mark_uncacheable(&self, fetch: &Fetch, now: Instant) {
-        if let Slot::Shared(digest) = fetch.slot {
-            self.marks.insert(digest, Mark::Uncacheable(now + HIT_FOR_MISS_TIME));
+        if let Slot::Shared(_) = fetch.slot {
+            self.marks.insert(fetch.key.mark, Mark::Uncacheable(now + HIT_FOR_MISS_TIME));
         }
     }
 
     /// Notes that bodies of a key cannot be recorded until an instant.
     pub(super) fn mark_unrecordable(&self, fetch: &Fetch, until: Instant) {
-        if let Slot::Shared(digest) = fetch.slot {
-            self.marks.insert(digest, Mark::Unrecordable(until));
+        if let Slot::Shared(_) = fetch.slot {
+            self.marks.insert(fetch.key.mark, Mark::Unrecordable(until));
         }
     }
 

@@ -68,6 +68,12 @@ impl Freshness {
         }
     }
 
+    /// Whether the response was received later than another.
+    #[must_use]
+    pub fn is_newer_than(&self, other: &Freshness) -> bool {
+        self.received > other.received
+    }
+
     /// Returns the age at a time (section 4.2.3).
     #[must_use]
     pub fn age(&self, now: SystemTime) -> Duration {

@@ -3,6 +3,7 @@
 //! Not here: the content. Invariants: hop-by-hop fields, Age and fields that describe the transfer are not
 //! stored; bytes that [`StoredHead::encode`] did not return decode to `None` and never panic.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use plimsoll_wire::http::conditional::ETag;
@@ -15,6 +16,7 @@ use super::key::{Digest, ResourceKey, Servers};
 use super::request::CacheRequest;
 use super::storable::Storable;
 use super::vary::Vary;
+use crate::cache::limits::SLICE_BYTES;
 
 /// The head of a stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,32 @@ pub struct StoredHead {
     pub selection: Digest,
     /// Whether it may answer requests with Authorization.
     pub is_for_authorized: bool,
+    /// The part of the content that is stored with it; `None` for all of it.
+    pub slice: Option<Slice>,
+}
+
+/// A slice of a representation: all bytes between two multiples of [`SLICE_BYTES`], or up to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Its number, from 0.
+    pub number: u64,
+    /// The length of the whole representation, in bytes.
+    pub whole: u64,
+}
+
+impl Slice {
+    /// Returns the number of the slice with the byte at an offset.
+    #[must_use]
+    pub fn at(offset: u64) -> u64 {
+        offset / SLICE_BYTES
+    }
+
+    /// Returns its bytes, as offsets in the representation.
+    #[must_use]
+    pub fn range(self) -> Range<u64> {
+        let start = self.number.saturating_mul(SLICE_BYTES);
+        start..start.saturating_add(SLICE_BYTES).min(self.whole)
+    }
 }
 
 /// Fields that concern one connection or one transfer (RFC 9110, section 7.6.1; RFC 9111, section 3.1).
@@ -77,6 +105,7 @@ impl StoredHead {
             vary: storable.vary,
             selection,
             is_for_authorized: storable.is_for_authorized,
+            slice: None,
         }
     }
 
@@ -143,6 +172,10 @@ impl StoredHead {
                 | u8::from(freshness.ignores_client_staleness) << 2,
         );
         out.extend_from_slice(self.selection.as_bytes());
+        if let Some(slice) = &self.slice {
+            out.extend_from_slice(&slice.number.to_le_bytes());
+            out.extend_from_slice(&slice.whole.to_le_bytes());
+        }
         out
     }
 
@@ -178,7 +211,8 @@ impl StoredHead {
         let selection = Digest(take(&mut rest)?);
         let vary = Vary::parse(fields.lines())?;
         let is_for_authorized = is_for_authorized == 1;
-        let head = StoredHead { key, status, fields, freshness, vary, selection, is_for_authorized };
+        let slice = if rest.is_empty() { None } else { Some(take_slice(&mut rest)?) };
+        let head = StoredHead { key, status, fields, freshness, vary, selection, is_for_authorized, slice };
         rest.is_empty().then_some(head)
     }
 }
@@ -233,6 +267,12 @@ fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(bytes)
 }
 
+fn take_slice(rest: &mut &[u8]) -> Option<Slice> {
+    let (number, whole) = (u64::from_le_bytes(take(rest)?), u64::from_le_bytes(take(rest)?));
+    let slice = Slice { number, whole };
+    (!slice.range().is_empty()).then_some(slice)
+}
+
 fn take_time(rest: &mut &[u8]) -> Option<Duration> {
     let seconds = u64::from_le_bytes(take(rest)?);
     let nanos = u32::from_le_bytes(take(rest)?);
@@ -280,6 +320,11 @@ pub(crate) mod tests {
         for end in 0..bytes.len() {
             assert_eq!(StoredHead::decode(&bytes[..end]), None, "{end}");
         }
+        let slice = Some(Slice { number: 3, whole: 3 * SLICE_BYTES + 1 });
+        let part = StoredHead { slice, ..StoredHead::decode(&bytes).unwrap() };
+        assert_eq!(StoredHead::decode(&part.encode()), Some(part.clone()));
+        let empty = Some(Slice { number: 3, whole: 3 * SLICE_BYTES });
+        assert_eq!(StoredHead::decode(&StoredHead { slice: empty, ..part }.encode()), None);
         assert_eq!(StoredHead::decode(&[&bytes[..], b"x"].concat()), None);
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();

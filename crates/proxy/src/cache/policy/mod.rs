@@ -20,7 +20,7 @@ pub use cache_status::{CacheStatus, Forwarded};
 pub use directives::{RequestDirectives, ResponseDirectives};
 pub use fields::{FieldBlock, FieldLines};
 pub use freshness::{ExchangeTimes, Freshness, Usability};
-pub use head::StoredHead;
+pub use head::{Slice, StoredHead};
 pub use invalidation::invalidated_uris;
 pub use key::{Digest, ResourceKey, Servers};
 pub use request::{Bypass, CacheRequest};

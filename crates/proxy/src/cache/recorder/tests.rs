@@ -10,8 +10,8 @@ use plimsoll_wire::http::head::Method;
 
 use super::*;
 use crate::cache::fetch::{Available, FollowedHead, Joined};
-use crate::cache::limits::RECORDING_SHARE;
-use crate::cache::policy::{CacheRequest, FieldLines, ResourceKey, stored_for_tests as stored};
+use crate::cache::limits::{RECORDING_SHARE, SLICE_BYTES};
+use crate::cache::policy::{CacheRequest, FieldLines, ResourceKey, Slice, stored_for_tests as stored};
 use crate::cache::response_cache::CacheSizes;
 use crate::cache::store::{Lookup, Object, PurgeTarget};
 
@@ -284,6 +284,58 @@ fn an_error_of_the_disk_returns_the_bytes_and_stops_writing_for_some_time() {
         assert!(record(&io, &cache, "/x", &body(200_000)).await);
         assert_eq!(cache.figures().disk_errors, 1);
     });
+}
+
+#[test]
+fn a_power_cut_at_any_call_while_slices_are_stored_leaves_none_with_wrong_bytes() {
+    const WHOLE: u64 = SLICE_BYTES + 70_000;
+    let head = |number| StoredHead {
+        slice: Some(Slice { number, whole: WHOLE }),
+        ..stored("http://a/x", "", "Cache-Control: max-age=9\r\nETag: \"a\"\r\n")
+    };
+    let bytes = |number| match number {
+        0 => body(usize::try_from(SLICE_BYTES).unwrap()),
+        _ => vec![7; 70_000],
+    };
+    for call in (1..40).step_by(3) {
+        let sim = Sim::new(call, Faults::none());
+        let host = sim.host("one");
+        let (cache, io, on) = (open(&host), host.io(), host.clone());
+        sim.run(&host, async move {
+            on.disk().cut_at(on.disk().calls() + call, Moment::After);
+            for number in [1, 0] {
+                let key = cache.slice_key(&request("/x"), number);
+                let Joined::Lead(lead) = cache.fetches().join(&key, io.now()) else { panic!("no lead") };
+                let length = Some(bytes(number).len() as u64);
+                let Some(room) = cache.reserve(length, io.now()) else { continue };
+                let mut recorder = Recorder::begin(&cache, lead, head(number), length, room);
+                if recorder.push(&io, bytes(number)).await.is_ok() {
+                    recorder.finish(&io).await;
+                }
+            }
+        });
+        for fate in [Unsynced::Lost, Unsynced::Kept, Unsynced::Drawn(call)] {
+            let again = Sim::new(call, Faults::none());
+            let host = again.host_with_disk("one", &host.disk().after_power_cut(fate));
+            let (cache, io) = (open(&host), host.io());
+            again.run(&host, async move {
+                let Some(partial) = cache.lookup_partial(&request("/x")) else { return };
+                assert_eq!(partial.whole, WHOLE);
+                for number in [0, 1] {
+                    if let Some(object) = cache.lookup_slice(&partial, number) {
+                        assert!(content(&io, &cache, &object).await == bytes(number), "{number}");
+                    }
+                }
+            });
+        }
+        if !host.disk().is_cut() {
+            let again = Sim::new(call, Faults::none());
+            let host = again.host_with_disk("one", &host.disk().after_power_cut(Unsynced::Kept));
+            let partial = open(&host).lookup_partial(&request("/x"));
+            assert!(partial.is_some(), "slices are found after a restart");
+            break;
+        }
+    }
 }
 
 #[test]

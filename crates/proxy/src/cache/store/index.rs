@@ -15,15 +15,25 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use super::object::{Content, Object};
+use super::slices::{PartialHead, SliceSets};
 use crate::cache::limits::{FILES_MAX, INDEX_SHARDS, OBJECT_BYTES, VARIANTS_MAX};
-use crate::cache::policy::{CacheRequest, Digest};
+use crate::cache::policy::{CacheRequest, Digest, Slice, StoredHead};
 
 type Evictor = Cache<u64, IndexEntry, Weight>;
 type Variants = Vec<Weak<Object>>;
 
+/// The objects of a part of the keys.
+#[derive(Default)]
+struct Shard {
+    /// Whole objects.
+    variants: HashMap<Digest, Variants>,
+    /// Slices of partial objects.
+    slices: SliceSets,
+}
+
 /// The index.
 pub struct Index {
-    shards: Box<[Mutex<HashMap<Digest, Variants>>]>,
+    shards: Box<[Mutex<Shard>]>,
     memory: Evictor,
     disk: Evictor,
     memory_bytes_max: u64,
@@ -132,15 +142,46 @@ impl Index {
     #[must_use]
     pub fn lookup(&self, request: &CacheRequest<'_>) -> Lookup {
         let shard = self.shard(request.key.digest());
-        let Some(variants) = shard.get(&request.key.digest()) else { return Lookup::Absent };
+        let Some(variants) = shard.variants.get(&request.key.digest()) else { return Lookup::Absent };
         let live = || variants.iter().filter_map(Weak::upgrade);
-        // An evicted object lives on while a response is sent from it. The evictor's own lookup is what keeps
-        // a used object.
-        let is_held = |object: &Arc<Object>| self.evictor_of(object).get(&object.number()).is_some();
+        let is_held = |object: &Arc<Object>| self.is_held(object);
         if let Some(found) = live().find(|object| object.head.answers(request) && is_held(object)) {
             return Lookup::Found(found);
         }
         live().find(is_held).map_or(Lookup::Absent, Lookup::OtherVariants)
+    }
+
+    /// Whether an object is still stored: an evicted one lives on while a response is sent from it. Counts it
+    /// as used.
+    fn is_held(&self, object: &Object) -> bool {
+        self.evictor_of(object).get(&object.number()).is_some()
+    }
+
+    /// Looks up the partial object for a request, and one of another variant.
+    #[must_use]
+    pub fn lookup_partial(&self, request: &CacheRequest<'_>) -> (Option<PartialHead>, Option<PartialHead>) {
+        self.shard(request.key.digest()).slices.find(request)
+    }
+
+    /// Looks up a slice of a partial object, and counts it as used.
+    #[must_use]
+    pub fn lookup_slice(&self, of: &PartialHead, number: u64) -> Option<Arc<Object>> {
+        let slice = self.shard(of.head.key.digest()).slices.slice(of, number);
+        slice.filter(|object| self.is_held(object))
+    }
+
+    /// Replaces the head of a partial object by a newer one, unless `is_wanted` returns false.
+    pub fn refresh_partial(&self, of: &PartialHead, head: StoredHead, is_wanted: impl FnOnce() -> bool) {
+        let mut shard = self.shard(of.head.key.digest());
+        if is_wanted() {
+            shard.slices.refresh(of, head);
+        }
+    }
+
+    /// Removes a partial object.
+    pub fn remove_partial(&self, of: &PartialHead) {
+        let removed = self.shard(of.head.key.digest()).slices.remove(&of.head);
+        self.discard(&removed);
     }
 
     /// Stores an object, unless `is_wanted` returns false. That is called while no purge of the URI can
@@ -151,23 +192,45 @@ impl Index {
         if !is_wanted() {
             return false;
         }
-        let variants = shard.entry(digest).or_default();
-        let mut dropped = Vec::new();
+        let mut dropped = match object.head.slice {
+            Some(slice) if self.has_whole(&shard, &object, slice) => return false,
+            Some(_) => match shard.slices.insert(&object) {
+                Some(dropped) => dropped,
+                None => return false,
+            },
+            None => shard.slices.remove(&object.head),
+        };
+        let variants = shard.variants.entry(digest).or_default();
         variants.retain(|variant| {
             let Some(old) = variant.upgrade() else { return false };
+            // A slice is stored only if no whole object is, or if that has changed.
             let stays = !object.replaces(&old);
             if !stays {
                 dropped.push(old);
             }
             stays
         });
-        variants.insert(0, Arc::downgrade(&object));
+        if object.head.slice.is_none() {
+            variants.insert(0, Arc::downgrade(&object));
+        }
         dropped.extend(variants.drain(VARIANTS_MAX.min(variants.len())..).filter_map(|old| old.upgrade()));
         self.evictor_of(&object).insert(object.number(), IndexEntry::new(object));
         self.forget_dead(&mut shard);
         drop(shard);
         self.discard(&dropped);
         true
+    }
+
+    /// Whether a whole object is stored that makes a slice superfluous: it is newer, or has the same bytes.
+    fn has_whole(&self, shard: &Shard, object: &Object, slice: Slice) -> bool {
+        let variants = shard.variants.get(&object.head.key.digest()).into_iter().flatten();
+        variants.filter_map(Weak::upgrade).any(|whole| {
+            let is_newer = whole.head.freshness.is_newer_than(&object.head.freshness);
+            let is_same = whole.head.strong_etag() == object.head.strong_etag();
+            object.replaces(&whole)
+                && (is_newer || (is_same && whole.content.len() == slice.whole))
+                && self.is_held(&whole)
+        })
     }
 
     /// Replaces an object by one with the same content and a newer head, if it is still stored.
@@ -188,23 +251,26 @@ impl Index {
         let mut purged = Vec::new();
         match target {
             PurgeTarget::Uri(digest) => {
-                let variants = self.shard(*digest).remove(digest).unwrap_or_default();
+                let mut shard = self.shard(*digest);
+                let variants = shard.variants.remove(digest).unwrap_or_default();
                 purged.extend(variants.iter().filter_map(Weak::upgrade));
+                purged.extend(shard.slices.purge(target));
             }
             _ => {
                 for shard in &self.shards {
                     let mut shard = lock(shard);
-                    for variants in shard.values_mut() {
+                    purged.extend(shard.slices.purge(target));
+                    for variants in shard.variants.values_mut() {
                         variants.retain(|variant| {
                             let Some(object) = variant.upgrade() else { return false };
-                            let stays = !target.includes(&object);
+                            let stays = !target.includes(&object.head);
                             if !stays {
                                 purged.push(object);
                             }
                             stays
                         });
                     }
-                    shard.retain(|_, variants| !variants.is_empty());
+                    shard.variants.retain(|_, variants| !variants.is_empty());
                 }
             }
         }
@@ -217,7 +283,8 @@ impl Index {
     pub fn has_files(&self, target: &PurgeTarget) -> bool {
         let PurgeTarget::Uri(digest) = target else { return true };
         let shard = self.shard(*digest);
-        let mut live = shard.get(digest).into_iter().flatten().filter_map(Weak::upgrade);
+        let live = shard.variants.get(digest).into_iter().flatten().filter_map(Weak::upgrade);
+        let mut live = live.chain(shard.slices.of_key(*digest));
         live.any(|object| matches!(object.content, Content::File(_)))
     }
 
@@ -237,7 +304,8 @@ impl Index {
     /// Returns the number of URIs in the table.
     #[must_use]
     pub fn uris(&self) -> usize {
-        self.shards.iter().map(|shard| lock(shard).len()).sum()
+        let uris = |shard: &Shard| shard.variants.len() + shard.slices.len();
+        self.shards.iter().map(|shard| uris(&lock(shard))).sum()
     }
 
     fn discard(&self, objects: &[Arc<Object>]) {
@@ -248,10 +316,14 @@ impl Index {
 
     /// Forgets the URIs of evicted objects, when the table has grown to twice the number of objects. The
     /// cost is amortised: as many objects were inserted since the last time.
-    fn forget_dead(&self, shard: &mut HashMap<Digest, Variants>) {
+    fn forget_dead(&self, shard: &mut Shard) {
         let objects = (self.memory.len() + self.disk.len()) / INDEX_SHARDS;
-        if shard.len() > 2 * objects + VARIANTS_MAX {
-            shard.retain(|_, variants| variants.iter().any(|variant| variant.strong_count() > 0));
+        if shard.variants.len() > 2 * objects + VARIANTS_MAX {
+            let is_live = |variant: &Weak<Object>| variant.strong_count() > 0;
+            shard.variants.retain(|_, variants| variants.iter().any(is_live));
+        }
+        if shard.slices.len() > 2 * objects + VARIANTS_MAX {
+            shard.slices.forget_dead();
         }
     }
 
@@ -262,21 +334,21 @@ impl Index {
         }
     }
 
-    fn shard(&self, digest: Digest) -> MutexGuard<'_, HashMap<Digest, Variants>> {
+    fn shard(&self, digest: Digest) -> MutexGuard<'_, Shard> {
         let at = usize::from(digest.as_bytes()[0]) % INDEX_SHARDS;
         lock(&self.shards[at])
     }
 }
 
 impl PurgeTarget {
-    /// Whether an object is among the targets.
+    /// Whether an object with this head is among the targets.
     #[must_use]
-    pub fn includes(&self, object: &Object) -> bool {
-        let key = &object.head.key;
+    pub fn includes(&self, head: &StoredHead) -> bool {
+        let key = &head.key;
         match self {
             PurgeTarget::Uri(digest) => key.digest() == *digest,
             PurgeTarget::Prefix(prefix) => key.uri().starts_with(prefix),
-            PurgeTarget::Tag(tag) => object.head.has_tag(tag),
+            PurgeTarget::Tag(tag) => head.has_tag(tag),
             PurgeTarget::All => true,
         }
     }
@@ -297,7 +369,7 @@ fn evictor(bytes_max: u64, bytes_usual: u64, weight: Weight) -> Evictor {
     }
 }
 
-fn lock(shard: &Mutex<HashMap<Digest, Variants>>) -> MutexGuard<'_, HashMap<Digest, Variants>> {
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -7,9 +7,11 @@ mod disk;
 mod file_format;
 mod index;
 mod object;
+mod slices;
 mod stored_file;
 
 pub use disk::{Disk, FoundObject, ObjectWriter};
 pub use index::{Index, IndexFigures, Lookup, PurgeTarget};
 pub use object::{Content, Object};
+pub use slices::PartialHead;
 pub use stored_file::StoredFile;

@@ -3,6 +3,7 @@
 use plimsoll_wire::http::head::Method;
 
 use super::*;
+use crate::cache::limits::SLICE_BYTES;
 use crate::cache::policy::{FieldLines, ResourceKey, stored_for_tests as stored};
 
 const FRESH: &str = "Cache-Control: max-age=9\r\n";
@@ -116,6 +117,62 @@ fn purges_remove_by_uri_prefix_and_tag() {
         assert_eq!(left(), expected, "{target:?}");
         assert_eq!(purged, expected.iter().filter(|stays| !**stays).count() as u64);
     }
+}
+
+/// Returns a slice of a representation of three slices.
+fn slice(uri: &str, lines: &str, number: u64) -> Arc<Object> {
+    let slice = Some(Slice { number, whole: 2 * SLICE_BYTES + 9 });
+    let head = StoredHead { slice, ..stored(uri, "", &format!("{FRESH}{lines}")) };
+    Object::new(head, Content::Memory(vec![0; 9].into()))
+}
+
+/// Returns the numbers of the slices that are found, and the tag of their set.
+fn slices(index: &Index, uri: &str) -> (Vec<u64>, Option<Vec<u8>>) {
+    let Some(partial) = index.lookup_partial(&request(uri, "")).0 else { return (Vec::new(), None) };
+    let found = (0..4).filter(|number| index.lookup_slice(&partial, *number).is_some()).collect();
+    (found, partial.head.strong_etag().map(<[u8]>::to_vec))
+}
+
+#[test]
+fn slices_of_one_tag_are_found_and_another_tag_or_length_drops_them() {
+    let index = Index::new(1 << 20, 0);
+    let (a, b) = ("ETag: \"a\"\r\n", "ETag: \"b\"\r\n");
+    for number in [2, 0] {
+        insert(&index, &slice("http://a/", a, number));
+    }
+    assert_eq!(slices(&index, "http://a/"), (vec![0, 2], Some(b"\"a\"".to_vec())));
+    assert_eq!(index.figures().memory_objects, 2);
+    insert(&index, &slice("http://a/", b, 1));
+    assert_eq!(slices(&index, "http://a/"), (vec![1], Some(b"\"b\"".to_vec())));
+    assert_eq!(index.figures().memory_objects, 1, "the old slices are dropped");
+    let other = slice("http://a/", b, 0);
+    let longer = Some(Slice { number: 0, whole: 3 * SLICE_BYTES });
+    insert(&index, &Object::new(StoredHead { slice: longer, ..other.head.clone() }, other.content.clone()));
+    assert_eq!(slices(&index, "http://a/").0, [0]);
+    assert!(matches!(index.lookup(&request("http://a/", "")), Lookup::Absent), "a slice is no whole object");
+}
+
+#[test]
+fn a_whole_object_replaces_slices_and_purges_include_them() {
+    let index = Index::new(1 << 20, 0);
+    let tagged = "ETag: \"a\"\r\nCache-Tag: t\r\n";
+    let digest = ResourceKey::parse(b"http://a/x").unwrap().digest();
+    for target in [
+        PurgeTarget::Uri(digest),
+        PurgeTarget::Prefix(b"http://a/".to_vec()),
+        PurgeTarget::Tag(b"t".to_vec()),
+        PurgeTarget::All,
+    ] {
+        insert(&index, &slice("http://a/x", tagged, 0));
+        insert(&index, &slice("http://a/x", tagged, 1));
+        assert_eq!(index.purge(&target), 2, "{target:?}");
+        assert_eq!(slices(&index, "http://a/x"), (Vec::new(), None));
+        assert_eq!(index.figures().memory_objects, 0);
+    }
+    insert(&index, &slice("http://a/x", tagged, 0));
+    insert(&index, &object("http://a/x", "", &format!("{FRESH}ETag: \"a\"\r\n"), 9));
+    assert_eq!(slices(&index, "http://a/x"), (Vec::new(), None));
+    assert_eq!(index.figures().memory_objects, 1);
 }
 
 #[test]

@@ -1,0 +1,124 @@
+//! The fetch of one slice of a partial object: the request for it, and the decision about its response.
+//!
+//! It sends nothing. Invariant: a slice is stored only if its response is the single part that was requested,
+//! has a strong entity tag, and could be stored as a whole.
+
+use std::sync::Arc;
+
+use plimsoll_io::Io;
+use plimsoll_wire::http::range::{ContentRange, parse_content_range};
+use plimsoll_wire::http::response::{Framing, ResponseHead};
+use plimsoll_wire::http::status::Status;
+
+use super::pass::{Received, Recording, removed};
+use crate::cache::fetch::Lead;
+use crate::cache::limits::SLICE_BYTES;
+use crate::cache::policy::{
+    CacheRequest, ExchangeTimes, FieldBlock, FieldLines, Merged, Slice, StoredHead, evaluate,
+    merge_not_modified, validation_fields,
+};
+use crate::cache::response_cache::ResponseCache;
+use crate::cache::store::PartialHead;
+
+/// The fetch of one slice.
+pub(crate) struct SliceFetch {
+    pub(super) lead: Lead,
+    pub(super) number: u64,
+    /// The partial object that the slice belongs to, if it is known.
+    pub(super) partial: Option<PartialHead>,
+    /// Whether the partial object must be validated.
+    pub(super) is_validation: bool,
+}
+
+impl SliceFetch {
+    /// Returns the fields that replace the client's conditions and range.
+    pub(super) fn conditions(&self) -> FieldBlock {
+        let whole = self.partial.as_ref().map_or(u64::MAX, |partial| partial.whole);
+        let range = Slice { number: self.number, whole }.range();
+        let end = if range.is_empty() { range.start + SLICE_BYTES } else { range.end };
+        let mut fields = match &self.partial {
+            Some(partial) if self.is_validation => validation_fields(&partial.head),
+            _ => FieldBlock::default(),
+        };
+        fields.push(b"Range", format!("bytes={}-{}", range.start, end - 1).as_bytes());
+        fields
+    }
+
+    /// Decides about the response.
+    pub(super) async fn receive(
+        self,
+        io: &Io,
+        cache: Arc<ResponseCache>,
+        request: &CacheRequest<'_>,
+        head: &ResponseHead,
+        (lines, times): (FieldLines<'_>, ExchangeTimes),
+    ) -> Received {
+        let SliceFetch { lead, number, partial, is_validation } = self;
+        let status = head.status();
+        if let Some(partial) = partial.as_ref().filter(|_| is_validation && status == Status::NOT_MODIFIED) {
+            match merge_not_modified(&partial.head, request, lines, times) {
+                Merged::Updated(head) => cache.refresh_partial(partial, head, lead.validity()),
+                Merged::NotStored(..) | Merged::Mismatch => {
+                    removed(cache.remove_partial(io, partial).await);
+                }
+            }
+            lead.retire();
+            return Received::Validated;
+        }
+        if let Some(stored) = sliced_head(number, request, head, lines, times)
+            && let Some(slice) = stored.slice
+        {
+            let length = slice.range().end - slice.range().start;
+            let Some(room) = cache.reserve(Some(length), io.now()) else {
+                lead.leave();
+                return Received::Dropped;
+            };
+            // At once, and not when the slice is stored: answers from the old slices would be cut short.
+            let whole = PartialHead { head: Arc::new(stored.clone()), whole: slice.whole };
+            if let Some(old) = partial.filter(|old| !old.is_same(&whole)) {
+                cache.forget_partial(&old);
+            }
+            let (lead, head) = (Box::new(lead), Box::new(stored));
+            let length = Some(length);
+            return Received::Record(Recording { cache, lead, head, length, room, is_for_client: false });
+        }
+        if let Some(partial) = partial.filter(|_| status.code() < 500) {
+            removed(cache.remove_partial(io, &partial).await);
+        }
+        // Requests for other ranges would get such a response too. Others may be about this range only.
+        if matches!(status, Status::OK | Status::PARTIAL_CONTENT) {
+            lead.refuse(io.now());
+        } else {
+            lead.leave();
+        }
+        Received::Dropped
+    }
+}
+
+/// Returns the head of a slice to store.
+fn sliced_head(
+    number: u64,
+    request: &CacheRequest<'_>,
+    head: &ResponseHead,
+    lines: FieldLines<'_>,
+    times: ExchangeTimes,
+) -> Option<StoredHead> {
+    let mut ranges = lines.all("content-range");
+    let (Some(range), None) = (ranges.next(), ranges.next()) else { return None };
+    let Some(ContentRange::Part { range, length }) = parse_content_range(range) else { return None };
+    let slice = Slice { number, whole: length };
+    let is_framed = head.framing() == Framing::Length(range.end - range.start);
+    if head.status() != Status::PARTIAL_CONTENT || range != slice.range() || !is_framed {
+        return None;
+    }
+    // As if it were the response with the whole (RFC 9111, section 3.3).
+    let mut fields = FieldBlock::default();
+    lines
+        .iter()
+        .filter(|(name, _)| !name.eq_ignore_ascii_case(b"content-range"))
+        .for_each(|(name, value)| fields.push(name, value));
+    let storable = evaluate(request, Status::OK, fields.lines(), times).ok()?;
+    let stored = StoredHead::new(request, Status::OK, fields.lines(), times, storable);
+    stored.strong_etag()?;
+    Some(StoredHead { slice: Some(slice), ..stored })
+}

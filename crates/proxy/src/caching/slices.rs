@@ -1,0 +1,258 @@
+//! Answers a request for one range from slices, and fetches those that are missing.
+//!
+//! It stores nothing itself. Invariants: all bytes of an answer belong to one strong entity tag and one whole
+//! length; the whole of a representation is never fetched for a range of it; a slice that is being fetched is
+//! fetched to its end, even if its client has left.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use plimsoll_io::{Elapsed, File};
+use plimsoll_wire::http::range::{Resolved, parse_range};
+
+use super::pass::PassKind;
+use super::selection::Selection;
+use super::slice_fetch::SliceFetch;
+use super::{Caching, client_side, count};
+use crate::body::OutFraming;
+use crate::cache::fetch::{Available, FollowedHead, Follower, Joined};
+use crate::cache::policy::{CacheStatus, Forwarded, Slice, Usability};
+use crate::cache::store::{Content, PartialHead};
+use crate::detached::DetachedRequest;
+use crate::exchange::{Outcome, OutcomeEnding, Signals};
+
+/// The result of a request for a range.
+pub(super) enum Ranged {
+    /// It is answered.
+    Done(Outcome),
+    /// Nothing was sent: the request must be looked up again.
+    Again,
+    /// Nothing was sent: slices cannot answer it.
+    Past,
+}
+
+/// The source of a slice's bytes.
+enum SliceSource {
+    Memory(Arc<[u8]>),
+    File(File),
+    Fetch(Follower),
+}
+
+/// The reason why a slice is not available.
+enum NoSlice {
+    /// The partial object has changed, or the fetch ended early.
+    Changed,
+    /// The response of the origin cannot be stored.
+    Refused,
+}
+
+impl Caching<'_> {
+    /// Answers a request for one range from slices.
+    pub(super) async fn from_slices(&mut self) -> Ranged {
+        if self.request.has_authorization {
+            return Ranged::Past;
+        }
+        let known = self.cache.lookup_partial(&self.request);
+        let now = self.exchange.shared.io.wall();
+        let usable = known.clone().filter(|partial| {
+            let usability = partial.head.freshness.usability(&self.request.directives, now);
+            matches!(usability, Usability::Fresh | Usability::StaleAccepted)
+        });
+        let (partial, source) = match usable {
+            Some(partial) => (partial, None),
+            None if self.request.directives.only_if_cached => return Ranged::Past,
+            None => match self.first_slice(known.as_ref()).await {
+                Ok((partial, source)) => (partial, source),
+                Err(NoSlice::Changed) => return Ranged::Again,
+                Err(NoSlice::Refused) => return Ranged::Past,
+            },
+        };
+        let selection = Selection::of(&self.request, &partial.head, Some(partial.whole));
+        let range = match &selection {
+            Selection::Whole => return Ranged::Past,
+            Selection::NotModified | Selection::Unsatisfiable(_) => 0..0,
+            Selection::Part(range, _) => range.clone(),
+        };
+        let is_stored = source.is_none()
+            && numbers(&range).all(|number| self.cache.lookup_slice(&partial, number).is_some());
+        if !is_stored && self.request.directives.only_if_cached {
+            return Ranged::Past;
+        }
+        let status = if is_stored && usable_as_hit(known.as_ref(), &partial) {
+            count(&self.cache.counts().hits);
+            CacheStatus::hit(partial.head.freshness.seconds_left(now))
+        } else {
+            count(&self.cache.counts().misses);
+            let reason = if known.is_some() { Forwarded::Partial } else { Forwarded::UriMiss };
+            CacheStatus { is_stored: true, ..CacheStatus::forwarded(reason) }
+        };
+        self.send_slices(&partial, source, (&selection, range), &status).await
+    }
+
+    /// Fetches the first slice of a range of which no usable slices are known, or validates those.
+    async fn first_slice(
+        &mut self,
+        known: Option<&PartialHead>,
+    ) -> Result<(PartialHead, Option<SliceSource>), NoSlice> {
+        let start = match known {
+            Some(partial) => match Selection::of(&self.request, &partial.head, Some(partial.whole)) {
+                Selection::Part(range, _) => Some(range.start),
+                _ => None,
+            },
+            None => self.request.range.and_then(start_of),
+        };
+        let number = Slice::at(start.ok_or(NoSlice::Refused)?);
+        let fetched = self.fetch_slice(number, known, known.is_some()).await;
+        match (fetched, known) {
+            (Ok((partial, follower)), _) => Ok((partial, Some(SliceSource::Fetch(follower)))),
+            (Err(NoSlice::Changed), Some(known)) => {
+                // A validation has ended without a new slice.
+                let partial = self.cache.lookup_partial(&self.request).filter(|now| now.is_same(known));
+                let is_validated = |partial: &PartialHead| !Arc::ptr_eq(&partial.head, &known.head);
+                partial.filter(is_validated).map(|partial| (partial, None)).ok_or(NoSlice::Changed)
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Sends the head, and the slices in turn.
+    async fn send_slices(
+        &mut self,
+        partial: &PartialHead,
+        mut first: Option<SliceSource>,
+        (selection, range): (&Selection, Range<u64>),
+        status: &CacheStatus,
+    ) -> Ranged {
+        let signals = Signals::default();
+        let mut keep = false;
+        let mut is_begun = false;
+        let empty = range.is_empty();
+        for number in numbers(&range).chain(empty.then_some(0)) {
+            let source = match first.take() {
+                source if empty => Ok(source),
+                Some(source) => Ok(Some(source)),
+                None => self.slice_source(number, partial).await.map(Some),
+            };
+            let source = match source {
+                Ok(source) => source,
+                Err(_) if is_begun => return Ranged::Done(signals.outcome(OutcomeEnding::Aborted)),
+                Err(NoSlice::Changed) => return Ranged::Again,
+                Err(NoSlice::Refused) => return Ranged::Past,
+            };
+            let bytes = Slice { number, whole: partial.whole }.range();
+            let part = range.start.max(bytes.start) - bytes.start
+                ..range.end.min(bytes.end).max(bytes.start) - bytes.start;
+            // Until the first byte is there, the request can be answered in another way.
+            if !is_begun
+                && let Some(SliceSource::Fetch(follower)) = &source
+                && matches!(follower.read(part.start, 1).await, Available::Failed)
+            {
+                return Ranged::Past;
+            }
+            let mut client = client_side(&mut self.exchange, &self.request, &signals);
+            if !is_begun {
+                client.begin(&partial.head, selection, partial.whole, status);
+                (is_begun, keep) = (true, client.keep);
+            }
+            let sent = match source {
+                None => Ok(()),
+                Some(SliceSource::Memory(content)) => client.send_bytes(&content, part).await,
+                Some(SliceSource::File(file)) => client.send_file_part(file, part).await,
+                Some(SliceSource::Fetch(follower)) => {
+                    let framing = OutFraming::Length(part.end - part.start);
+                    client.stream(&follower, part, framing).await.map(drop)
+                }
+            };
+            if let Err(error) = sent {
+                tracing::debug!(?error, "a range was not sent to its end");
+                return Ranged::Done(signals.outcome(OutcomeEnding::Aborted));
+            }
+        }
+        Ranged::Done(signals.outcome(OutcomeEnding::Relayed { keep }))
+    }
+
+    /// Finds a slice, or fetches it.
+    async fn slice_source(&mut self, number: u64, partial: &PartialHead) -> Result<SliceSource, NoSlice> {
+        if let Some(object) = self.cache.lookup_slice(partial, number) {
+            match &object.content {
+                Content::Memory(bytes) => return Ok(SliceSource::Memory(Arc::clone(bytes))),
+                Content::File(stored) => match self.cache.open_file(&self.exchange.shared.io, stored).await {
+                    Ok(file) => return Ok(SliceSource::File(file)),
+                    Err(error) => {
+                        tracing::debug!(%error, "the file of a slice is gone");
+                        super::pass::removed(self.cache.remove(&self.exchange.shared.io, &object).await);
+                    }
+                },
+            }
+        }
+        let (fetched, follower) = self.fetch_slice(number, Some(partial), false).await?;
+        if fetched.is_same(partial) { Ok(SliceSource::Fetch(follower)) } else { Err(NoSlice::Changed) }
+    }
+
+    /// Fetches a slice beside the request, or joins its fetch.
+    async fn fetch_slice(
+        &mut self,
+        number: u64,
+        partial: Option<&PartialHead>,
+        is_validation: bool,
+    ) -> Result<(PartialHead, Follower), NoSlice> {
+        let (shared, side) = (self.exchange.shared, self.exchange.side.ok_or(NoSlice::Refused)?);
+        let key = self.cache.slice_key(&self.request, number);
+        let mut is_lead = true;
+        let follower = match self.cache.fetches().join(&key, shared.io.now()) {
+            Joined::Lead(lead) => {
+                let follower = lead.follower();
+                let fetch = SliceFetch { lead, number, partial: partial.cloned(), is_validation };
+                let (request, cache) = (DetachedRequest::of(&self.exchange), Arc::clone(&self.cache));
+                // Without regard to the bound of such tasks: a request has one at a time.
+                side.start(Box::pin(async move {
+                    let _: Outcome = request.run(&cache, PassKind::Slice(fetch), None).await;
+                }));
+                follower
+            }
+            Joined::Follow(follower) => {
+                is_lead = false;
+                follower
+            }
+            Joined::Alone(_) | Joined::Past => return Err(NoSlice::Refused),
+        };
+        let deadline = &self.exchange.deadlines.download;
+        deadline.after(shared.settings.times.first_byte);
+        match deadline.within(follower.head()).await {
+            // A response that must be validated first may be another person's (RFC 9111, section 4).
+            Ok(FollowedHead::Open(head, _))
+                if head.answers(&self.request)
+                    && (is_lead
+                        || head.freshness.is_usable_now(&self.request.directives, shared.io.wall())) =>
+            {
+                let slice = head.slice.filter(|slice| slice.number == number).ok_or(NoSlice::Refused)?;
+                Ok((PartialHead { head, whole: slice.whole }, follower))
+            }
+            Ok(FollowedHead::Failed) => Err(NoSlice::Changed),
+            Ok(FollowedHead::Open(..) | FollowedHead::Uncacheable) | Err(Elapsed) => Err(NoSlice::Refused),
+        }
+    }
+}
+
+/// Whether an answer from stored slices needed no request to the origin.
+fn usable_as_hit(known: Option<&PartialHead>, partial: &PartialHead) -> bool {
+    known.is_some_and(|known| Arc::ptr_eq(&known.head, &partial.head))
+}
+
+/// Returns the numbers of the slices with a range.
+fn numbers(range: &Range<u64>) -> std::ops::RangeInclusive<u64> {
+    match range.end.checked_sub(1) {
+        Some(last) if last >= range.start => Slice::at(range.start)..=Slice::at(last),
+        // Empty.
+        _ => std::ops::RangeInclusive::new(1, 0),
+    }
+}
+
+/// Returns the first byte of a Range field with one range that does not count from the end.
+fn start_of(value: &[u8]) -> Option<u64> {
+    match parse_range(value).ok()?.resolve(u64::MAX) {
+        // A range that counts from the end starts beyond any representation.
+        Resolved::Ranges(ranges) => ranges.single().map(|range| range.start).filter(|at| *at < 1 << 62),
+        Resolved::Whole | Resolved::Unsatisfiable => None,
+    }
+}
