@@ -104,7 +104,7 @@ impl Caching<'_> {
         let key = self.cache.fetch_key(&self.request, &lookup);
         if self.request.range.is_some() && stored.is_none() && self.cache.fetches().completed(&key).is_none()
         {
-            match self.from_slices().await {
+            match self.answer_from_slices().await {
                 Ranged::Done(outcome) => return Some(outcome),
                 Ranged::Again => return None,
                 Ranged::Past => {}

@@ -48,7 +48,7 @@ enum NoSlice {
 
 impl Caching<'_> {
     /// Answers a request for one range from slices.
-    pub(super) async fn from_slices(&mut self) -> Ranged {
+    pub(super) async fn answer_from_slices(&mut self) -> Ranged {
         if self.request.has_authorization {
             return Ranged::Past;
         }
