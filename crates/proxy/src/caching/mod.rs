@@ -100,14 +100,17 @@ impl Caching<'_> {
             Lookup::OtherVariants(_) => (None, Forwarded::VaryMiss),
             Lookup::Absent => (None, Forwarded::UriMiss),
         };
-        // A stale whole object is validated as such. One that is being stored answers a range at once.
+        // A whole object that is being stored answers a range at once.
         let key = self.cache.fetch_key(&self.request, &lookup);
-        if self.request.range.is_some() && stored.is_none() && self.cache.fetches().completed(&key).is_none()
-        {
-            match self.answer_from_slices().await {
+        if self.request.range.is_some() && self.cache.fetches().completed(&key).is_none() {
+            match self.answer_from_slices(stored.as_ref()).await {
                 Ranged::Done(outcome) => return Some(outcome),
                 Ranged::Again => return None,
                 Ranged::Past => {}
+                Ranged::Forward => {
+                    let status = CacheStatus::forwarded(reason);
+                    return Some(self.plain(status, stored).await);
+                }
             }
         }
         if self.request.directives.only_if_cached {

@@ -18,7 +18,7 @@ use crate::cache::policy::{
     merge_not_modified, validation_fields,
 };
 use crate::cache::response_cache::ResponseCache;
-use crate::cache::store::PartialHead;
+use crate::cache::store::{Object, PartialHead};
 
 /// The fetch of one slice.
 pub(crate) struct SliceFetch {
@@ -26,8 +26,38 @@ pub(crate) struct SliceFetch {
     pub(super) number: u64,
     /// The partial object that the slice belongs to, if it is known.
     pub(super) partial: Option<PartialHead>,
-    /// Whether the partial object must be validated.
-    pub(super) is_validation: bool,
+    /// The object that the request validates.
+    pub(super) validated: Option<Validated>,
+}
+
+/// An object that the fetch of a slice validates.
+pub(crate) enum Validated {
+    Partial(PartialHead),
+    Whole(Arc<Object>),
+}
+
+impl Validated {
+    fn head(&self) -> &StoredHead {
+        match self {
+            Validated::Partial(partial) => &partial.head,
+            Validated::Whole(object) => &object.head,
+        }
+    }
+
+    /// Replaces the head after a 304, unless the fetch was voided.
+    fn refresh(&self, cache: &Arc<ResponseCache>, head: StoredHead, lead: &Lead) {
+        match self {
+            Validated::Partial(partial) => cache.refresh_partial(partial, head, lead.validity()),
+            Validated::Whole(object) => drop(cache.refresh(object, head, lead.validity())),
+        }
+    }
+
+    async fn remove(&self, io: &Io, cache: &Arc<ResponseCache>) {
+        removed(match self {
+            Validated::Partial(partial) => cache.remove_partial(io, partial).await,
+            Validated::Whole(object) => cache.remove(io, object).await,
+        });
+    }
 }
 
 impl SliceFetch {
@@ -36,10 +66,9 @@ impl SliceFetch {
         let whole = self.partial.as_ref().map_or(u64::MAX, |partial| partial.whole);
         let range = Slice { number: self.number, whole }.range();
         let end = if range.is_empty() { range.start + SLICE_BYTES } else { range.end };
-        let mut fields = match &self.partial {
-            Some(partial) if self.is_validation => validation_fields(&partial.head),
-            _ => FieldBlock::default(),
-        };
+        let validated = self.validated.as_ref();
+        let mut fields =
+            validated.map_or_else(FieldBlock::default, |validated| validation_fields(validated.head()));
         fields.push(b"Range", format!("bytes={}-{}", range.start, end - 1).as_bytes());
         fields
     }
@@ -53,14 +82,12 @@ impl SliceFetch {
         head: &ResponseHead,
         (lines, times): (FieldLines<'_>, ExchangeTimes),
     ) -> Received {
-        let SliceFetch { lead, number, partial, is_validation } = self;
+        let SliceFetch { lead, number, partial, validated } = self;
         let status = head.status();
-        if let Some(partial) = partial.as_ref().filter(|_| is_validation && status == Status::NOT_MODIFIED) {
-            match merge_not_modified(&partial.head, request, lines, times) {
-                Merged::Updated(head) => cache.refresh_partial(partial, head, lead.validity()),
-                Merged::NotStored(..) | Merged::Mismatch => {
-                    removed(cache.remove_partial(io, partial).await);
-                }
+        if let Some(validated) = validated.as_ref().filter(|_| status == Status::NOT_MODIFIED) {
+            match merge_not_modified(validated.head(), request, lines, times) {
+                Merged::Updated(head) => validated.refresh(&cache, head, &lead),
+                Merged::NotStored(..) | Merged::Mismatch => validated.remove(io, &cache).await,
             }
             lead.retire();
             return Received::Validated;

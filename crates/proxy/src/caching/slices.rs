@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use plimsoll_io::{Elapsed, File};
 use plimsoll_wire::http::range::{Resolved, parse_range};
+use plimsoll_wire::http::status::Status;
 
-use super::pass::PassKind;
+use super::pass::{CachePass, PassKind};
 use super::selection::Selection;
-use super::slice_fetch::SliceFetch;
+use super::slice_fetch::{SliceFetch, Validated};
 use super::{Caching, client_side, count};
 use crate::body::OutFraming;
 use crate::cache::fetch::{Available, FollowedHead, Follower, Joined};
 use crate::cache::policy::{CacheStatus, Forwarded, Slice, Usability};
-use crate::cache::store::{Content, PartialHead};
+use crate::cache::store::{Content, Lookup, Object, PartialHead};
 use crate::detached::DetachedRequest;
 use crate::exchange::{Outcome, OutcomeEnding, Signals};
 
@@ -29,6 +30,8 @@ pub(super) enum Ranged {
     Again,
     /// Nothing was sent: slices cannot answer it.
     Past,
+    /// Nothing was sent: the request must be forwarded as it is. With more, the whole would be fetched.
+    Forward,
 }
 
 /// The source of a slice's bytes.
@@ -44,27 +47,35 @@ enum NoSlice {
     Changed,
     /// The response of the origin cannot be stored.
     Refused,
+    /// Another request fetches it, and the response must be validated before others may use it.
+    Unshared,
 }
 
 impl Caching<'_> {
-    /// Answers a request for one range from slices.
-    pub(super) async fn answer_from_slices(&mut self) -> Ranged {
+    /// Answers a request for one range from slices. A whole object that is stored and must be validated
+    /// counts as a partial one whose slices are unknown.
+    pub(super) async fn answer_from_slices(&mut self, stored: Option<&Arc<Object>>) -> Ranged {
         if self.request.has_authorization {
             return Ranged::Past;
         }
-        let known = self.cache.lookup_partial(&self.request);
+        let known = match stored {
+            Some(object) if object.head.strong_etag().is_none() => return Ranged::Past,
+            Some(object) => Some(PartialHead::of_whole(object)),
+            None => self.cache.lookup_partial(&self.request),
+        };
         let now = self.exchange.shared.io.wall();
-        let usable = known.clone().filter(|partial| {
+        let usable = known.clone().filter(|_| stored.is_none()).filter(|partial| {
             let usability = partial.head.freshness.usability(&self.request.directives, now);
             matches!(usability, Usability::Fresh | Usability::StaleAccepted)
         });
         let (partial, source) = match usable {
             Some(partial) => (partial, None),
             None if self.request.directives.only_if_cached => return Ranged::Past,
-            None => match self.first_slice(known.as_ref()).await {
+            None => match self.first_slice(known.as_ref(), stored).await {
                 Ok((partial, source)) => (partial, source),
-                Err(NoSlice::Changed) => return Ranged::Again,
+                Err(NoSlice::Changed) => return self.validated_whole(stored).await,
                 Err(NoSlice::Refused) => return Ranged::Past,
+                Err(NoSlice::Unshared) => return Ranged::Forward,
             },
         };
         let selection = Selection::of(&self.request, &partial.head, Some(partial.whole));
@@ -93,6 +104,7 @@ impl Caching<'_> {
     async fn first_slice(
         &mut self,
         known: Option<&PartialHead>,
+        stored: Option<&Arc<Object>>,
     ) -> Result<(PartialHead, Option<SliceSource>), NoSlice> {
         let start = match known {
             Some(partial) => match Selection::of(&self.request, &partial.head, Some(partial.whole)) {
@@ -102,8 +114,12 @@ impl Caching<'_> {
             None => self.request.range.and_then(start_of),
         };
         let number = Slice::at(start.ok_or(NoSlice::Refused)?);
-        let fetched = self.fetch_slice(number, known, known.is_some()).await;
-        match (fetched, known) {
+        let validated = known.map(|partial| match stored {
+            Some(object) => Validated::Whole(Arc::clone(object)),
+            None => Validated::Partial(partial.clone()),
+        });
+        let fetched = self.fetch_slice(number, known, validated).await;
+        match (fetched, known.filter(|_| stored.is_none())) {
             (Ok((partial, follower)), _) => Ok((partial, Some(SliceSource::Fetch(follower)))),
             (Err(NoSlice::Changed), Some(known)) => {
                 // A validation has ended without a new slice.
@@ -112,6 +128,19 @@ impl Caching<'_> {
                 partial.filter(is_validated).map(|partial| (partial, None)).ok_or(NoSlice::Changed)
             }
             (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Sends a whole object after its validation.
+    async fn validated_whole(&mut self, stored: Option<&Arc<Object>>) -> Ranged {
+        let Some(old) = stored else { return Ranged::Again };
+        match self.cache.lookup(&self.request) {
+            Lookup::Found(new) if new.head.freshness.is_newer_than(&old.head.freshness) => {
+                let status = CacheStatus::forwarded(Forwarded::Stale);
+                let status = CachePass::stored_status(status, Status::NOT_MODIFIED);
+                self.send(&new, &status).await.map_or(Ranged::Again, Ranged::Done)
+            }
+            _ => Ranged::Again,
         }
     }
 
@@ -137,7 +166,7 @@ impl Caching<'_> {
                 Ok(source) => source,
                 Err(_) if is_begun => return Ranged::Done(signals.outcome(OutcomeEnding::Aborted)),
                 Err(NoSlice::Changed) => return Ranged::Again,
-                Err(NoSlice::Refused) => return Ranged::Past,
+                Err(NoSlice::Refused | NoSlice::Unshared) => return Ranged::Forward,
             };
             let bytes = Slice { number, whole: partial.whole }.range();
             let part = range.start.max(bytes.start) - bytes.start
@@ -185,7 +214,7 @@ impl Caching<'_> {
                 },
             }
         }
-        let (fetched, follower) = self.fetch_slice(number, Some(partial), false).await?;
+        let (fetched, follower) = self.fetch_slice(number, Some(partial), None).await?;
         if fetched.is_same(partial) { Ok(SliceSource::Fetch(follower)) } else { Err(NoSlice::Changed) }
     }
 
@@ -194,7 +223,7 @@ impl Caching<'_> {
         &mut self,
         number: u64,
         partial: Option<&PartialHead>,
-        is_validation: bool,
+        validated: Option<Validated>,
     ) -> Result<(PartialHead, Follower), NoSlice> {
         let (shared, side) = (self.exchange.shared, self.exchange.side.ok_or(NoSlice::Refused)?);
         let key = self.cache.slice_key(&self.request, number);
@@ -202,7 +231,7 @@ impl Caching<'_> {
         let follower = match self.cache.fetches().join(&key, shared.io.now()) {
             Joined::Lead(lead) => {
                 let follower = lead.follower();
-                let fetch = SliceFetch { lead, number, partial: partial.cloned(), is_validation };
+                let fetch = SliceFetch { lead, number, partial: partial.cloned(), validated };
                 let (request, cache) = (DetachedRequest::of(&self.exchange), Arc::clone(&self.cache));
                 // Without regard to the bound of such tasks: a request has one at a time.
                 side.start(Box::pin(async move {
@@ -219,12 +248,12 @@ impl Caching<'_> {
         let deadline = &self.exchange.deadlines.download;
         deadline.after(shared.settings.times.first_byte);
         match deadline.within(follower.head()).await {
-            // A response that must be validated first may be another person's (RFC 9111, section 4).
-            Ok(FollowedHead::Open(head, _))
-                if head.answers(&self.request)
-                    && (is_lead
-                        || head.freshness.is_usable_now(&self.request.directives, shared.io.wall())) =>
-            {
+            Ok(FollowedHead::Open(head, _)) if head.answers(&self.request) => {
+                // A response that must be validated first may be another person's (RFC 9111, section 4).
+                let now = shared.io.wall();
+                if !is_lead && !head.freshness.is_usable_now(&self.request.directives, now) {
+                    return Err(NoSlice::Unshared);
+                }
                 let slice = head.slice.filter(|slice| slice.number == number).ok_or(NoSlice::Refused)?;
                 Ok((PartialHead { head, whole: slice.whole }, follower))
             }

@@ -124,6 +124,27 @@ async fn stale_slices_are_validated(scene: Scene) {
     assert!(logged(&key).iter().all(|line| line.contains("bytes=")), "{:?}", logged(&key));
 }
 
+async fn a_stale_whole_response_is_validated_by_a_range_and_not_fetched_again(scene: Scene) {
+    let (mut client, key) = (scene.connect().await, log_key());
+    let unchanged = fields(13, "\"a\"", "max-age=0", "none");
+    assert!(client.get_with("/x", &unchanged).await.body == body(13, SIZE));
+    let same = fields(13, "\"a\"", "max-age=0", &key);
+    loop {
+        let part = get_range(&mut client, &same, "1100000-1100099").await;
+        assert_part(&part, 13, 1_100_000, 1_100_100);
+        if cache_status(&part) == "plimsoll; fwd=stale; fwd-status=304" {
+            break;
+        }
+        scene.io.sleep(Duration::from_millis(5)).await;
+    }
+    let changed = fields(14, "\"b\"", "max-age=0", &key);
+    for _ in 0..2 {
+        let part = get_range(&mut client, &changed, "1100000-1100099").await;
+        assert_part(&part, 14, 1_100_000, 1_100_100);
+    }
+    assert!(logged(&key).iter().all(|line| line.contains("bytes=")), "{:?}", logged(&key));
+}
+
 async fn ranges_that_cannot_be_stored_are_passed_through(scene: Scene) {
     let mut client = scene.connect().await;
     for (number, response) in [
@@ -197,6 +218,7 @@ behaviours!(scenario but process;
     many_clients_share_the_fetch_of_a_slice,
     slices_of_two_versions_are_never_joined,
     stale_slices_are_validated,
+    a_stale_whole_response_is_validated_by_a_range_and_not_fetched_again,
     ranges_that_cannot_be_stored_are_passed_through,
     an_unsafe_method_and_a_newer_whole_replace_slices,
     the_fetch_of_a_slice_goes_on_when_its_client_has_left,

@@ -141,6 +141,12 @@ impl SliceSet {
 }
 
 impl PartialHead {
+    /// Returns the head of a whole object.
+    #[must_use]
+    pub fn of_whole(object: &Object) -> PartialHead {
+        PartialHead { head: Arc::new(object.head.clone()), whole: object.content.len() }
+    }
+
     /// Whether both are the same bytes.
     #[must_use]
     pub fn is_same(&self, other: &PartialHead) -> bool {
