@@ -31,6 +31,7 @@ mod ftp;
 mod ftp_settings;
 mod full;
 mod hostile;
+mod http_cache;
 mod lab;
 mod lab_conditions;
 mod lab_profiles;

@@ -32,6 +32,15 @@ pub(crate) fn are_there() -> bool {
     there
 }
 
+/// Returns the folder with packages of npm. If they are not installed, skips the test.
+pub(crate) fn node_modules() -> Option<PathBuf> {
+    let there = tools().join("packages.sha512").is_file();
+    if !there {
+        skip(Need::Clients, "its packages of npm are not there: run tests/tools/install");
+    }
+    there.then(|| tools().join("node_modules"))
+}
+
 /// Returns a program of the virtual environment.
 pub(crate) fn from_python(program: &str) -> Command {
     tool(tools().join("python/bin").join(program).to_str().expect("text"))
