@@ -75,7 +75,12 @@ fn an_origin_at_a_unix_socket_is_reached(kind: EngineKind) {
 }
 
 /// Starts plimsoll with a channel, and a proxy that connects to it.
-fn over_a_channel(kind: EngineKind, folder: &Path, socket: &Path, channel: &str) -> (Server, Server) {
+pub(super) fn over_a_channel(
+    kind: EngineKind,
+    folder: &Path,
+    socket: &Path,
+    channel: &str,
+) -> (Server, Server) {
     let origin = Server::start(kind, folder, &["--channel", socket.to_str().unwrap()]);
     let at = format!("unix:{}", socket.display());
     (origin, proxy(kind, &["--origin", &at, "--channel", channel]))
