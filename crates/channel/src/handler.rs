@@ -98,6 +98,7 @@ impl Handler for Channels {
 
 /// Connects channels, for one thread.
 pub struct Connector {
+    /// [For transports](Io::for_transport): each channel keeps a clone.
     io: Io,
     pools: Rc<Pools>,
     bodies: Bodies,
@@ -107,7 +108,7 @@ pub struct Connector {
 impl Connector {
     /// Creates a connector whose channels receive files as `bodies` says.
     pub fn new(io: &Io, bodies: Bodies, meter: Arc<Meter>) -> Connector {
-        Connector { io: io.clone(), pools: Pools::new(), bodies, meter }
+        Connector { io: io.for_transport(), pools: Pools::new(), bodies, meter }
     }
 
     /// Connects to the Unix socket at `to`, and sets up a channel.

@@ -51,6 +51,13 @@ impl Io {
         self.owner
     }
 
+    /// Returns the same handle with an empty pool of resources, for a transport to keep. An idle connection
+    /// whose transport refers to the pool that it is in would keep the pool, and itself, alive.
+    #[must_use]
+    pub fn for_transport(&self) -> Io {
+        Io { resource_pool: Rc::default(), ..self.clone() }
+    }
+
     /// Returns this thread's pool of idle connections and similar resources. All clones share it.
     pub fn resource_pool(&self) -> &ResourcePool {
         &self.resource_pool

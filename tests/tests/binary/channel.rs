@@ -13,6 +13,8 @@ use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Client, Tree, on_each_engine};
 use rustix::process::Signal;
 
+use super::reverse_proxy::over_a_channel;
+
 const LARGE_BYTES: usize = 5 << 20;
 /// Clients that are killed, one after another.
 const KILLED: u64 = 40;
@@ -38,14 +40,14 @@ async fn connect(io: &Io, socket: &Path) -> io::Result<Stream> {
 }
 
 /// Returns the names in the folder of POSIX shared memory, where a channel has none.
-fn shared_memory_names() -> Vec<String> {
+pub(super) fn shared_memory_names() -> Vec<String> {
     let entries = std::fs::read_dir("/dev/shm").into_iter().flatten();
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
     names.filter(|name| name.contains("plimsoll")).collect()
 }
 
 /// Returns the number of the channels that `pid` has mapped.
-fn mapped(pid: u32) -> usize {
+pub(super) fn mapped(pid: u32) -> usize {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     maps.lines().filter(|line| line.contains("plimsoll-channel")).count()
 }
@@ -157,8 +159,22 @@ fn a_client_survives_a_killed_server_and_reconnects(kind: EngineKind) {
     assert_eq!(shared_memory_names(), [""; 0]);
 }
 
+fn channels_are_closed_with_the_clients_that_they_served(kind: EngineKind) {
+    const CLIENTS: u64 = 40;
+    let (folder, sockets) = (served(), tempfile::tempdir().unwrap());
+    let (origin, proxy) = over_a_channel(kind, folder.path(), &sockets.path().join("channel"), "shm");
+    for _ in 0..CLIENTS {
+        assert_eq!(proxy.visit().get("/small.txt").unwrap().body, b"small\n");
+    }
+    // Each thread of the proxy may keep idle ones.
+    let open = || origin.status()["channel"]["open"].as_u64().unwrap();
+    until("most channels are closed", || open() < CLIENTS / 2);
+    until("most channels are unmapped", || (mapped(proxy.pid()) as u64) < CLIENTS / 2);
+}
+
 on_each_engine!(forks: a_large_file_is_handed_over_by_the_real_server);
 on_each_engine!(alone:
+    channels_are_closed_with_the_clients_that_they_served,
     clients_killed_at_any_moment_leave_nothing_behind,
     a_client_survives_a_killed_server_and_reconnects,
 );

@@ -32,6 +32,7 @@ mod ftp_settings;
 mod full;
 mod hostile;
 mod http_cache;
+mod killed;
 mod lab;
 mod lab_conditions;
 mod lab_profiles;
