@@ -26,6 +26,8 @@ enum Progress {
     Length(u64),
     Chunked(Box<ChunkedDecoder>),
     UntilClose,
+    /// The chunked coding is malformed, so that the end of the body is unknown.
+    Malformed(Refusal),
     Ended(Option<Box<ChunkedDecoder>>),
 }
 
@@ -65,6 +67,11 @@ impl BodyReader {
         matches!(self.progress, Progress::Ended(_))
     }
 
+    /// Whether the end of the body cannot be found any more.
+    pub(crate) fn is_malformed(&self) -> bool {
+        matches!(self.progress, Progress::Malformed(_))
+    }
+
     /// Whether no byte of the body has been received.
     pub(crate) fn is_untouched(&self) -> bool {
         self.received == 0 && self.unread.is_none()
@@ -80,7 +87,7 @@ impl BodyReader {
         match self.progress {
             Progress::Length(left) => Some(left),
             Progress::Ended(_) => Some(0),
-            Progress::Chunked(_) | Progress::UntilClose => None,
+            Progress::Chunked(_) | Progress::UntilClose | Progress::Malformed(_) => None,
         }
     }
 
@@ -122,6 +129,7 @@ impl BodyReader {
             }
             match self.progress {
                 Progress::Ended(_) => {}
+                Progress::Malformed(refusal) => return Err(BodyError::Malformed(refusal)),
                 Progress::Length(left) => {
                     // A passed file is relayed in parts, each of which is in memory before it is sent.
                     let received =
@@ -207,7 +215,13 @@ impl BodyReader {
                 self.unread = split_off(&mut lease, bytes);
             }
             Progress::Chunked(decoder) => {
-                let unchunked = unchunk(decoder, &mut lease).map_err(BodyError::Malformed)?;
+                let unchunked = match unchunk(decoder, &mut lease) {
+                    Ok(unchunked) => unchunked,
+                    Err(refusal) => {
+                        self.progress = Progress::Malformed(refusal);
+                        return Err(BodyError::Malformed(refusal));
+                    }
+                };
                 self.unread = split_off(&mut lease, unchunked.consumed);
                 lease.truncate(unchunked.len);
                 if decoder.is_ended()
@@ -218,6 +232,7 @@ impl BodyReader {
                 }
             }
             Progress::UntilClose => {}
+            Progress::Malformed(refusal) => return Err(BodyError::Malformed(*refusal)),
             Progress::Ended(_) => {
                 self.unread = Some(lease);
                 return Ok(None);

@@ -419,10 +419,12 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Whether the rest of a body is short enough to be read and dropped.
+/// Whether the rest of a body has an end, and is short enough to be read and dropped.
 fn can_be_discarded(body: &mut RequestBody) -> bool {
     let may_never_come = body.expects_continue() && !body.reader().has_ended();
-    !may_never_come && body.reader().announced().is_none_or(|left| left <= DISCARD_BYTES_MAX)
+    !may_never_come
+        && !body.reader().is_malformed()
+        && body.reader().announced().is_none_or(|left| left <= DISCARD_BYTES_MAX)
 }
 
 /// Joins the bytes received behind a head with those received later.

@@ -1,17 +1,17 @@
 //! `plimsoll proxy` as a process, between curl and real servers: plimsoll and nginx.
 
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
+use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use plimsoll_tests::binary::tool::{Done, first_installed, kill};
+use plimsoll_tests::binary::tool::Done;
 use plimsoll_tests::binary::{EngineKind, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
+
+use super::web_servers::WebServer;
 
 /// More than the buffers of all connections.
 pub(super) const LARGE_BYTES: usize = 5_000_000;
@@ -131,47 +131,10 @@ fn an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back(ki
     has_files(&proxy);
 }
 
-/// nginx that serves a folder, until it is dropped.
-struct Nginx {
-    child: Child,
-    port: u16,
-}
-
-impl Nginx {
-    fn start(root: &Path, work: &Path) -> Nginx {
-        let port = free_port();
-        let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-        let paths = paths.map(|name| format!("{name}_temp_path {}/{name};\n", work.display())).concat();
-        let text = format!(
-            "daemon off;\npid {0}/nginx.pid;\nerror_log stderr;\nevents {{}}\n\
-             http {{\naccess_log off;\n{paths}\
-             server {{ listen 127.0.0.1:{port}; root {1}; }}\n}}\n",
-            work.display(),
-            root.display(),
-        );
-        std::fs::write(work.join("nginx.conf"), text).unwrap();
-        let mut nginx = tool(&first_installed(&["nginx", "/usr/sbin/nginx"]));
-        nginx.arg("-p").arg(work).args(["-e", "stderr", "-c"]).arg(work.join("nginx.conf")).process_group(0);
-        let child = nginx.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        until("nginx listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Nginx { child, port }
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        kill(&mut self.child);
-        let _ = self.child.wait();
-    }
-}
-
 fn files_of_nginx_arrive_through_the_proxy(kind: EngineKind) {
     let (folder, work) = (site(), tempfile::tempdir().unwrap());
-    // nginx may run as another user.
-    let for_all = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), for_all).unwrap();
-    let nginx = Nginx::start(folder.path(), work.path());
-    let proxy = proxy(kind, &["--origin", &format!("http://127.0.0.1:{}", nginx.port)]);
+    let nginx = WebServer::nginx_with_files(work.path(), folder.path());
+    let proxy = proxy(kind, &["--origin", &nginx.url("")]);
     has_files(&proxy);
 }
 

@@ -128,7 +128,9 @@ async fn a_request_with_a_malformed_chunk_is_refused(scene: Scene) {
         let mut client = scene.connect().await;
         let head = "PUT /upload HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n";
         client.send(format!("{head}{body}0\r\n\r\n{}", request("/count"))).await;
-        assert!(!client.answer().await.problem(400).is_empty(), "{body}");
+        let answer = client.answer().await;
+        assert!(!answer.problem(400).is_empty(), "{body}");
+        assert_eq!(answer.field("Connection"), Some("close"), "{body}");
         client.expect_end().await;
     }
 }
