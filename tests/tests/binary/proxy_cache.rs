@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plimsoll_tests::binary::{EngineKind, Server, command, until};
+use plimsoll_tests::binary::{EngineKind, Server, command, process, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
@@ -252,6 +252,34 @@ fn a_purge_of_a_replaced_response_survives_kill_9(kind: EngineKind) {
     assert!(get(&proxy.url("/large.bin")) == large(3));
 }
 
+fn hits_of_many_files_keep_few_of_them_open(kind: EngineKind) {
+    // More than the cache keeps open, and each too large for its memory.
+    const MANY: usize = 256 + 100;
+    const BYTES: usize = 65 * 1024;
+    let (site, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for file in 0..MANY {
+        let path = site.path().join(file.to_string());
+        std::fs::write(&path, noise(file as u64, BYTES)).unwrap();
+        make_old(&path);
+    }
+    let origin = Server::start(kind, site.path(), &[]);
+    let proxy = caching_proxy(kind, &origin, cache.path(), &[]);
+    let (mut visitor, before) = (proxy.visit(), process::descriptors(proxy.pid()));
+    let mut most = 0;
+    for round in 0..2 {
+        for file in 0..MANY {
+            let reply = visitor.get(&format!("/{file}")).unwrap();
+            assert!(reply.status == 200 && reply.body == noise(file as u64, BYTES), "{file}");
+            let is_hit = reply.field("Cache-Status").is_some_and(|status| status.contains("; hit"));
+            assert!(is_hit || round == 0, "{file}: {}", reply.head);
+            most = most.max(process::descriptors(proxy.pid()));
+        }
+    }
+    // Some more: those in use, and the connections.
+    assert!(most <= before + 256 + 16, "{most} after {before}");
+    assert!(most >= before + 256, "{most} after {before}: the files are kept open");
+}
+
 #[test]
 fn the_engine_that_forks_refuses_a_cache() {
     let folder = tempfile::tempdir().unwrap();
@@ -269,4 +297,5 @@ on_each_engine!(
     large_responses_are_found_again_after_a_restart,
     purges_are_for_operators_and_remove_for_good,
     a_purge_of_a_replaced_response_survives_kill_9,
+    hits_of_many_files_keep_few_of_them_open,
 );

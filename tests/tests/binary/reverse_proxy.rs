@@ -1,6 +1,6 @@
 //! `plimsoll proxy` as a process, between curl and real servers: plimsoll and nginx.
 
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use plimsoll_tests::binary::tool::Done;
 use plimsoll_tests::binary::{EngineKind, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 use rustix::process::Signal;
 
 use super::web_servers::WebServer;
@@ -151,6 +152,22 @@ fn proxy_and_origin_start_in_either_order(kind: EngineKind) {
     assert_eq!(curl(&[&proxy.url("/small.txt")]), b"small\n");
 }
 
+fn an_origin_that_accepts_nothing_gets_504(kind: EngineKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listen(&socket, 0).unwrap();
+    let at: SocketAddr = getsockname(&socket).unwrap().try_into().unwrap();
+    // The accept queue is full with these: the kernel drops the packets of further connections.
+    let connect = || TcpStream::connect_timeout(&at, Duration::from_millis(200));
+    let _queued: Vec<TcpStream> = std::iter::from_fn(|| connect().ok()).collect();
+    let file = folder.path().join("proxy.toml");
+    std::fs::write(&file, format!("[proxy]\norigin = [\"http://{at}\"]\nconnect_time = \"300ms\"\n"))
+        .unwrap();
+    let proxy = proxy(kind, &["--config", file.to_str().unwrap()]);
+    assert_eq!(status(&proxy.url("/small.txt")), "504");
+}
+
 fn a_download_in_progress_is_completed_at_the_order_to_stop(kind: EngineKind) {
     let folder = site();
     let origin = Server::start(kind, folder.path(), &[]);
@@ -221,6 +238,7 @@ mod in_one_process {
     use plimsoll_tests::on_each_engine;
 
     use super::{
+        an_origin_that_accepts_nothing_gets_504,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
         files_arrive_over_shared_memory_as_copies, files_arrive_over_shared_memory_as_descriptors,
         files_of_nginx_arrive_through_the_proxy, operators_see_origins_and_limits,
@@ -232,6 +250,7 @@ mod in_one_process {
         files_arrive_over_shared_memory_as_descriptors,
         files_arrive_over_shared_memory_as_copies,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
+        an_origin_that_accepts_nothing_gets_504,
         operators_see_origins_and_limits,
         requests_one_after_another_share_a_channel,
     );

@@ -3,6 +3,7 @@
 //! The process engine is left out: the scenes have no proxy there.
 
 mod ambiguous;
+mod bounds;
 mod cached;
 mod caching;
 mod caching_errors;
