@@ -4,7 +4,11 @@
 //! forwarded. A client that is not a trusted proxy cannot claim another address. A name that some origins
 //! take for another, because they read `_` as `-`, is treated as that other.
 
+use core::net::IpAddr;
+
 use plimsoll_io::Peer;
+use plimsoll_wire::http::forwarded::{Node, last_to_first, parse_forwarded, parse_node};
+use plimsoll_wire::limits::FORWARDED_HOPS_MAX;
 
 /// Fields that concern one connection only. "Intermediaries SHOULD remove or replace fields that are known
 /// to require removal before forwarding, whether or not they appear as a connection-option" (RFC 9110,
@@ -144,13 +148,8 @@ impl Hop<'_> {
             Peer::Ip(ip, _) => Some(ip.to_canonical()),
             Peer::Unix => None,
         };
-        let node = match address {
-            Some(ip) if ip.is_ipv6() => format!("\"[{ip}]\""),
-            Some(ip) => ip.to_string(),
-            None => "unknown".to_owned(),
-        };
-        let mut forwarded = joined(&earlier.forwarded);
-        forwarded.extend_from_slice(format!("for={node};proto=http").as_bytes());
+        let mut forwarded = earlier.forwarded();
+        forwarded.extend_from_slice(format!("for={};proto=http", quoted(address)).as_bytes());
         if let Some(host) = self.host {
             // A host has no byte that would need a backslash, but may have a colon.
             forwarded.extend_from_slice(b";host=\"");
@@ -158,9 +157,8 @@ impl Hop<'_> {
             forwarded.push(b'"');
         }
         write_field(b"Forwarded", &forwarded, out);
-        let mut forwarded_for = joined(&earlier.forwarded_for);
-        let address = address.map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
-        forwarded_for.extend_from_slice(address.as_bytes());
+        let mut forwarded_for = earlier.forwarded_for();
+        forwarded_for.extend_from_slice(plain(address).as_bytes());
         write_field(b"X-Forwarded-For", &forwarded_for, out);
         if !earlier.has_proto {
             write_field(b"X-Forwarded-Proto", b"http", out);
@@ -194,6 +192,51 @@ impl<'a> Earlier<'a> {
         self.has_proto |= is_name(name, b"x-forwarded-proto");
         self.has_host |= is_name(name, b"x-forwarded-host");
         true
+    }
+
+    /// Returns the hops before this one for Forwarded, each followed by a comma. If the trusted proxy writes
+    /// X-Forwarded-For only, as most do, they are those of that field (RFC 7239, section 7.4): otherwise the
+    /// two fields would name different clients to the origin.
+    fn forwarded(&self) -> Vec<u8> {
+        if !self.forwarded.is_empty() {
+            return joined(&self.forwarded);
+        }
+        let last_to_first = last_to_first(self.forwarded_for.iter().rev().copied());
+        // Those that a client wrote need not be addresses.
+        let nodes = last_to_first.map(|node| address_of(parse_node(node).unwrap_or(Node::Hidden)));
+        let mut last: Vec<_> = nodes.take(FORWARDED_HOPS_MAX - 1).collect();
+        last.reverse();
+        last.into_iter().flat_map(|address| format!("for={}, ", quoted(address)).into_bytes()).collect()
+    }
+
+    /// Returns the hops before this one for X-Forwarded-For, in the same way.
+    fn forwarded_for(&self) -> Vec<u8> {
+        if !self.forwarded_for.is_empty() {
+            return joined(&self.forwarded_for);
+        }
+        let hops = parse_forwarded(self.forwarded.iter().copied()).unwrap_or_default();
+        let nodes = hops.into_iter().map(|hop| format!("{}, ", plain(address_of(hop.client))));
+        nodes.flat_map(String::into_bytes).collect()
+    }
+}
+
+fn address_of(node: Node) -> Option<IpAddr> {
+    match node {
+        Node::Ip(ip) => Some(ip),
+        Node::Hidden => None,
+    }
+}
+
+/// Returns a node of X-Forwarded-For.
+fn plain(address: Option<IpAddr>) -> String {
+    address.map_or_else(|| "unknown".to_owned(), |ip| ip.to_string())
+}
+
+/// Returns a node of Forwarded (RFC 7239, section 6).
+fn quoted(address: Option<IpAddr>) -> String {
+    match address {
+        Some(ip) if ip.is_ipv6() => format!("\"[{ip}]\""),
+        _ => plain(address),
     }
 }
 
@@ -248,6 +291,36 @@ mod tests {
             "Forwarded: for=192.0.2.1, for=\"[2001:db8::1]\";proto=http;host=\"a.example:80\"\r\n\
              X-Forwarded-For: 192.0.2.1, 2001:db8::1\r\nX-Forwarded-Host: a.example:80\r\n"
         );
+    }
+
+    #[test]
+    fn the_hops_of_one_field_of_a_trusted_proxy_are_in_both() {
+        let written = |name: &[u8], value: &[u8]| {
+            let (mut earlier, mut out) = (Earlier::default(), Vec::new());
+            earlier.take(name, value);
+            let peer = Peer::Ip("127.0.0.1".parse().unwrap(), 7);
+            Hop { peer: &peer, host: None }.write(&earlier, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let forwarded_for = written(b"X-Forwarded-For", b"nonsense,192.0.2.1, 2001:db8::1");
+        assert!(
+            forwarded_for.starts_with(
+                "Forwarded: for=unknown, for=192.0.2.1, for=\"[2001:db8::1]\", for=127.0.0.1;proto=http\r\n\
+                 X-Forwarded-For: nonsense,192.0.2.1, 2001:db8::1, 127.0.0.1\r\n"
+            ),
+            "{forwarded_for}"
+        );
+        let forwarded = written(b"Forwarded", b"for=_a, for=\"[2001:db8::1]:80\";proto=https");
+        assert!(
+            forwarded.starts_with(
+                "Forwarded: for=_a, for=\"[2001:db8::1]:80\";proto=https, for=127.0.0.1;proto=http\r\n\
+                 X-Forwarded-For: unknown, 2001:db8::1, 127.0.0.1\r\n"
+            ),
+            "{forwarded}"
+        );
+        let many = written(b"X-Forwarded-For", "192.0.2.1,".repeat(1000).as_bytes());
+        let hops = many.lines().next().unwrap().matches("for=").count();
+        assert_eq!(hops, FORWARDED_HOPS_MAX);
     }
 
     #[test]
