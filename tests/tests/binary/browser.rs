@@ -6,11 +6,16 @@ use plimsoll_tests::binary::{EngineKind, Server, tool};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
+use super::proxy_cache::make_old;
+use super::reverse_proxy::proxy;
+
 /// The time for a page's script, in the browser's virtual time, which stands still during requests.
 const SCRIPT_TIME: &str = "--virtual-time-budget=20000";
 
 /// A script that sends requests as web applications do, and writes the results into its page.
 const PAGE: &str = include_str!("browser.html");
+/// A script that sends the same request with each mode of the browser's cache.
+const CACHE_PAGE: &str = include_str!("browser_cache.html");
 
 fn served(tree: &Tree, kind: EngineKind) -> (tempfile::TempDir, Server) {
     let folder = tempfile::tempdir().unwrap();
@@ -41,6 +46,13 @@ fn open_until_ended(url: &str) -> String {
     let mut pages = (0..TRIES).map(|_| open(url));
     let ended = pages.find(|page| !page.contains("the script has not ended"));
     ended.expect("the script ends in one of a few tries")
+}
+
+/// Returns the result that a page's script has written.
+fn result_of(page: &str) -> serde_json::Value {
+    let (_, result) = page.split_once("<pre id=\"result\">").expect("the place for results");
+    let (result, _) = result.split_once("</pre>").expect("its end");
+    serde_json::from_str(result).unwrap_or_else(|error| panic!("{error}: {page}"))
 }
 
 fn a_folder_is_a_page_with_links(kind: EngineKind) {
@@ -84,10 +96,7 @@ fn a_script_gets_what_it_asks_for(kind: EngineKind) {
     }
     let (_folder, server) = served(&tree, kind);
     let page = open_until_ended(&server.url("/page.html"));
-    let (_, result) = page.split_once("<pre id=\"result\">").expect("the place for results");
-    let (result, _) = result.split_once("</pre>").expect("its end");
-    let got: serde_json::Value =
-        serde_json::from_str(result).unwrap_or_else(|error| panic!("{error}: {page}"));
+    let got = result_of(&page);
     let expected = serde_json::json!({
         "whole": [200, 100_000, "application/octet-stream"],
         "range": [206, "bytes 250-259/100000", [250, 251, 252, 253, 254, 255, 0, 1, 2, 3]],
@@ -108,8 +117,33 @@ fn a_script_gets_what_it_asks_for(kind: EngineKind) {
     assert_eq!(got, expected);
 }
 
+/// A browser with its own cache, behind the cache of a proxy.
+fn a_browser_and_a_proxy_cache_the_same_response(kind: EngineKind) {
+    const BYTES: usize = 100_000;
+    let tree = Tree::new().file("page.html", CACHE_PAGE).file("data.bin", noise(29, BYTES));
+    let (folder, server) = served(&tree, kind);
+    // A response without a lifetime of its own is fresh for a tenth of the file's age.
+    make_old(&folder.path().join("data.bin"));
+    let cache = tempfile::tempdir().unwrap();
+    let (origin, cache) = (format!("http://{}", server.at()), cache.path().to_str().unwrap().to_owned());
+    let proxy = proxy(kind, &["--origin", &origin, "--cache", &cache]);
+    let got = result_of(&open_until_ended(&proxy.url("/page.html")));
+    let status = |name: &str| got[name][2].as_str().unwrap_or_default().to_owned();
+    for name in ["first", "own", "validated", "reloaded", "not_stored"] {
+        assert_eq!((&got[name][0], &got[name][1]), (&200.into(), &BYTES.into()), "{name}: {got}");
+    }
+    assert_eq!((&got["range"][0], &got["range"][1]), (&206.into(), &10.into()), "{got}");
+    assert!(status("first").contains("fwd=uri-miss"), "{got}");
+    assert_eq!(status("own"), status("first"), "from the browser's cache: {got}");
+    assert!(status("validated").contains("fwd-status=304"), "the browser sends max-age=0: {got}");
+    assert!(status("reloaded").contains("fwd="), "the browser sends no-cache: {got}");
+    assert!(status("not_stored").contains("fwd="), "the browser sends no-cache: {got}");
+    assert!(status("range").contains("fwd=") || status("range").contains("hit"), "{got}");
+}
+
 on_each_engine!(
     a_folder_is_a_page_with_links,
     an_index_page_is_shown_with_what_it_loads,
     a_script_gets_what_it_asks_for,
+    a_browser_and_a_proxy_cache_the_same_response,
 );

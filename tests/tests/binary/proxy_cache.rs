@@ -35,7 +35,7 @@ fn old_site() -> tempfile::TempDir {
     folder
 }
 
-fn make_old(path: &Path) {
+pub(super) fn make_old(path: &Path) {
     let long_ago = SystemTime::now() - Duration::from_secs(100 * 24 * 3600);
     File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
 }

@@ -50,13 +50,17 @@ pub(super) fn status(url: &str) -> String {
 
 /// Downloads all files of [`site`] several times on one connection, and a range.
 fn has_files(proxy: &Server) {
+    has_files_at(|path| proxy.url(path));
+}
+
+fn has_files_at(url: impl Fn(&str) -> String) {
     for _ in 0..3 {
-        let (small, large) = (proxy.url("/small.txt"), proxy.url("/large.bin"));
+        let (small, large) = (url("/small.txt"), url("/large.bin"));
         let both = curl(&[&small, &large]);
         assert_eq!(both.len(), 6 + LARGE_BYTES);
         assert!(both.starts_with(b"small\n") && both[6..] == noise(3, LARGE_BYTES)[..]);
         assert_eq!(curl(&["--range", "1000-1999", &large]), &noise(3, LARGE_BYTES)[1000..2000]);
-        assert_eq!(status(&proxy.url("/missing")), "404");
+        assert_eq!(status(&url("/missing")), "404");
     }
 }
 
@@ -137,6 +141,27 @@ fn files_of_nginx_arrive_through_the_proxy(kind: EngineKind) {
     let nginx = WebServer::nginx_with_files(work.path(), folder.path());
     let proxy = proxy(kind, &["--origin", &nginx.url("")]);
     has_files(&proxy);
+}
+
+fn nginx_in_front_of_the_proxy_names_the_client(kind: EngineKind) {
+    let (folder, work, logs) = (site(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let log = logs.path().join("log");
+    let trusting = ["--trusted-proxy", "127.0.0.1"];
+    let of_origin = [&trusting[..], &["--access-log", log.to_str().unwrap()]].concat();
+    let origin = Server::start(kind, folder.path(), &of_origin);
+    let url = format!("http://{}", origin.at());
+    let proxy = proxy(kind, &[&trusting[..], &["--origin", &url]].concat());
+    let pass = format!(
+        "location / {{ proxy_pass {}; proxy_http_version 1.1; proxy_set_header Connection \"\"; \
+         proxy_set_header X-Forwarded-For $http_x_client; }}",
+        proxy.url("")
+    );
+    let nginx = WebServer::nginx(work.path(), &pass);
+    has_files_at(|path| nginx.url(path));
+    assert_eq!(curl(&["--header", "X-Client: 192.0.2.7", &nginx.url("/small.txt")]), b"small\n");
+    until("the origin has logged the client", || {
+        std::fs::read_to_string(&log).unwrap().lines().any(|line| line.starts_with("192.0.2.7 "))
+    });
 }
 
 fn proxy_and_origin_start_in_either_order(kind: EngineKind) {
@@ -241,7 +266,8 @@ mod in_one_process {
         an_origin_that_accepts_nothing_gets_504,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
         files_arrive_over_shared_memory_as_copies, files_arrive_over_shared_memory_as_descriptors,
-        files_of_nginx_arrive_through_the_proxy, operators_see_origins_and_limits,
+        files_of_nginx_arrive_through_the_proxy, nginx_in_front_of_the_proxy_names_the_client,
+        operators_see_origins_and_limits,
         requests_one_after_another_share_a_channel,
     };
 
@@ -251,6 +277,7 @@ mod in_one_process {
         files_arrive_over_shared_memory_as_copies,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
         an_origin_that_accepts_nothing_gets_504,
+        nginx_in_front_of_the_proxy_names_the_client,
         operators_see_origins_and_limits,
         requests_one_after_another_share_a_channel,
     );

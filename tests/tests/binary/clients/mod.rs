@@ -1,11 +1,12 @@
-//! Third-party clients: Python's HTTP clients, a tus client, and one generated from the API's description,
-//! which tests valid and invalid requests.
+//! Third-party clients: Python's HTTP clients, a tus client, a WebSocket client, and one generated from the
+//! API's description, which tests valid and invalid requests.
 //!
 //! `tests/tools/install` installs them. An error that they report must fail the test.
 
 mod python;
 mod schemathesis;
 mod tus;
+mod websocket;
 
 use std::path::PathBuf;
 use std::process::Command;
