@@ -127,18 +127,20 @@ fn a_browser_and_a_proxy_cache_the_same_response(kind: EngineKind) {
     let cache = tempfile::tempdir().unwrap();
     let (origin, cache) = (format!("http://{}", server.at()), cache.path().to_str().unwrap().to_owned());
     let proxy = proxy(kind, &["--origin", &origin, "--cache", &cache]);
-    let got = result_of(&open_until_ended(&proxy.url("/page.html")));
+    let visit = || result_of(&open_until_ended(&proxy.url("/page.html")));
+    // Each visit is of a browser with an empty cache. The proxy stores the response at the first one.
+    let is_stored = |got: &serde_json::Value| got["first"][2].as_str().is_some_and(|it| it.contains("; hit"));
+    let got = (0..5).map(|_| visit()).find(is_stored).expect("the proxy stores the response");
     let status = |name: &str| got[name][2].as_str().unwrap_or_default().to_owned();
     for name in ["first", "own", "validated", "reloaded", "not_stored"] {
         assert_eq!((&got[name][0], &got[name][1]), (&200.into(), &BYTES.into()), "{name}: {got}");
     }
     assert_eq!((&got["range"][0], &got["range"][1]), (&206.into(), &10.into()), "{got}");
-    assert!(status("first").contains("fwd=uri-miss"), "{got}");
-    assert_eq!(status("own"), status("first"), "from the browser's cache: {got}");
+    assert_eq!((status("own"), &got["own"][3]), (status("first"), &0.into()), "of its own cache: {got}");
+    assert!(got["first"][3].as_u64() > Some(BYTES as u64), "{got}");
     assert!(status("validated").contains("fwd-status=304"), "the browser sends max-age=0: {got}");
     assert!(status("reloaded").contains("fwd="), "the browser sends no-cache: {got}");
     assert!(status("not_stored").contains("fwd="), "the browser sends no-cache: {got}");
-    assert!(status("range").contains("fwd=") || status("range").contains("hit"), "{got}");
 }
 
 on_each_engine!(
