@@ -8,6 +8,7 @@
 mod cold;
 mod crowd;
 mod ftp;
+mod opening;
 mod resets;
 mod room;
 mod splits;
