@@ -33,7 +33,7 @@ pub fn plain(origin: &Address) -> Settings {
         times: OriginTimes::default(),
         resolve: None,
         channel: None,
-        channels: plimsoll_channel::Meter::own(),
+        channels: plimsoll_channel::Settings::default(),
         header: None,
         cache: None,
     }

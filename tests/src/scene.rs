@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use plimsoll_channel::limits::SLOTS;
 use plimsoll_channel::{Bodies, Connector, Meter};
 use plimsoll_content::{HotCache, HotSettings};
 use plimsoll_engine::SystemFs;
@@ -45,6 +46,8 @@ pub struct Scenario {
     pub proxy_protocol: bool,
     /// With it, HTTP is served over channels instead of TCP, and bodies reach the clients as it says.
     pub channel: Option<Bodies>,
+    /// The slots of the server's side of a channel.
+    pub channel_slots: usize,
     /// How long connections may continue after the order to stop.
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
@@ -89,6 +92,7 @@ impl Default for Scenario {
             proxies: Networks::default(),
             proxy_protocol: false,
             channel: None,
+            channel_slots: SLOTS,
             grace: Duration::from_secs(20),
             panics: false,
             is_large: false,

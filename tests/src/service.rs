@@ -160,7 +160,7 @@ pub(crate) fn over_channels(scenario: &Scenario, setup: Setup, meter: &Arc<Meter
         return setup;
     }
     // Small rings, which are often full.
-    let settings = Settings { ring_bytes: 8 * 1024, meter: Arc::clone(meter) };
+    let settings = Settings { ring_bytes: 8 * 1024, slots: scenario.channel_slots, meter: Arc::clone(meter) };
     Arc::new(move |io| Rc::new(Channels::new(io.clone(), setup(io), settings.clone())))
 }
 

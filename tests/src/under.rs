@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_channel::{Bodies, Connector, Meter};
+use plimsoll_channel::{Bodies, Connector, Settings};
 use plimsoll_engine::{
     Bound, Connections, EngineKind, Plan, SystemFs, WhenFull, bind, block_on, check_ring, serve,
 };
@@ -406,7 +406,7 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
 }
 
 fn connector(io: &Io, channel: Option<Bodies>) -> Option<Rc<Connector>> {
-    channel.map(|bodies| Rc::new(Connector::new(io, bodies, Meter::own())))
+    channel.map(|bodies| Rc::new(Connector::new(io, bodies, Settings::default())))
 }
 
 async fn within_time(io: Io, behaviour: impl Future<Output = ()>) {

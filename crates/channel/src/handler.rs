@@ -10,22 +10,25 @@ use std::sync::Arc;
 use plimsoll_io::{Address, Endpoint, Handler, Io, Link, LocalFuture, Parked, Resume, Slot, Stream};
 
 use crate::handshake;
-use crate::limits::RING_BYTES;
+use crate::limits::{RING_BYTES, SLOTS};
 use crate::meter::{Count, Meter};
 use crate::transport::{Bodies, Channel, Pools, Side};
 
-/// The settings of the accepting side.
+/// The settings of a side.
 #[derive(Clone)]
 pub struct Settings {
-    /// Bytes of each ring.
+    /// Bytes of each ring. The accepting side decides.
     pub ring_bytes: usize,
+    /// Slots of each direction of a channel, up to [`SLOTS_MAX`](crate::limits::SLOTS_MAX). The accepting
+    /// side uses no more than the connecting side has.
+    pub slots: usize,
     /// The counters of all channels.
     pub meter: Arc<Meter>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { ring_bytes: RING_BYTES, meter: Meter::own() }
+        Settings { ring_bytes: RING_BYTES, slots: SLOTS, meter: Meter::own() }
     }
 }
 
@@ -71,8 +74,7 @@ impl Acceptor {
             }
             Endpoint::Simulated(link) => link,
         };
-        let meter = &self.settings.meter;
-        let channel = Channel::new(&self.io, link, Side::Acceptor, local, &self.pools, meter)?;
+        let channel = Channel::new(&self.io, link, Side::Acceptor, local, &self.pools, &self.settings)?;
         Ok(Stream::in_slot(channel, slot))
     }
 }
@@ -102,13 +104,13 @@ pub struct Connector {
     io: Io,
     pools: Rc<Pools>,
     bodies: Bodies,
-    meter: Arc<Meter>,
+    settings: Settings,
 }
 
 impl Connector {
     /// Creates a connector whose channels receive files as `bodies` says.
-    pub fn new(io: &Io, bodies: Bodies, meter: Arc<Meter>) -> Connector {
-        Connector { io: io.for_transport(), pools: Pools::new(), bodies, meter }
+    pub fn new(io: &Io, bodies: Bodies, settings: Settings) -> Connector {
+        Connector { io: io.for_transport(), pools: Pools::new(), bodies, settings }
     }
 
     /// Connects to the Unix socket at `to`, and sets up a channel.
@@ -120,7 +122,7 @@ impl Connector {
     pub async fn connect(&self, to: &Address) -> io::Result<Stream> {
         let connected = self.set_up(to).await;
         if connected.is_err() {
-            self.meter.add(Count::Refused, 1);
+            self.settings.meter.add(Count::Refused, 1);
         }
         connected
     }
@@ -135,7 +137,7 @@ impl Connector {
             Endpoint::Simulated(link) => link,
         };
         let side = Side::Connector(self.bodies);
-        let channel = Channel::new(&self.io, link, side, to.clone(), &self.pools, &self.meter)?;
+        let channel = Channel::new(&self.io, link, side, to.clone(), &self.pools, &self.settings)?;
         Ok(Stream::in_slot(channel, slot))
     }
 }

@@ -25,8 +25,9 @@ mod meter;
 mod region;
 pub mod ring;
 mod transport;
+mod waiting;
 pub mod word;
 
 pub use handler::{Channels, Connector, Settings};
-pub use meter::{Count, Meter};
+pub use meter::{Count, CountKind, Meter};
 pub use transport::Bodies;

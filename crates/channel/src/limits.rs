@@ -14,8 +14,11 @@ pub const RING_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of each of a channel's two rings, unless the operator sets another size. At this size, a copied
 /// body still fits into the cache of a core.
 pub const RING_BYTES: usize = 64 * 1024;
-/// Passed descriptors that the peer has not taken yet: the slots of a channel.
-pub const PASSED_FILES_MAX: usize = 16;
+/// Slots of each direction of a channel, unless the operator sets another number. A slot is a frame of bytes
+/// or a passed descriptor that the peer has not taken yet.
+pub const SLOTS: usize = 16;
+/// The most slots. So many messages with a descriptor fit into the buffer of a Unix socket.
+pub const SLOTS_MAX: usize = 64;
 /// Bytes of a file from which its descriptor is passed. Fewer are copied: two system calls to pass a
 /// descriptor and one to close it cost more.
 pub const PASSED_BYTES_MIN: u64 = 16 * 1024;

@@ -30,6 +30,8 @@ const PRODUCER_WAITS: usize = 3 * LINE_WORDS;
 const RING_HEADER_WORDS: usize = 4 * LINE_WORDS;
 /// The word in which the connecting side says that it wants copies.
 pub(crate) const MODE: usize = 2 * RING_HEADER_WORDS;
+/// The word in which the connecting side says how many slots the accepting side may use; 0 says nothing.
+pub(crate) const SLOTS_WANTED: usize = MODE + 1;
 
 /// The peer has written to the shared memory what no correct peer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

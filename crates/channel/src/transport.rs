@@ -19,9 +19,11 @@ use plimsoll_io::{
 };
 
 use crate::frame::{Front, Incoming, Outgoing};
-use crate::limits::PASSED_BYTES_MIN;
+use crate::handler::Settings;
+use crate::limits::{PASSED_BYTES_MIN, SLOTS_MAX};
 use crate::meter::{Count, Meter, Open};
-use crate::ring::{Consumer, Corrupt, Layout, MODE, Producer};
+use crate::ring::{Consumer, Corrupt, Layout, MODE, Producer, SLOTS_WANTED};
+use crate::waiting::Wait;
 use crate::word::Word as _;
 
 /// The value of the mode word with which the connecting side refuses descriptors.
@@ -74,6 +76,8 @@ pub(crate) struct Channel {
     pub(crate) link: Box<dyn Link>,
     pub(crate) pools: Rc<Pools>,
     pub(crate) side: Side,
+    /// The slots of this side.
+    slots: usize,
     local: Address,
     peer: Peer,
     this: Weak<dyn Watcher>,
@@ -86,8 +90,10 @@ pub(crate) struct State {
     pub(crate) outgoing: Outgoing,
     incoming: Incoming,
     pub(crate) outbox: Outbox,
-    /// The ring's positions behind the files that were passed and not taken yet.
-    pub(crate) passed: VecDeque<u64>,
+    /// The ring's positions behind the frames that the peer has not taken yet, each of which has a slot.
+    pub(crate) untaken: VecDeque<u64>,
+    /// The wait of this side for the peer, if it waits.
+    pub(crate) waiting: Option<Wait>,
     /// The passed file that is being received.
     file: Option<FileRange>,
     pub(crate) is_finishing: bool,
@@ -112,21 +118,27 @@ impl Channel {
         side: Side,
         local: Address,
         pools: &Rc<Pools>,
-        meter: &Arc<Meter>,
+        settings: &Settings,
     ) -> io::Result<Rc<Channel>> {
         let layout = Layout::of(link.words().len()).ok_or(io::ErrorKind::InvalidData)?;
         let (writes, reads) = match side {
             Side::Connector(_) => (layout.to_acceptor, layout.to_connector),
             Side::Acceptor => (layout.to_connector, layout.to_acceptor),
         };
-        if side == Side::Connector(Bodies::Copied) {
-            link.words()[MODE].store(COPIES_WANTED, Ordering::Relaxed);
+        let slots = settings.slots.clamp(1, SLOTS_MAX);
+        if let Side::Connector(bodies) = side {
+            if bodies == Bodies::Copied {
+                link.words()[MODE].store(COPIES_WANTED, Ordering::Relaxed);
+            }
+            link.words()[SLOTS_WANTED].store(slots as u64, Ordering::Relaxed);
         }
+        let counted = Open::new(&settings.meter, size_of_val(link.words()));
         let state = State {
             outgoing: Outgoing::new(Producer::new(writes)),
             incoming: Incoming::new(Consumer::new(reads)),
             outbox: Outbox::default(),
-            passed: VecDeque::new(),
+            untaken: VecDeque::new(),
+            waiting: None,
             file: None,
             is_finishing: false,
             has_sent_end: false,
@@ -143,18 +155,29 @@ impl Channel {
             link,
             pools: Rc::clone(pools),
             side,
+            slots,
             local,
             peer: Peer::Unix,
             this: Weak::<Channel>::clone(this),
             state: RefCell::new(state),
-            counted: Open::new(meter),
+            counted,
         });
         channel.link.watch(&channel.this)?;
         Ok(channel)
     }
 
-    pub(crate) fn meter(&self) -> &Meter {
-        &self.counted.0
+    pub(crate) fn meter(&self) -> &Arc<Meter> {
+        self.counted.meter()
+    }
+
+    /// Returns how many frames may be in the ring that this side writes: its own limit, or the lower one of
+    /// the connecting side, which sets it before its first byte.
+    pub(crate) fn slots(&self) -> usize {
+        let wanted = match self.side {
+            Side::Acceptor => self.region()[SLOTS_WANTED].load(Ordering::Relaxed),
+            Side::Connector(_) => 0,
+        };
+        usize::try_from(wanted).ok().filter(|wanted| *wanted > 0).map_or(self.slots, |it| it.min(self.slots))
     }
 
     pub(crate) fn region(&self) -> &[AtomicU64] {
@@ -243,6 +266,8 @@ impl Channel {
                 let taken = self.link.take();
                 let file = taken.map_err(|_| (io::ErrorKind::InvalidData, "a passed file is missing"))?;
                 state.incoming.take_file();
+                self.meter().add(Count::FilesReceived, 1);
+                self.meter().add(Count::BytesReceived, length);
                 state.file = Some(FileRange { file, range: offset..offset + length });
                 Ok(front)
             }
@@ -476,6 +501,7 @@ impl Drop for Channel {
         if state.is_finishing {
             self.send(&mut state);
         }
+        self.end_wait(&mut state);
         if !state.has_sent_end && state.broken.is_none() && !state.has_hung_up {
             let region = self.region();
             if state.outgoing.ring().room(region).is_ok_and(|room| room > 0) {

@@ -257,7 +257,16 @@ impl Server {
             has_accounts: accounts.is_some(),
             ..SlotPolicy::from(open_files::connections_max(config, limit))
         };
-        let proxy = fixed.is_proxy.then(|| proxying::settings(config, None)).transpose()?.map(Current::new);
+        let channels = ChannelSettings {
+            ring_bytes: usize::try_from(fixed.channel_ring.0).unwrap_or(usize::MAX),
+            slots: fixed.channel_slots,
+            meter: ChannelMeter::in_cells(channels),
+        };
+        let proxy = fixed
+            .is_proxy
+            .then(|| proxying::settings(config, &channels, None))
+            .transpose()?
+            .map(Current::new);
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine.has_fixed_threads() { fixed.threads.number(fixed.engine) } else { 1 },
@@ -273,10 +282,7 @@ impl Server {
             started: Instant::now(),
             accounts,
             ftp: Arc::new(over_ftp(fixed, operations, recorder, &counters, hold)),
-            channels: ChannelSettings {
-                ring_bytes: usize::try_from(fixed.channel_ring.0).unwrap_or(usize::MAX),
-                meter: ChannelMeter::in_cells(channels),
-            },
+            channels,
             counters,
             proxy,
         });
@@ -411,7 +417,7 @@ impl Replace for Reloadable {
     fn apply(&self, config: &Config) -> anyhow::Result<()> {
         let sites = open_sites(config)?;
         if let Some(current) = &self.shared.proxy {
-            current.replace(proxying::settings(config, Some(&current.get()))?);
+            current.replace(proxying::settings(config, &self.shared.channels, Some(&current.get()))?);
         }
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.classic.replace(classic_settings(config, &sites));
@@ -481,7 +487,7 @@ impl Shared {
             hot: Arc::clone(&self.hot),
             lab: config.lab(),
             operations: Box::new(move || match &figures {
-                Some(current) => plimsoll_proxy::metrics(&current.get()),
+                Some(current) => plimsoll_proxy::metrics(&current.get()) + &channels::metrics(&settings),
                 None => recorder.meter().text() + &channels::metrics(&settings),
             }),
             channel: Box::new(move || channels::figures(&of_channels)),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use plimsoll_channel::Meter;
+use plimsoll_channel::Settings as ChannelSettings;
 use plimsoll_cli::WrongUsage;
 use plimsoll_proto::Current;
 use plimsoll_proto::http::Check;
@@ -22,7 +22,11 @@ use crate::resolve::resolve;
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 /// Builds the settings. `before` are those of the running proxy.
-pub(crate) fn settings(config: &Config, before: Option<&Settings>) -> anyhow::Result<Settings> {
+pub(crate) fn settings(
+    config: &Config,
+    channels: &ChannelSettings,
+    before: Option<&Settings>,
+) -> anyhow::Result<Settings> {
     let proxy = &config.live.proxy;
     if let Some(url) = proxy.unfit_origin() {
         let what = format!("the origin {url} cannot be reached by the channel {}", proxy.proxy_channel);
@@ -58,7 +62,7 @@ pub(crate) fn settings(config: &Config, before: Option<&Settings>) -> anyhow::Re
         times: proxy.times(),
         resolve: Some(resolve),
         channel: proxy.proxy_channel.bodies(),
-        channels: before.map_or_else(Meter::own, |before| Arc::clone(&before.channels)),
+        channels: channels.clone(),
         header: proxy.proxy_header.0,
         cache: before.map_or_else(|| cache(config), |before| before.cache.clone()),
     })

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use core::net::IpAddr;
-use plimsoll_channel::{Bodies, Connector, Meter};
+use plimsoll_channel::{Bodies, Connector, Settings as ChannelSettings};
 use plimsoll_client::http::{Resolve, Url};
 use plimsoll_io::{Address, Io, Networks};
 use plimsoll_proto::http::Limits;
@@ -37,8 +37,8 @@ pub struct Settings {
     pub resolve: Option<fn(&Io) -> Resolve>,
     /// How origins at Unix sockets hand over bodies, if they are connected by channels of shared memory.
     pub channel: Option<Bodies>,
-    /// The counters of these channels.
-    pub channels: Arc<Meter>,
+    /// The settings and counters of these channels.
+    pub channels: ChannelSettings,
     /// The version of the header of the PROXY protocol that each connection to an origin begins with.
     pub header: Option<HeaderVersion>,
     /// The cache, if there is one. A reload keeps it.
@@ -48,7 +48,7 @@ pub struct Settings {
 impl Settings {
     /// Returns the connector of channels for a thread, if origins are connected by them.
     pub(crate) fn connector(&self, io: &Io) -> Option<Connector> {
-        self.channel.map(|bodies| Connector::new(io, bodies, Arc::clone(&self.channels)))
+        self.channel.map(|bodies| Connector::new(io, bodies, self.channels.clone()))
     }
 }
 

@@ -233,3 +233,71 @@ mod panicking {
 
     behaviours!(panicking; a_panic_aborts_its_channel_and_no_other);
 }
+
+mod with_one_slot {
+    //! The least that a channel needs: each frame is taken before the next is sent.
+    use super::*;
+
+    fn passed_in_one_slot() -> Scenario {
+        Scenario { channel_slots: 1, ..passed() }
+    }
+
+    fn copied_in_one_slot() -> Scenario {
+        Scenario { channel: Some(Bodies::Copied), ..passed_in_one_slot() }
+    }
+
+    behaviours!(passed_in_one_slot;
+        files_of_every_size_arrive_whole,
+        pipelined_requests_are_answered_in_order,
+        several_channels_work_at_the_same_time,
+        a_client_that_disconnects_during_a_response_frees_its_connection,
+        an_order_to_stop_ends_an_idle_channel_cleanly,
+    );
+
+    mod counted {
+        use super::*;
+
+        async fn a_wait_for_a_slot_is_counted_until_it_ends(scene: Scene) {
+            let count = |count| scene.channels.get(count);
+            let mut client = scene.connect().await;
+            client.push(format!("GET /{LARGE}.bin HTTP/1.1\r\nHost: test\r\n\r\n").repeat(3));
+            scene.until(|| count(Count::SlotWaiters) == 1).await;
+            assert!(count(Count::FilesPassed) <= 1, "a file has a slot of its own");
+            for _ in 0..3 {
+                assert!(client.answer().await.body == noise(LARGE as u64, LARGE));
+            }
+            scene.until(|| count(Count::SlotWaiters) == 0).await;
+            assert!(count(Count::SlotWaits) >= 1 && count(Count::FilesPassed) == 3);
+            assert!(count(Count::MemoryBytes) > 0);
+            drop(client);
+            scene.until(|| scene.open() == 0).await;
+            assert_eq!(count(Count::MemoryBytes), 0);
+        }
+
+        async fn a_client_that_disconnects_ends_the_wait(scene: Scene) {
+            let mut client = scene.connect().await;
+            client.push(format!("GET /{LARGE}.bin HTTP/1.1\r\nHost: test\r\n\r\n").repeat(3));
+            scene.until(|| scene.channels.get(Count::SlotWaiters) == 1).await;
+            drop(client);
+            scene.until(|| scene.open() == 0).await;
+            assert_eq!(scene.channels.get(Count::SlotWaiters), 0);
+        }
+
+        behaviours!(passed_in_one_slot but process;
+            a_wait_for_a_slot_is_counted_until_it_ends,
+            a_client_that_disconnects_ends_the_wait,
+        );
+    }
+
+    mod copies {
+        use super::*;
+
+        behaviours!(copied_in_one_slot;
+            files_of_every_size_arrive_whole,
+            pipelined_requests_are_answered_in_order,
+            uploads_larger_than_the_ring_arrive_whole,
+            several_channels_work_at_the_same_time,
+            a_client_that_disconnects_during_a_response_frees_its_connection,
+        );
+    }
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_channel::{Bodies, Connector, Meter};
+use plimsoll_channel::{Bodies, Connector, Settings};
 use plimsoll_engine::block_on;
 use plimsoll_io::{Address, Io, Segment, Stream};
 use plimsoll_tests::binary::{EngineKind, Server, process, reached_within, until};
@@ -35,7 +35,7 @@ fn start(kind: EngineKind, folder: &Path, socket: &Path) -> Server {
 }
 
 async fn connect(io: &Io, socket: &Path) -> io::Result<Stream> {
-    let connector = Connector::new(io, Bodies::Passed, Meter::own());
+    let connector = Connector::new(io, Bodies::Passed, Settings::default());
     connector.connect(&Address::Unix(socket.to_owned())).await
 }
 

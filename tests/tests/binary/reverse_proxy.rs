@@ -249,6 +249,48 @@ fn operators_see_origins_and_limits(kind: EngineKind) {
     });
 }
 
+/// Returns the value of a metric in the text of a page.
+fn metric(text: &str, name: &str) -> String {
+    let line = text.lines().find(|line| line.split(' ').next() == Some(name));
+    line.unwrap_or_else(|| panic!("{name}: {text}")).split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+fn both_sides_of_a_channel_show_its_limits_and_counts(kind: EngineKind) {
+    let (folder, sockets) = (site(), tempfile::tempdir().unwrap());
+    let socket = sockets.path().join("channel");
+    let path = socket.to_str().unwrap();
+    let origin = Server::start(kind, folder.path(), &["--channel", path, "--channel-slots", "3"]);
+    let (at, metrics) = (format!("unix:{path}"), format!("127.0.0.1:{}", free_port()));
+    let channel = ["--channel", "shm", "--channel-slots", "1", "--metrics", &metrics];
+    let proxy = proxy(kind, &[&["--origin", &at], &channel[..]].concat());
+    has_files(&proxy);
+    let text = |url: String| String::from_utf8(curl(&[&url])).unwrap();
+    let pages = [
+        (text(origin.url("/metrics")), origin.status(), "3", ["3", "0"]),
+        (
+            text(format!("http://{metrics}/metrics")),
+            serde_json::from_slice(&curl(&[&format!("http://{metrics}/api/status")])).unwrap(),
+            "1",
+            ["0", "3"],
+        ),
+    ];
+    let sides = pages.map(|(metrics, status, slots, counts)| {
+        let counted = ["files_passed_total", "files_received_total"];
+        for (name, value) in counted.into_iter().zip(counts) {
+            assert_eq!(metric(&metrics, &format!("plimsoll_channel_{name}")), value, "{name}");
+        }
+        assert_eq!(metric(&metrics, "plimsoll_channel_limit{name=\"slots_max\"}"), slots);
+        assert_eq!(metric(&metrics, "plimsoll_channel_slot_waiters"), "0");
+        assert_eq!(status["channel"]["slots_max"].to_string(), slots);
+        assert!(status["channel"]["memory_bytes"].as_u64() > Some(2 * 256 * 1024), "{status}");
+        status["channel"].clone()
+    });
+    assert!(sides[0]["open"].as_u64() > Some(0) && sides[0]["open"] == sides[1]["open"], "{sides:?}");
+    // The head of a response and its file are two frames: with one slot, the file waits.
+    assert!(sides[0]["slot_waits"].as_u64() > Some(0), "{sides:?}");
+    assert_eq!(sides[0]["bytes_passed"], sides[1]["bytes_received"], "{sides:?}");
+}
+
 on_each_engine!(
     forks:
     files_of_plimsoll_arrive_through_the_proxy,
@@ -265,9 +307,9 @@ mod in_one_process {
     use super::{
         an_origin_that_accepts_nothing_gets_504,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
-        files_arrive_over_shared_memory_as_copies, files_arrive_over_shared_memory_as_descriptors,
-        files_of_nginx_arrive_through_the_proxy, nginx_in_front_of_the_proxy_names_the_client,
-        operators_see_origins_and_limits,
+        both_sides_of_a_channel_show_its_limits_and_counts, files_arrive_over_shared_memory_as_copies,
+        files_arrive_over_shared_memory_as_descriptors, files_of_nginx_arrive_through_the_proxy,
+        nginx_in_front_of_the_proxy_names_the_client, operators_see_origins_and_limits,
         requests_one_after_another_share_a_channel,
     };
 
@@ -278,6 +320,7 @@ mod in_one_process {
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
         an_origin_that_accepts_nothing_gets_504,
         nginx_in_front_of_the_proxy_names_the_client,
+        both_sides_of_a_channel_show_its_limits_and_counts,
         operators_see_origins_and_limits,
         requests_one_after_another_share_a_channel,
     );

@@ -72,8 +72,8 @@ fn server<H: Handler + 'static>(
     let folder = tempfile::tempdir().unwrap();
     let (path, meter) = (folder.path().join("socket"), Meter::own());
     let ((report, outcomes), (ready, listening)) = (channel(), channel());
-    let (at, settings) =
-        (Address::Unix(path.clone()), Settings { ring_bytes: RING_BYTES, meter: Arc::clone(&meter) });
+    let settings = Settings { ring_bytes: RING_BYTES, meter: Arc::clone(&meter), ..Settings::default() };
+    let at = Address::Unix(path.clone());
     std::thread::spawn(move || {
         block_on(kind, move |io: Io| async move {
             let mut listener = io.listen(&at).unwrap();

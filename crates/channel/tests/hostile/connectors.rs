@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 
 use plimsoll_channel::message::offer;
-use plimsoll_channel::{Bodies, Connector, Meter};
+use plimsoll_channel::{Bodies, Connector, Settings};
 use plimsoll_engine::{EngineKind, block_on};
 use plimsoll_io::{Address, Want};
 use rustix::event::{EventfdFlags, eventfd};
@@ -49,7 +49,7 @@ fn acceptor(at: &Path, behave: impl FnOnce(UnixStream) + Send + 'static) -> Join
 fn outcome(kind: EngineKind, at: &Path) -> Result<Vec<u8>, io::ErrorKind> {
     let at = Address::Unix(at.to_owned());
     block_on(kind, move |io| async move {
-        let connector = Connector::new(&io, Bodies::Passed, Meter::own());
+        let connector = Connector::new(&io, Bodies::Passed, Settings::default());
         let mut stream = connector.connect(&at).await.map_err(|error| error.kind())?;
         let mut whole = Vec::new();
         while let Some(lease) = stream.rx.recv(Want::Body).await.map_err(|error| error.kind())? {

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use plimsoll_channel::Settings as ChannelSettings;
 use plimsoll_cli::WrongUsage;
 use plimsoll_io::{Address, Network};
 
@@ -61,6 +62,11 @@ pub(crate) struct ProxyServer {
     /// memory to --channel of a plimsoll server, which passes open files) or shm-copy
     #[arg(long, value_name = "auto|tcp|unix|shm|shm-copy", hide_possible_values = true)]
     channel: Option<Channel>,
+
+    /// Frames and open files of an origin, in each connection by shared memory, that this proxy has not taken
+    /// yet: 1 to 64; default: 16. The origin has a limit of its own
+    #[arg(long, value_name = "N")]
+    channel_slots: Option<String>,
 
     /// A host that requests with a whole URL as target may name: HOST or HOST:PORT; several may be given
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
@@ -130,14 +136,14 @@ impl ProxyServer {
             return Err(WrongUsage(ADVICE.to_owned()).into());
         }
         if config.fixed.engine.forks() && !self.checking.check {
-            proxying::settings(config, None)?;
+            proxying::settings(config, &ChannelSettings::default(), None)?;
             return forked::serve(loaded, Role::Front, greet);
         }
         let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
         let log = log.context("cannot start the log")?;
         plimsoll_engine::check_kernel()?;
         config.fixed.engine.check()?;
-        proxying::settings(config, None)?;
+        proxying::settings(config, &ChannelSettings::default(), None)?;
         if self.checking.check {
             config.fixed.access_log.check_as("access-log")?;
             return self.checking.report(config, plan(config));
@@ -176,6 +182,7 @@ impl ProxyServer {
             ("--access-log", &self.access_log),
             ("--grace", &self.grace),
             ("--proxy-cache-size", &self.cache_size),
+            ("--channel-slots", &self.channel_slots),
         ];
         flags.extend(
             given.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?))),

@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 use plimsoll_auth::directory::file_of;
+use plimsoll_channel::limits::SLOTS_MAX;
 use plimsoll_engine::{EngineKind, PerAddress, WhenFull};
 use plimsoll_io::Address;
 use plimsoll_wire::units::{DAY, Size, Time, size_within, time_within};
 
 use super::ftp::ftp_address;
 use super::proxy::CacheFolder;
-use super::values::{AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name};
+use super::values::{
+    AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name, number_within,
+};
 use crate::log_file::Destination;
 
 /// The placeholder for the data folder in the defaults below.
@@ -50,6 +53,12 @@ pub(crate) struct Fixed {
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_CHANNEL_RING", default_value = "64KiB")]
     #[arg(value_parser = size_within("4KiB", "4MiB"))]
     pub(crate) channel_ring: Size,
+
+    /// Slots of each direction of a channel's connection: frames and open files that the other side has not
+    /// taken yet; 1 to 64
+    #[arg(long, value_name = "N", env = "PLIMSOLL_CHANNEL_SLOTS", default_value = "16")]
+    #[arg(value_parser = number_within(1, SLOTS_MAX))]
+    pub(crate) channel_slots: usize,
 
     /// Where to listen for operators: /metrics, /api/status, /healthz and /readyz, for every client;
     /// several may be given

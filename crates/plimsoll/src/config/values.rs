@@ -21,6 +21,17 @@ pub(crate) fn engine_name() -> impl TypedValueParser<Value = EngineKind> {
     PossibleValuesParser::new(ENGINES).try_map(|name| name.parse::<EngineKind>())
 }
 
+/// Returns a parser of a whole number between two bounds.
+pub(crate) fn number_within(
+    least: usize,
+    most: usize,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("write a whole number from {least} to {most}"))
+    }
+}
+
 /// The condition for confirming an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {

@@ -80,7 +80,7 @@ pub struct StatusPage {
     /// Returns the metrics of operations in Prometheus' text format.
     pub operations: Box<dyn Fn() -> String + Send + Sync>,
     /// Returns the counts and limits of channels, by name.
-    pub channel: Box<dyn Fn() -> BTreeMap<&'static str, u64> + Send + Sync>,
+    pub channel: Box<dyn Fn() -> BTreeMap<String, u64> + Send + Sync>,
     /// Returns the figures of a proxy and its origins.
     pub proxy: Option<Box<dyn Fn() -> serde_json::Value + Send + Sync>>,
     /// The checks of `/readyz`.
@@ -98,7 +98,7 @@ struct StatusDocument<'a> {
     sent_bytes: u64,
     dropped_log_lines: u64,
     hot_set: HotFigures,
-    channel: BTreeMap<&'static str, u64>,
+    channel: BTreeMap<String, u64>,
     lab: &'a [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
     proxy: Option<serde_json::Value>,
