@@ -23,6 +23,7 @@ mod page;
 mod ready;
 mod ring;
 mod scheduling;
+mod send_queue;
 mod sendfile;
 pub mod serve;
 mod sockets;

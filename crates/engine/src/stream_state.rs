@@ -93,6 +93,19 @@ impl StreamState {
         if self.error.is_none() { self.outbox.unsent() } else { 0 }
     }
 
+    /// Returns the number of bytes that the peer has not acknowledged, of which the kernel has `in_kernel`,
+    /// the end counted as one.
+    ///
+    /// # Errors
+    /// The error that broke the connection.
+    pub(crate) fn unacknowledged(&self, in_kernel: u64) -> io::Result<u64> {
+        let in_kernel = in_kernel.saturating_sub(u64::from(self.is_finishing()));
+        match self.error() {
+            Some(error) => Err(error),
+            None => Ok(self.unsent() + in_kernel),
+        }
+    }
+
     /// See [`plimsoll_io::Transport::lost`].
     pub(crate) fn lost(&self) -> u64 {
         // The outbox of a broken connection may still lend segments to the kernel: they are lost, too.

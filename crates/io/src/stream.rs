@@ -328,6 +328,15 @@ impl Tx {
         self.transport.lost()
     }
 
+    /// Returns the number of pushed bytes that the peer's machine has not acknowledged; `None` if that is
+    /// unknown.
+    ///
+    /// # Errors
+    /// As [`Transport::unacknowledged`].
+    pub fn unacknowledged(&self) -> io::Result<Option<u64>> {
+        self.transport.unacknowledged()
+    }
+
     /// Whether [`Segment::File`] may be pushed.
     pub fn takes_files(&self) -> bool {
         self.transport.takes_files()

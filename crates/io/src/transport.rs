@@ -121,6 +121,15 @@ pub trait Transport {
     /// record of the transfer subtracts it.
     fn lost(&self) -> u64;
 
+    /// Returns the number of pushed bytes that the peer's machine has not acknowledged, or `None` if the
+    /// transport does not know. It is more than [`Transport::unsent`]: the kernel buffers what it sends.
+    ///
+    /// # Errors
+    /// The connection broke before the peer's machine had acknowledged all bytes.
+    fn unacknowledged(&self) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// Whether [`Segment::File`] may be pushed.
     fn takes_files(&self) -> bool;
 

@@ -24,6 +24,7 @@ use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
 use super::reactor::{Reactor, Source};
 use crate::limits::pipes_of;
+use crate::send_queue::unacknowledged;
 use crate::stream_state::StreamState;
 
 /// A stream socket of one thread.
@@ -416,6 +417,11 @@ impl Transport for Socket {
 
     fn lost(&self) -> u64 {
         self.state.borrow().stream.lost()
+    }
+
+    fn unacknowledged(&self) -> io::Result<Option<u64>> {
+        let state = self.state.borrow();
+        Ok(Some(state.stream.unacknowledged(unacknowledged(&self.fd)?)?))
     }
 
     fn takes_files(&self) -> bool {

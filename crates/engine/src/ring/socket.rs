@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use super::connection::Connection;
 use super::ring::Ring;
 use crate::ready::local_address;
+use crate::send_queue::unacknowledged;
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
@@ -59,6 +60,12 @@ impl Transport for Socket {
 
     fn lost(&self) -> u64 {
         self.connection.state.borrow().stream.lost()
+    }
+
+    fn unacknowledged(&self) -> io::Result<Option<u64>> {
+        let to_errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::CONNRESET);
+        let in_kernel = self.connection.with_fd(|fd| unacknowledged(fd).map_err(to_errno))?;
+        Ok(Some(self.connection.state.borrow().stream.unacknowledged(in_kernel)?))
     }
 
     fn takes_files(&self) -> bool {

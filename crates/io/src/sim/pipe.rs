@@ -38,6 +38,8 @@ pub(super) struct Pipe {
     window: usize,
     /// The total number of bytes that have arrived.
     carried: u64,
+    /// Whether bytes that the sender's kernel had taken were lost.
+    has_lost: bool,
     /// Whether an event is scheduled in which the kernel takes bytes.
     pub(super) taking: bool,
     /// Whether an event is scheduled in which bytes arrive.
@@ -56,6 +58,7 @@ impl Pipe {
             end: End::Open,
             window,
             carried: 0,
+            has_lost: false,
             taking: false,
             arriving: false,
             receiver: None,
@@ -125,6 +128,11 @@ impl Pipe {
         self.wire.len()
     }
 
+    /// Returns the number of pushed bytes that have not arrived; `None` if some never will.
+    pub(super) fn not_arrived(&self) -> Option<u64> {
+        (!self.has_lost).then(|| self.outbox.unsent() + self.wire.len() as u64)
+    }
+
     pub(super) fn arrived(&self) -> usize {
         self.arrived.len()
     }
@@ -146,6 +154,7 @@ impl Pipe {
 
     /// Drops the bytes on the wire, and the end if it is there.
     pub(super) fn lose_wire(&mut self) {
+        self.has_lost |= !self.wire.is_empty();
         self.wire.clear();
         if self.end == End::OnTheWire {
             self.end = End::Open;

@@ -172,6 +172,17 @@ impl Transport for Socket {
         self.connection.with(|state| state.half(self.side).sends.outbox.lost())
     }
 
+    fn unacknowledged(&self) -> io::Result<Option<u64>> {
+        let (left, has_failed) = self.connection.with(|state| {
+            let half = state.half(self.side);
+            (half.sends.not_arrived(), half.send_error.is_some())
+        });
+        match left {
+            Some(left) if !has_failed => Ok(Some(left)),
+            _ => Err(self.error(io::ErrorKind::ConnectionReset)),
+        }
+    }
+
     fn takes_files(&self) -> bool {
         self.takes_files
     }

@@ -3,14 +3,16 @@
 //! The commands are in `verbs`. Invariants: replies are in the order of their commands. Every wait has a
 //! limit. At shutdown, a command in progress is completed.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_io::{Instant, Peer, Phase};
+use plimsoll_io::{Either, Instant, Peer, Phase, select};
 use plimsoll_operations::{Caller, Operations, Protocol, Visitor};
 use plimsoll_wire::ftp::command::parse;
 
 use super::control::{Control, ControlInput, NoCommand};
+use super::delivery::Delivery;
 use super::limits::COMMANDS_PER_TURN_MAX;
 use super::reply::Reply;
 use super::serve::Shared;
@@ -25,6 +27,8 @@ pub(super) struct Conversation<'a> {
     pub(super) control: Control,
     pub(super) peer: Peer,
     pub(super) state: State,
+    /// The latest download, while its last bytes are on their way.
+    pub(super) delivery: Option<Box<Delivery>>,
     /// The time since which the client is not logged in, unless it is.
     logged_out_since: Option<Instant>,
 }
@@ -42,7 +46,9 @@ enum Ending {
 /// Serves a session from its first byte to its last.
 pub(super) async fn serve(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
-    match conversation.run().await {
+    let ending = conversation.run().await;
+    conversation.delivery = None;
+    match ending {
         Ending::Close => conversation.control.stream.tx.finish(),
         // Boxed: rarely taken, and inlining it would enlarge every session's future.
         Ending::Linger => Box::pin(conversation.linger()).await,
@@ -62,7 +68,8 @@ impl<'a> Conversation<'a> {
     fn new(stream: plimsoll_io::Stream, shared: &'a Shared) -> Conversation<'a> {
         let peer = stream.peer().clone();
         let control = Control::new(&shared.io, stream);
-        Conversation { shared, control, peer, state: State::new(), logged_out_since: None }
+        let (state, delivery) = (State::new(), None);
+        Conversation { shared, control, peer, state, delivery, logged_out_since: None }
     }
 
     /// Executes commands until one of them, or the end of the input, ends the session.
@@ -80,7 +87,12 @@ impl<'a> Conversation<'a> {
             }
             let command_time = self.command_time();
             self.report_wait();
-            let reply = match self.command(command_time).await {
+            let command = match self.delivery.take() {
+                None => self.command(command_time).await,
+                // Boxed: most sessions wait for a command without it.
+                Some(delivery) => Box::pin(self.command_during(delivery, command_time)).await,
+            };
+            let reply = match command {
                 // Boxed: the memory is freed with the command, so that an idle session is small.
                 Ok(ControlInput::Line(line)) => Box::pin(self.execute(line)).await,
                 Ok(ControlInput::TooLong) => Reply::new(500, "The line is too long."),
@@ -115,6 +127,21 @@ impl<'a> Conversation<'a> {
             return Reply::new(500, "There is no such command; HELP lists those that there are.");
         };
         verbs::execute(self, command.verb, command.argument).await.unwrap_or_else(|refused| refused)
+    }
+
+    /// Waits for a command, and ends the record of a download when the client has received it, before the
+    /// command is executed at the latest.
+    async fn command_during(
+        &mut self,
+        delivery: Box<Delivery>,
+        command_time: Duration,
+    ) -> Result<ControlInput, NoCommand> {
+        let mut command = pin!(self.command(command_time));
+        if let Either::Left(input) = select(command.as_mut(), delivery.wait()).await {
+            return input;
+        }
+        drop(delivery);
+        command.await
     }
 
     /// Waits for a command. Closes a data port if no transfer is requested within the connect time: sessions

@@ -44,6 +44,14 @@ impl Default for Limits {
     }
 }
 
+/// The shortest pause between two looks at whether a client has received the end of a download.
+pub const DELIVERY_PAUSE_MIN: Duration = Duration::from_millis(1);
+/// The longest of these pauses.
+pub const DELIVERY_PAUSE_MAX: Duration = Duration::from_millis(50);
+/// In between, a pause is this part of the download's time, so that the record's end is exact to one percent.
+pub const DELIVERY_PAUSES: u32 = 128;
+/// The longest time from the end of sending to the end of a download's record.
+pub const DELIVERY_TIME_MAX: Duration = Duration::from_secs(60);
 /// Commands executed in a row without a wait, before other connections get their turn.
 pub const COMMANDS_PER_TURN_MAX: u32 = 16;
 /// Commands that are queued during a transfer. A client that sends more is disconnected: the server must

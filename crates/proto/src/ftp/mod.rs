@@ -12,6 +12,7 @@
 mod connecting;
 mod control;
 mod conversation;
+mod delivery;
 mod reply;
 
 pub mod limits;

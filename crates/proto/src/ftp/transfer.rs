@@ -64,6 +64,17 @@ impl Conversation<'_> {
         permit: Option<&mut Permit>,
         work: impl AsyncFnOnce(&mut Stream, &TransferContext<'_>) -> Result<T, TransferError>,
     ) -> Result<T, TransferError> {
+        Ok(self.transfer_keeping(data_mode, transferred, permit, work).await?.0)
+    }
+
+    /// As [`Conversation::transfer`], and returns the data connection too.
+    pub(super) async fn transfer_keeping<T>(
+        &mut self,
+        data_mode: DataMode,
+        transferred: &Cell<u64>,
+        permit: Option<&mut Permit>,
+        work: impl AsyncFnOnce(&mut Stream, &TransferContext<'_>) -> Result<T, TransferError>,
+    ) -> Result<(T, Stream), TransferError> {
         let (io, limits, peer) = (&self.shared.io, self.shared.limits(), &self.peer);
         let slot = Rc::clone(self.control.stream.slot());
         let context = TransferContext { io, limits, deadline: io.deadline(), transferred, slot };
@@ -74,7 +85,7 @@ impl Conversation<'_> {
             if let Some(barrier) = &self.shared.services.start_barrier {
                 barrier.wait(io).await;
             }
-            work(&mut data, &context).await
+            Ok((work(&mut data, &context).await?, data))
         };
         let working = while_permitted(permit, working);
         serve_control_during(&mut self.control, limits.line_bytes_max, transferred, working).await

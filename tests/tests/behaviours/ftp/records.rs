@@ -113,3 +113,99 @@ behaviours!(with_accounts and remote;
     who_is_not_let_in_has_a_line,
     xferlog_has_files_that_came_and_went,
 );
+
+mod delivered {
+    //! The end of a download: the client's machine has acknowledged the last byte.
+    //!
+    //! These run over real sockets: a simulated kernel buffers no more than its peer (see `simulated/ftp`).
+    use plimsoll_tests::tree::noise;
+
+    use super::*;
+
+    /// More than the buffer of a receiver that does not read, and less than that with the sender's.
+    const BYTES: usize = 400_000;
+
+    /// Starts a download, and reads the whole conversation about it but no byte of the file.
+    async fn sent(
+        scene: &Scene,
+    ) -> (plimsoll_tests::Person, plimsoll_tests::FtpClient, plimsoll_tests::Data) {
+        let (person, mut client) = alice(scene).await;
+        client.stor("a", noise(5, BYTES)).await;
+        let mut data = client.begin("RETR a").await;
+        data.stream().await.unwrap();
+        client.hear().await.expect(226);
+        (person, client, data)
+    }
+
+    async fn the_record_ends_when_the_client_has_received_the_file(scene: Scene) {
+        let (_person, _client, mut data) = sent(&scene).await;
+        let before = micros(&scene);
+        assert!(data.all().await.unwrap() == noise(5, BYTES));
+        assert_eq!(last(&scene, "download", 1).await, told("/a", BYTES as u64, "ok"));
+        let end = lines(&scene, "download")[0]["end"].as_u64().unwrap();
+        assert!(end >= before, "the record has ended {} us before the client read", before - end);
+    }
+
+    async fn a_client_that_closes_before_has_broken_it_off(scene: Scene) {
+        let (_person, _client, data) = sent(&scene).await;
+        data.abort();
+        assert_eq!(last(&scene, "download", 1).await.2, "broken off");
+    }
+
+    async fn the_next_command_ends_the_record(scene: Scene) {
+        let (_person, mut client, mut data) = sent(&scene).await;
+        client.say("NOOP").await.expect(200);
+        assert_eq!(last(&scene, "download", 1).await, told("/a", BYTES as u64, "ok"));
+        assert!(data.all().await.unwrap() == noise(5, BYTES));
+    }
+
+    async fn the_end_of_the_session_ends_the_record(scene: Scene) {
+        let (_person, mut client, mut data) = sent(&scene).await;
+        client.end();
+        client.expect_end().await;
+        assert_eq!(last(&scene, "download", 1).await, told("/a", BYTES as u64, "ok"));
+        assert!(data.all().await.unwrap() == noise(5, BYTES));
+    }
+
+    fn micros(scene: &Scene) -> u64 {
+        let now = scene.io.wall_exact().duration_since(std::time::UNIX_EPOCH).unwrap();
+        u64::try_from(now.as_micros()).unwrap()
+    }
+
+    /// Names the behaviours under an engine.
+    macro_rules! over_real_sockets {
+        ($($engine:ident $kind:ident),*) => { $(
+            mod $engine {
+                use plimsoll_tests::{Engine, under};
+
+                use super::super::with_accounts;
+
+                #[test]
+                fn the_record_ends_when_the_client_has_received_the_file() {
+                    under(
+                        Engine::$kind,
+                        with_accounts,
+                        super::the_record_ends_when_the_client_has_received_the_file,
+                    );
+                }
+
+                #[test]
+                fn a_client_that_closes_before_has_broken_it_off() {
+                    under(Engine::$kind, with_accounts, super::a_client_that_closes_before_has_broken_it_off);
+                }
+
+                #[test]
+                fn the_next_command_ends_the_record() {
+                    under(Engine::$kind, with_accounts, super::the_next_command_ends_the_record);
+                }
+
+                #[test]
+                fn the_end_of_the_session_ends_the_record() {
+                    under(Engine::$kind, with_accounts, super::the_end_of_the_session_ends_the_record);
+                }
+            }
+        )* };
+    }
+
+    over_real_sockets!(epoll Epoll, thread Thread, pool Pool, uring Uring);
+}

@@ -1,6 +1,7 @@
 //! FTP in situations that only the simulator can create: cut at every byte, dropped at every step, and with
 //! strangers.
 
+mod delivered;
 mod dropped;
 mod library;
 mod load;

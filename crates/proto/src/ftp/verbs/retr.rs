@@ -1,7 +1,8 @@
 //! RETR: "This command causes the server-DTP to transfer a copy of the file, specified in the pathname, to
 //! the server- or user-DTP at the other end of the data connection" (RFC 959, section 4.1.3).
 //!
-//! Invariant: bytes that were not sent are not reported as sent.
+//! The record ends when the client has received the file ([`Delivery`]). Invariant: bytes that were not sent
+//! are not reported as sent.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -10,6 +11,7 @@ use plimsoll_content::Source;
 use plimsoll_operations::{Operation, OperationRecord};
 
 use crate::ftp::conversation::Conversation;
+use crate::ftp::delivery::Delivery;
 use crate::ftp::reply::{CommandResult, Reply};
 
 pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
@@ -50,15 +52,15 @@ async fn send(
         record.in_ascii();
     }
     c.control.send_reply(&Reply::formatted(150, format!("Sending {bytes} bytes.")));
-    let transferred = Cell::new(0);
-    let sent = c.transfer(data_mode, &transferred, record.permit(), async |data, context| {
+    let (transferred, start) = (Cell::new(0), c.shared.io.now());
+    let sent = c.transfer_keeping(data_mode, &transferred, record.permit(), async |data, context| {
         context.send_file(data, source, range, is_image).await
     });
     let sent = sent.await;
     record.moved(transferred.get());
     match sent {
-        Ok(()) => {
-            record.done();
+        Ok(((), data)) => {
+            c.delivery = Delivery::of(&c.shared.io, data, record, start);
             Ok(Reply::new(226, "All of it was sent."))
         }
         Err(stopped) => Err(stopped.end(record)),
