@@ -107,7 +107,14 @@ fn the_experiments_of_document_002_send_files_through_three_tiers_in_both_direct
 
 #[test]
 fn the_experiments_of_document_003_run_its_test_files() {
-    for name in ["003-simple", "003-advanced", "003-throughput"] {
+    for name in [
+        "003-simple",
+        "003-advanced",
+        "003-throughput",
+        "003-proxy-one-core",
+        "003-proxy-two-cores",
+        "003-slots",
+    ] {
         quick(name);
     }
 }

@@ -14,7 +14,7 @@ use super::value::Scalar;
 /// The URL of the files of a contender that states none.
 const URL: &str = "http://{host}:{port}/{file}";
 /// The contenders that come with the program, in the order of `plimsoll lab list`.
-const BUILT_IN: [(&str, &str); 16] = [
+const BUILT_IN: [(&str, &str); 17] = [
     ("plimsoll-epoll", include_str!("../../contenders/plimsoll-epoll.toml")),
     ("plimsoll-uring", include_str!("../../contenders/plimsoll-uring.toml")),
     ("plimsoll-thread", include_str!("../../contenders/plimsoll-thread.toml")),
@@ -30,6 +30,7 @@ const BUILT_IN: [(&str, &str); 16] = [
     ("001-plimsoll", include_str!("../../contenders/documents/001-plimsoll.toml")),
     ("001-vsftpd", include_str!("../../contenders/documents/001-vsftpd.toml")),
     ("002-tiers", include_str!("../../contenders/documents/002-tiers.toml")),
+    ("003-proxy", include_str!("../../contenders/documents/003-proxy.toml")),
     ("003-web", include_str!("../../contenders/documents/003-web.toml")),
 ];
 

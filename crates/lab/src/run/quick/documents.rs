@@ -16,7 +16,7 @@ const POINTS: usize = 8;
 /// The most bytes of a file, and of one that is sent over a slow link.
 const SIZE: &str = "1MB";
 const LINK_SIZE: &str = "64KiB";
-/// The element of a test file with the number of requests of a thread.
+/// The element of a test file with the number of requests of a thread, which may be a variable.
 const ITERATIONS: [&str; 2] = ["<iterations>", "</iterations>"];
 
 /// Shortens an experiment that repeats a document, before the rest of it is shortened.
@@ -39,6 +39,10 @@ pub(super) fn shorten(file: &mut Table) {
         }
         if let Some(Value::String(xml)) = load.get_mut("xml") {
             *xml = with_few_iterations(xml);
+            let named: Vec<String> = iterations(xml).filter_map(variable).map(str::to_owned).collect();
+            for name in named {
+                set_variable(file, &name);
+            }
         }
     }
     if let Some(Value::Array(users)) = file.get_mut("sweep").and_then(|sweep| sweep.get_mut("users")) {
@@ -82,15 +86,38 @@ fn count_requests(load: &mut Table) {
     }
 }
 
-/// Returns a test file whose tests have few iterations.
+/// Returns a test file whose tests have few iterations. A variable stays.
 fn with_few_iterations(xml: &str) -> String {
     let mut parts = xml.split(ITERATIONS[0]);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let end = part.find(ITERATIONS[1]).unwrap_or(0);
-        text += &format!("{}{REQUESTS_EACH}{}", ITERATIONS[0], &part[end..]);
+        let (number, rest) = part.split_at(part.find(ITERATIONS[1]).unwrap_or(0));
+        text += ITERATIONS[0];
+        text += &variable(number).map_or_else(|| REQUESTS_EACH.to_string(), |_| number.to_owned());
+        text += rest;
     }
     text
+}
+
+/// Returns the numbers of iterations of a test file.
+fn iterations(xml: &str) -> impl Iterator<Item = &str> {
+    xml.split(ITERATIONS[0]).skip(1).filter_map(|part| Some(part.split_once(ITERATIONS[1])?.0))
+}
+
+/// Returns the name of the variable that a text is.
+fn variable(text: &str) -> Option<&str> {
+    text.trim().strip_prefix('{')?.strip_suffix('}')
+}
+
+/// Gives a variable that has the number of requests of a thread few of them.
+fn set_variable(file: &mut Table, name: &str) {
+    let few = Value::Integer(REQUESTS_EACH);
+    for point in tables_of(file, "points").filter(|point| point.contains_key(name)) {
+        point.insert(name.to_owned(), few.clone());
+    }
+    if let Some(values) = file.get_mut("sweep").and_then(|sweep| sweep.get_mut(name)) {
+        *values = Value::Array(vec![few]);
+    }
 }
 
 /// Leaves the rows and columns out of a document's tables that have no trials any more.
@@ -137,9 +164,13 @@ mod tests {
     #[test]
     fn the_quick_form_of_a_test_file_has_few_iterations() {
         let xml = "<numthreads>4</numthreads><iterations>{many}</iterations><iterations>7</iterations>";
-        let few = "<numthreads>4</numthreads><iterations>2</iterations><iterations>2</iterations>";
+        let few = "<numthreads>4</numthreads><iterations>{many}</iterations><iterations>2</iterations>";
         assert_eq!(with_few_iterations(xml), few);
         assert_eq!(with_few_iterations("<Tests/>"), "<Tests/>");
+        let mut file: Table =
+            format!("document = []\npoints = [{{ many = 70 }}]\nload.xml = \"{xml}\"").parse().unwrap();
+        shorten(&mut file);
+        assert_eq!(file["points"][0]["many"].as_integer(), Some(2));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use plimsoll_lab::experiment::Experiment;
 use plimsoll_lab::experiment::contender::built_in_names;
 
 /// The experiments, by their names.
-pub(super) const EXPERIMENTS: [(&str, &str); 29] = [
+pub(super) const EXPERIMENTS: [(&str, &str); 32] = [
     ("account", include_str!("../../../../../lab/experiments/account.toml")),
     ("beside-large-files", include_str!("../../../../../lab/experiments/beside-large-files.toml")),
     ("calibration", include_str!("../../../../../lab/experiments/calibration.toml")),
@@ -37,7 +37,10 @@ pub(super) const EXPERIMENTS: [(&str, &str); 29] = [
     ("002-download", include_str!("../../../../../lab/experiments/002-download.toml")),
     ("002-upload", include_str!("../../../../../lab/experiments/002-upload.toml")),
     ("003-advanced", include_str!("../../../../../lab/experiments/003-advanced.toml")),
+    ("003-proxy-one-core", include_str!("../../../../../lab/experiments/003-proxy-one-core.toml")),
+    ("003-proxy-two-cores", include_str!("../../../../../lab/experiments/003-proxy-two-cores.toml")),
     ("003-simple", include_str!("../../../../../lab/experiments/003-simple.toml")),
+    ("003-slots", include_str!("../../../../../lab/experiments/003-slots.toml")),
     ("003-throughput", include_str!("../../../../../lab/experiments/003-throughput.toml")),
 ];
 
