@@ -7,13 +7,13 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use plimsoll_io::{Event, Io, Watcher};
-use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::fs::{OFlags, fcntl_getfl, readlink};
 
 use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::link::{SystemLink, new_bell};
@@ -21,6 +21,9 @@ use crate::message::{
     HELLO_BYTES, OFFER_BYTES, VERSION, check_peer, hello, offer, receive, region_bytes_of, send, version_of,
 };
 use crate::region::{Region, invalid};
+
+/// The kernel's name of an eventfd.
+const EVENTFD_NAME: &[u8] = b"anon_inode:[eventfd]";
 
 /// Sets up the accepting side of a channel whose rings have `ring_bytes` each.
 pub(crate) async fn accept(io: &Io, socket: Arc<OwnedFd>, ring_bytes: usize) -> io::Result<SystemLink> {
@@ -51,14 +54,18 @@ pub(crate) async fn connect(io: &Io, socket: Arc<OwnedFd>) -> io::Result<SystemL
     let [memory, own_bell, peer_bell]: [OwnedFd; 3] =
         files.try_into().map_err(|_| invalid("the peer has not passed three descriptors"))?;
     let region = Region::of_peer(&memory, bytes)?;
-    if [&own_bell, &peer_bell].iter().any(|bell| !is_nonblocking(bell)) {
-        return Err(invalid("the peer's eventfds would block"));
+    if [&own_bell, &peer_bell].iter().any(|bell| !is_bell(bell)) {
+        return Err(invalid("the peer has passed descriptors that are no eventfds, or that would block"));
     }
     Ok(SystemLink::new(io, socket, region, own_bell, peer_bell))
 }
 
-fn is_nonblocking(fd: impl AsFd) -> bool {
-    fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
+/// Returns whether a descriptor is a non-blocking eventfd. The kernel names it so; the name of a file in a
+/// folder begins with a slash.
+fn is_bell(fd: impl AsFd) -> bool {
+    let name = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
+    fcntl_getfl(&fd).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
+        && readlink(name, Vec::new()).is_ok_and(|name| name.as_bytes() == EVENTFD_NAME)
 }
 
 async fn in_time<T>(io: &Io, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {

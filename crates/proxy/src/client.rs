@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use core::net::SocketAddr;
-use plimsoll_io::{
-    Either, Elapsed, Instant, Lease, Parked, Peer, Phase, Resume, Stream, Tx, evicted, select,
-};
+use plimsoll_io::{Elapsed, Instant, Lease, Parked, Peer, Resume, Stream, Tx};
 use plimsoll_proto::http::limits::RETRY_AFTER_SECONDS;
-use plimsoll_proto::http::{Inbox, LogEntry, NoHead, forwarded_client};
+use plimsoll_proto::http::{
+    Ending, Inbox, LogEntry, NoHead, Turns, Waiting, answer_in_turn, forwarded_client,
+};
 use plimsoll_proto::limits::UNSENT_BYTES_MAX;
 use plimsoll_proto::{drain, linger};
 use plimsoll_wire::http::head::{Field, Framing, Head, Method, Version};
@@ -23,7 +23,7 @@ use crate::caching;
 use crate::exchange::{
     Deadlines, Exchange, Outcome, OutcomeEnding, OwnConnection, RequestBody, address_of, local_address,
 };
-use crate::limits::{DISCARD_BYTES_MAX, REQUESTS_PER_TURN_MAX};
+use crate::limits::DISCARD_BYTES_MAX;
 use crate::own_answers::{AnswerForm, OwnAnswer};
 use crate::proxy::Shared;
 use crate::request_head::ClientRequest;
@@ -35,7 +35,7 @@ use crate::side_tasks::SideTasks;
 pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
     let (state, side) = (ConnectionState::of(&stream, &shared), SideTasks::default());
     let mut client = Client::new(stream, &shared, &side, state);
-    let ending = side.beside(client.run()).await;
+    let ending = side.beside(answer_in_turn(&mut client)).await;
     side.beside(client.end(ending)).await;
     side.finish().await;
 }
@@ -45,7 +45,7 @@ pub(crate) async fn resume(stream: Stream, parked: ParkedClient, shared: Rc<Shar
     let side = SideTasks::default();
     let mut client = Client::new(stream, &shared, &side, parked.state);
     let ending = match how {
-        Resume::Serve => side.beside(client.run()).await,
+        Resume::Serve => side.beside(answer_in_turn(&mut client)).await,
         // Boxed: rarely taken, and inlining it would enlarge every connection's future.
         Resume::Refuse => Box::pin(client.refuse_busy()).await,
         // The client may be sending a request: closing on it would reset the connection.
@@ -102,18 +102,6 @@ impl ParkedClient {
     }
 }
 
-/// The way in which a connection ends.
-enum Ending {
-    /// All responses are sent, and the client sends nothing more.
-    Close,
-    /// All responses are sent, but the client may still be sending: wait until it has read them.
-    Linger,
-    /// The client's next request resumes the connection, until this instant.
-    Park(Instant),
-    /// The connection is broken, or must not end cleanly.
-    Abort,
-}
-
 impl ConnectionState {
     fn of(stream: &Stream, shared: &Shared) -> ConnectionState {
         let peer = stream.peer().clone();
@@ -122,111 +110,20 @@ impl ConnectionState {
     }
 }
 
-impl<'a> Client<'a> {
-    fn new(
-        stream: Stream,
-        shared: &'a Rc<Shared>,
-        side: &'a SideTasks,
-        state: ConnectionState,
-    ) -> Client<'a> {
-        let (rx, tx) = stream.split();
-        let deadlines = Deadlines::new(&shared.io);
-        let inbox = Inbox::new(rx);
-        Client { shared, side, inbox, tx, deadlines, own_connection: None, client: None, state }
-    }
-
-    async fn end(mut self, ending: Ending) {
-        if let Some((_, connection)) = self.own_connection.take() {
-            connection.close();
-        }
-        let limits = &self.shared.settings.limits;
-        match ending {
-            Ending::Close => {
-                let sent = drain(&mut self.tx, 0, &self.deadlines.download, limits.send_time);
-                if sent.await.is_ok() {
-                    self.tx.finish();
-                }
-            }
-            // Boxed: rarely taken, and inlining it would enlarge every connection's future.
-            Ending::Linger => {
-                let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
-                let deadline = &self.deadlines.download;
-                Box::pin(linger(&self.shared.io, &mut stream, deadline, limits.linger_time)).await;
-            }
-            Ending::Park(until) => Box::pin(self.park(until)).await,
-            Ending::Abort => {}
+impl Turns for Client<'_> {
+    fn waiting(&mut self) -> Waiting<'_> {
+        Waiting {
+            io: &self.shared.io,
+            limits: &self.shared.settings.limits,
+            inbox: &mut self.inbox,
+            slot: &**self.tx.slot(),
+            deadline: &self.deadlines.upload,
+            is_kept_alive: self.state.is_kept_alive,
+            side_work: Some(self.side),
         }
     }
 
-    /// Answers requests until one of them, or malformed input, is the last.
-    async fn run(&mut self) -> Ending {
-        let mut in_a_row = 0;
-        loop {
-            in_a_row = if self.inbox.is_empty() { 0 } else { in_a_row + 1 };
-            if in_a_row >= REQUESTS_PER_TURN_MAX {
-                in_a_row = 0;
-                self.shared.io.yield_now().await;
-            }
-            match self.next_head().await {
-                Ok((block, head)) => {
-                    // Boxed: the memory is freed with the request. An idle connection is much smaller.
-                    if let Some(ending) = Box::pin(self.one_request(block, &head)).await {
-                        return ending;
-                    }
-                    self.state.is_kept_alive = true;
-                }
-                Err(NoHead::Ended) => return Ending::Close,
-                Err(NoHead::Idle(until)) => return Ending::Park(until),
-                // The client may be sending a request: closing on it would reset the connection.
-                Err(NoHead::Unwanted) => return Ending::Linger,
-                Err(NoHead::Late) => {
-                    const LATE: &str = "The request's head took too long.";
-                    return self.refuse(&OwnAnswer::new(Status::REQUEST_TIMEOUT, LATE)).await;
-                }
-                Err(NoHead::Refused(refusal)) => {
-                    return self.refuse(&OwnAnswer::new(refusal.status(), refusal.detail())).await;
-                }
-            }
-        }
-    }
-
-    /// Returns the head of the next request, and the buffer that it is in.
-    async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
-        let limits = &self.shared.settings.limits;
-        if self.state.is_kept_alive {
-            self.tx.slot().enter(Phase::Idle, self.shared.io.now());
-        }
-        if self.inbox.is_empty() {
-            self.idle().await?;
-        }
-        self.deadlines.upload.after(limits.head_time);
-        let head = self.inbox.head(&limits.head, &self.deadlines.upload).await?;
-        self.tx.slot().enter(Phase::Working, self.shared.io.now());
-        Ok(head)
-    }
-
-    /// Waits for the first byte of a request. Gives up after the idle time, at shutdown, when the engine
-    /// needs the slot, or when others need the worker.
-    async fn idle(&mut self) -> Result<(), NoHead> {
-        let until = self.shared.io.now() + self.shared.settings.limits.idle_time;
-        self.deadlines.upload.set(until);
-        let unwanted = select(self.shared.io.stopping(), evicted(&**self.tx.slot()));
-        // While there is work beside the requests, the connection keeps its worker: parked, its next request
-        // would wait for the end of that work.
-        let room_wanted = async {
-            self.side.ended().await;
-            self.shared.io.room_wanted().await;
-        };
-        let given_up = select(unwanted, room_wanted);
-        match self.deadlines.upload.within(select(self.inbox.first_bytes(), given_up)).await {
-            Ok(Either::Left(received)) => received,
-            Ok(Either::Right(Either::Right(()))) => Err(NoHead::Idle(until)),
-            Ok(Either::Right(Either::Left(_))) | Err(Elapsed) => Err(NoHead::Unwanted),
-        }
-    }
-
-    /// Answers one request. Returns the way in which the connection ends if it was the last.
-    async fn one_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
+    async fn answer_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
         let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
         // Bytes behind a request for an upgrade belong to the tunnel.
         let takes_rest = has_body || head.field(&block, Field::Upgrade).is_some();
@@ -268,9 +165,53 @@ impl<'a> Client<'a> {
         // connection, and the client could lose the response.
         let last = ended && self.inbox.is_empty() && !head.keeps_alive();
         match (keep && ended, last) {
-            (true, _) => None,
+            (true, _) => {
+                self.state.is_kept_alive = true;
+                None
+            }
             (false, true) => Some(Ending::Close),
             (false, false) => Some(Ending::Linger),
+        }
+    }
+
+    async fn refuse_input(&mut self, status: Status, detail: &'static str) -> Ending {
+        self.refuse_request(&OwnAnswer::new(status, detail), &[], None).await
+    }
+}
+
+impl<'a> Client<'a> {
+    fn new(
+        stream: Stream,
+        shared: &'a Rc<Shared>,
+        side: &'a SideTasks,
+        state: ConnectionState,
+    ) -> Client<'a> {
+        let (rx, tx) = stream.split();
+        let deadlines = Deadlines::new(&shared.io);
+        let inbox = Inbox::new(rx);
+        Client { shared, side, inbox, tx, deadlines, own_connection: None, client: None, state }
+    }
+
+    async fn end(mut self, ending: Ending) {
+        if let Some((_, connection)) = self.own_connection.take() {
+            connection.close();
+        }
+        let limits = &self.shared.settings.limits;
+        match ending {
+            Ending::Close => {
+                let sent = drain(&mut self.tx, 0, &self.deadlines.download, limits.send_time);
+                if sent.await.is_ok() {
+                    self.tx.finish();
+                }
+            }
+            // Boxed: rarely taken, and inlining it would enlarge every connection's future.
+            Ending::Linger => {
+                let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
+                let deadline = &self.deadlines.download;
+                Box::pin(linger(&self.shared.io, &mut stream, deadline, limits.linger_time)).await;
+            }
+            Ending::Park(until) => Box::pin(self.park(until)).await,
+            Ending::Abort => {}
         }
     }
 
@@ -340,11 +281,6 @@ impl<'a> Client<'a> {
         answer.push(form, &self.shared.dates.at(self.shared.io.wall()), &mut self.tx)
     }
 
-    /// Answers malformed input, and ends the connection.
-    async fn refuse(&mut self, answer: &OwnAnswer) -> Ending {
-        self.refuse_request(answer, &[], None).await
-    }
-
     async fn refuse_request(&mut self, answer: &OwnAnswer, block: &[u8], head: Option<&Head>) -> Ending {
         let method = head.map_or(Method::Other, Head::method);
         let version = head.map_or(Version::Http11, Head::version);
@@ -361,26 +297,14 @@ impl<'a> Client<'a> {
         const BUSY: &str = "All workers are taken; try again shortly.";
         const { assert!(RETRY_AFTER_SECONDS == 2, "the text below") };
         let busy = OwnAnswer::new(Status::SERVICE_UNAVAILABLE, BUSY).field("Retry-After", "2");
-        match self.head_before_refusal().await {
+        match self.waiting().head_before_refusal().await {
             Ok((block, head)) => self.refuse_request(&busy, &block, Some(&head)).await,
-            Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => self.refuse(&busy).await,
-            Err(NoHead::Refused(refusal)) => {
-                self.refuse(&OwnAnswer::new(refusal.status(), refusal.detail())).await
+            Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => {
+                self.refuse_request(&busy, &[], None).await
             }
+            Err(NoHead::Refused(refusal)) => self.refuse_input(refusal.status(), refusal.detail()).await,
             Err(NoHead::Ended) => Ending::Close,
         }
-    }
-
-    /// Returns the head of a request that will be refused. Waits no longer for it than for a client's end.
-    async fn head_before_refusal(&mut self) -> Result<(Lease, Head), NoHead> {
-        let limits = &self.shared.settings.limits;
-        self.deadlines.upload.after(limits.linger_time);
-        let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
-        match self.deadlines.upload.within(first).await {
-            Ok(Either::Left(received)) => received?,
-            Ok(Either::Right(())) | Err(Elapsed) => return Err(NoHead::Unwanted),
-        }
-        self.inbox.head(&limits.head, &self.deadlines.upload).await
     }
 
     /// Counts and logs a response. Bytes that were pushed and not sent do not count. Without a status, the

@@ -57,9 +57,6 @@ pub const ORIGINS_MAX: usize = 64;
 pub const FORWARD_HOSTS_MAX: usize = 256;
 /// Proxies that a request may have passed, by its Via fields.
 pub const VIA_HOPS_MAX: usize = 32;
-/// Requests of one connection that are answered in a row without a wait, before other connections get their
-/// turn.
-pub const REQUESTS_PER_TURN_MAX: u32 = 16;
 /// Tasks that a connection performs beside its requests, such as validations of stale responses.
 pub const SIDE_TASKS_MAX: usize = 4;
 /// Bytes of an unread body that are read and dropped to keep a client's connection.

@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 
 use plimsoll_io::LocalFuture;
+use plimsoll_proto::http::SideWork;
 
 use crate::limits::SIDE_TASKS_MAX;
 
@@ -46,11 +47,6 @@ impl SideTasks {
         .await
     }
 
-    /// Waits until there are no tasks. Another part of the same task polls them.
-    pub(crate) async fn ended(&self) {
-        poll_fn(|_| if self.0.borrow().is_empty() { Poll::Ready(()) } else { Poll::Pending }).await;
-    }
-
     /// Performs the tasks to their end.
     pub(crate) async fn finish(&self) {
         poll_fn(|cx| {
@@ -70,6 +66,12 @@ impl SideTasks {
         let has_ended = running.is_empty();
         *self.0.borrow_mut() = running;
         has_ended
+    }
+}
+
+impl SideWork for SideTasks {
+    fn poll_ended(&self, _: &mut Context<'_>) -> Poll<()> {
+        if self.0.borrow().is_empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
@@ -109,8 +111,8 @@ mod tests {
     fn work_that_waits_for_the_end_of_the_tasks_goes_on_in_the_same_turn() {
         let (tasks, is_open) = (SideTasks::default(), Rc::new(Cell::new(false)));
         tasks.start(task(&is_open));
-        assert!(poll(tasks.beside(tasks.ended())).is_pending());
+        assert!(poll(tasks.beside(poll_fn(|cx| tasks.poll_ended(cx)))).is_pending());
         is_open.set(true);
-        assert!(poll(tasks.beside(tasks.ended())).is_ready());
+        assert!(poll(tasks.beside(poll_fn(|cx| tasks.poll_ended(cx)))).is_ready());
     }
 }

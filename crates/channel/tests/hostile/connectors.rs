@@ -12,7 +12,11 @@ use plimsoll_channel::{Bodies, Connector, Settings};
 use plimsoll_engine::{EngineKind, block_on};
 use plimsoll_io::{Address, Want};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_getfl, fcntl_setfl, ftruncate, memfd_create,
+};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 
 use super::{BYTES, CAPACITY, FILE, HEADER, PATIENCE, RawSide, kinds, receive, send};
 
@@ -33,6 +37,37 @@ fn offered(bytes: u64, seals: SealFlags, flags: EventfdFlags) -> Offered {
 
 fn orderly() -> Offered {
     offered(REGION_BYTES, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL, EventfdFlags::NONBLOCK)
+}
+
+fn with_bells(bells: [OwnedFd; 2]) -> Offered {
+    Offered { bells, ..orderly() }
+}
+
+fn pipes() -> Offered {
+    let (source, sink) = pipe_with(PipeFlags::NONBLOCK).unwrap();
+    with_bells([source, sink])
+}
+
+fn sockets() -> Offered {
+    let (one, other) = UnixStream::pair().unwrap();
+    one.set_nonblocking(true).unwrap();
+    other.set_nonblocking(true).unwrap();
+    with_bells([one.into(), other.into()])
+}
+
+fn timers() -> Offered {
+    let timer = || timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK).unwrap();
+    with_bells([timer(), timer()])
+}
+
+/// Files, one with the name that the kernel gives an eventfd.
+fn files() -> Offered {
+    let folder = tempfile::tempdir().unwrap();
+    let named = File::create(folder.path().join("anon_inode:[eventfd]")).unwrap();
+    let flags = fcntl_getfl(&named).unwrap() | OFlags::NONBLOCK;
+    fcntl_setfl(&named, flags).unwrap();
+    let other = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+    with_bells([other, named.into()])
 }
 
 /// Accepts one connection, and treats it as `behave` does.
@@ -103,6 +138,9 @@ fn an_offer_with_anything_wrong_is_refused() {
         assert_eq!(refused(kind, good(), 3, unsealed), invalid, "{kind}: it could shrink");
         let blocking = || offered(REGION_BYTES, SealFlags::from_bits_retain(7), EventfdFlags::empty());
         assert_eq!(refused(kind, good(), 3, blocking), invalid, "{kind}: a wake-up could block");
+        for bells in [pipes, sockets, timers, files] {
+            assert_eq!(refused(kind, good(), 3, bells), invalid, "{kind}: the bells are no eventfds");
+        }
         let closed = outcome_of(kind, drop);
         assert!(closed.is_err(), "{kind}: {closed:?}");
     }

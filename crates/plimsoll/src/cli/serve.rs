@@ -7,6 +7,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use clap::Args;
+use plimsoll_cli::WrongUsage;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
@@ -47,6 +48,10 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if let Some(flag) = flag_of_proxy(std::env::args()) {
+            let why = format!("{flag} is for a proxy, and this is none: see plimsoll proxy --help");
+            return Err(WrongUsage(why).into());
+        }
         let loaded = self.configured.load()?;
         if loaded.config.fixed.engine.forks() && !self.checking.check {
             return forked::serve(loaded, Role::Front, greet);
@@ -75,6 +80,16 @@ impl Serve {
     }
 }
 
+/// Returns the first flag that only a proxy has a use for. In a file, which a proxy may share, such settings
+/// are ignored.
+fn flag_of_proxy(arguments: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut flags = arguments.into_iter().map(|argument| match argument.split_once('=') {
+        Some((flag, _)) => flag.to_owned(),
+        None => argument,
+    });
+    flags.find(|flag| flag.starts_with("--proxy-") && flag != "--proxy-protocol")
+}
+
 /// The transfer log is not checked, because its folder may not exist yet.
 fn check_logs(config: &Config) -> anyhow::Result<()> {
     config.fixed.access_log.check_as("access-log")?;
@@ -95,4 +110,20 @@ fn greet(config: &Config, addresses: &Addresses) -> anyhow::Result<()> {
     }
     let greeting = greeting(config, addresses, std::io::stdin().is_terminal());
     std::io::stdout().lock().write_all(greeting.as_bytes()).context("cannot write to standard output")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_for_a_proxy_is_found_and_the_proxy_protocol_is_none() {
+        let found =
+            |arguments: &[&str]| flag_of_proxy(arguments.iter().map(|argument| (*argument).to_owned()));
+        assert_eq!(found(&["plimsoll", "serve", "--proxy-protocol", "--proxy-protocol=http"]), None);
+        for flag in ["--proxy-origin", "--proxy-cache-size"] {
+            assert_eq!(found(&["plimsoll", "serve", flag, "x"]).as_deref(), Some(flag));
+            assert_eq!(found(&["plimsoll", "serve", &format!("{flag}=x")]).as_deref(), Some(flag));
+        }
+    }
 }

@@ -4,17 +4,17 @@
 //! limit is zero or unbounded.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
 use plimsoll_channel::Bodies;
 use plimsoll_client::http::Url;
 use plimsoll_proxy::OriginTimes;
 use plimsoll_wire::proxy::Version;
 use plimsoll_wire::units::{DAY, Time, time_within};
+
+use super::values::words;
 
 /// The shortest time that a limit may be set to.
 const SHORT: &str = "10ms";
@@ -188,39 +188,6 @@ const HEADERS: [(&str, HeaderVersion); 3] = [
     ("v1", HeaderVersion(Some(Version::Line))),
     ("v2", HeaderVersion(Some(Version::Binary))),
 ];
-
-/// Implements parsing and formatting for types with a list of words.
-macro_rules! words {
-    ($($kind:ty: $words:ident),* $(,)?) => { $(
-        // Lists the words for shell completion.
-        impl ValueParserFactory for $kind {
-            type Parser = ValueParser;
-
-            fn value_parser() -> ValueParser {
-                let words = PossibleValuesParser::new($words.iter().map(|(word, _)| *word));
-                words.try_map(|word| word.parse::<$kind>()).into()
-            }
-        }
-
-        impl FromStr for $kind {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<$kind, String> {
-                let found = $words.iter().find(|(word, _)| *word == text);
-                found.map(|(_, value)| *value).ok_or_else(|| {
-                    let words: Vec<&str> = $words.iter().map(|(word, _)| *word).collect();
-                    format!("write one of: {}", words.join(", "))
-                })
-            }
-        }
-
-        impl fmt::Display for $kind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str($words.iter().find(|(_, of)| of == self).map_or("", |(word, _)| word))
-            }
-        }
-    )* };
-}
 
 words!(Channel: CHANNELS, HeaderVersion: HEADERS);
 

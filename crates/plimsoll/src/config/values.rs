@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use crate::limits::THREADS_MAX;
-use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use plimsoll_client::http::Url;
 use plimsoll_engine::EngineKind;
 use plimsoll_wire::units::Size;
@@ -159,7 +159,7 @@ const LEVELS: [(&str, LogLevel); 5] = [
     ("trace", LogLevel(tracing::Level::TRACE)),
 ];
 
-fn one_of<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+pub(super) fn one_of<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     let found = words.iter().find(|(word, _)| *word == text);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
@@ -167,7 +167,7 @@ fn one_of<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
-fn word_of<T: PartialEq>(value: &T, words: &[(&'static str, T)]) -> &'static str {
+pub(super) fn word_of<T: PartialEq>(value: &T, words: &[(&'static str, T)]) -> &'static str {
     words.iter().find(|(_, of)| of == value).map_or("", |(word, _)| word)
 }
 
@@ -175,30 +175,33 @@ fn word_of<T: PartialEq>(value: &T, words: &[(&'static str, T)]) -> &'static str
 macro_rules! words {
     ($($kind:ty: $words:ident),* $(,)?) => { $(
         // Lists the words for shell completion.
-        impl ValueParserFactory for $kind {
-            type Parser = ValueParser;
+        impl clap::builder::ValueParserFactory for $kind {
+            type Parser = clap::builder::ValueParser;
 
-            fn value_parser() -> ValueParser {
-                let words = PossibleValuesParser::new($words.iter().map(|(word, _)| *word));
-                words.try_map(|word| word.parse::<$kind>()).into()
+            fn value_parser() -> clap::builder::ValueParser {
+                use clap::builder::TypedValueParser as _;
+
+                let words = $words.iter().map(|(word, _)| *word);
+                clap::builder::PossibleValuesParser::new(words).try_map(|word| word.parse::<$kind>()).into()
             }
         }
 
-        impl FromStr for $kind {
+        impl std::str::FromStr for $kind {
             type Err = String;
 
             fn from_str(text: &str) -> Result<$kind, String> {
-                one_of(text, &$words)
+                $crate::config::values::one_of(text, &$words)
             }
         }
 
-        impl fmt::Display for $kind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(word_of(self, &$words))
+        impl std::fmt::Display for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($crate::config::values::word_of(self, &$words))
             }
         }
     )* };
 }
+pub(super) use words;
 
 words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, Proxied: PROXIED);
 words!(LogFormat: FORMATS, LogLevel: LEVELS);

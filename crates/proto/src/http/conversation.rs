@@ -7,9 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{
-    Deadline, Either, Elapsed, Instant, Lease, Parked, Peer, Phase, Resume, Stream, Tx, evicted, select,
-};
+use plimsoll_io::{Deadline, Instant, Lease, Parked, Peer, Resume, Stream, Tx};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Framing, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
@@ -19,17 +17,18 @@ use super::answer::Answer;
 use super::body::{BodyState, RequestBody};
 use super::forwarded::{self, UnknownClient};
 use super::inbox::{Inbox, NoHead};
-use super::limits::{REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
+use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
 use super::request::{Arrival, ConnectionData, Request};
 use super::sending::{self, Sent};
 use super::service::{Service, Shared, Snapshot};
+use super::turns::{Ending, Turns, Waiting, answer_in_turn};
 use crate::body_sender::{drain, linger};
 
 /// Serves a connection from its first byte to its last.
 pub(super) async fn serve<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
     let mut conversation = Conversation::new(stream, &shared);
-    let ending = conversation.run().await;
+    let ending = answer_in_turn(&mut conversation).await;
     conversation.end(ending).await;
 }
 
@@ -42,7 +41,7 @@ pub(super) async fn resume<S: Service + 'static>(
 ) {
     let mut conversation = Conversation::with_state(stream, &shared, parked.state);
     let ending = match how {
-        Resume::Serve => conversation.run().await,
+        Resume::Serve => answer_in_turn(&mut conversation).await,
         // Boxed: rarely taken, and inlining it would enlarge every connection's future.
         Resume::Refuse => Box::pin(conversation.refuse_busy()).await,
         // The client may be sending a request: closing on it would reset the connection.
@@ -95,16 +94,57 @@ impl<S> ParkedConversation<S> {
     }
 }
 
-/// The way in which a conversation ends.
-enum Ending {
-    /// All responses are sent, and the client sends nothing more.
-    Close,
-    /// All responses are sent, but the client may still be sending: wait until it has read them.
-    Linger,
-    /// The conversation is resumed by the client's next request, until this instant.
-    Park(Instant),
-    /// The connection is broken.
-    Abort,
+impl<S: Service + 'static> Turns for Conversation<'_, S> {
+    fn waiting(&mut self) -> Waiting<'_> {
+        Waiting {
+            io: &self.shared.io,
+            limits: self.shared.limits(),
+            inbox: &mut self.inbox,
+            slot: &**self.tx.slot(),
+            deadline: &self.deadline,
+            is_kept_alive: self.state.is_kept_alive,
+            side_work: None,
+        }
+    }
+
+    async fn answer_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
+        let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
+        let received =
+            (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
+        let mut body = BodyState::new(head.framing(), received, head.expects_continue());
+        let too_long = self.is_too_long(head);
+        let answer = match self.find_client(&block, head) {
+            _ if too_long => problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes."),
+            Err(unclear) => problem(Status::BAD_REQUEST, unclear.detail()),
+            Ok(()) => self.call_service(&block, head, &mut body).await,
+        };
+        let io = &self.shared.io;
+        let keep = head.keeps_alive() && !too_long && body.can_be_discarded() && !io.is_stopping();
+        let sent = self.answer(answer, head, keep).await;
+        self.count_and_log(&block, Some(head), &sent);
+        if sent.broken {
+            return Some(Ending::Abort);
+        }
+        let ended = body.has_ended() || (keep && self.discard(&mut body).await);
+        block.consume(head.len());
+        let rest = body.into_rest();
+        self.inbox.buffered = if has_body { rest } else { join_leases(block, rest) };
+        // A client that did not request the end may be sending its next request. Closing then would reset the
+        // connection, and the client could lose the response.
+        let last = ended && self.inbox.is_empty() && !head.keeps_alive();
+        match (keep && ended, last) {
+            (true, _) => {
+                self.state.is_kept_alive = true;
+                None
+            }
+            (false, true) => Some(Ending::Close),
+            (false, false) => Some(Ending::Linger),
+        }
+    }
+
+    async fn refuse_input(&mut self, status: Status, detail: &'static str) -> Ending {
+        self.answer_and_end(problem(status, detail), &[], None).await
+    }
 }
 
 impl<'a, S: Service + 'static> Conversation<'a, S> {
@@ -137,101 +177,6 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
             }
             Ending::Park(until) => Box::pin(self.park(until)).await,
             Ending::Abort => {}
-        }
-    }
-
-    /// Answers requests until one of them, or malformed input, is the last.
-    async fn run(&mut self) -> Ending {
-        let mut in_a_row = 0;
-        loop {
-            in_a_row = if self.inbox.is_empty() { 0 } else { in_a_row + 1 };
-            if in_a_row >= REQUESTS_PER_TURN_MAX {
-                in_a_row = 0;
-                self.shared.io.yield_now().await;
-            }
-            match self.next_head().await {
-                Ok((block, head)) => {
-                    // Boxed: the memory is freed with the request. An idle connection is much smaller, and no
-                    // request measurably slower.
-                    if let Some(ending) = Box::pin(self.one_request(block, &head)).await {
-                        return ending;
-                    }
-                    self.state.is_kept_alive = true;
-                }
-                Err(NoHead::Ended) => return Ending::Close,
-                Err(NoHead::Idle(until)) => return Ending::Park(until),
-                // The client may be sending a request: closing on it would reset the connection.
-                Err(NoHead::Unwanted) => return Ending::Linger,
-                // Boxed: rarely taken.
-                Err(NoHead::Late) => {
-                    let detail = "The request's head took too long.";
-                    return Box::pin(self.refuse(Status::REQUEST_TIMEOUT, detail)).await;
-                }
-                Err(NoHead::Refused(refusal)) => {
-                    return Box::pin(self.refuse(refusal.status(), refusal.detail())).await;
-                }
-            }
-        }
-    }
-
-    /// Returns the head of the next request, and the buffer that it is in.
-    async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
-        if self.state.is_kept_alive {
-            self.tx.slot().enter(Phase::Idle, self.shared.io.now());
-        }
-        if self.inbox.is_empty() {
-            self.idle().await?;
-        }
-        self.deadline.after(self.shared.limits().head_time);
-        let head = self.inbox.head(&self.shared.limits().head, &self.deadline).await?;
-        self.tx.slot().enter(Phase::Working, self.shared.io.now());
-        Ok(head)
-    }
-
-    /// Waits for the first byte of a request. Gives up after the idle time, at shutdown, when the engine
-    /// needs the slot, or when others need the worker.
-    async fn idle(&mut self) -> Result<(), NoHead> {
-        let until = self.shared.io.now() + self.shared.limits().idle_time;
-        self.deadline.set(until);
-        let unwanted = select(self.shared.io.stopping(), evicted(&**self.tx.slot()));
-        let given_up = select(unwanted, self.shared.io.room_wanted());
-        match self.deadline.within(select(self.inbox.first_bytes(), given_up)).await {
-            Ok(Either::Left(received)) => received,
-            Ok(Either::Right(Either::Right(()))) => Err(NoHead::Idle(until)),
-            Ok(Either::Right(Either::Left(_))) | Err(Elapsed) => Err(NoHead::Unwanted),
-        }
-    }
-
-    /// Answers one request. Returns the way in which the conversation ends if it was the last.
-    async fn one_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
-        let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
-        let received =
-            (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
-        let mut body = BodyState::new(head.framing(), received, head.expects_continue());
-        let too_long = self.is_too_long(head);
-        let answer = match self.find_client(&block, head) {
-            _ if too_long => problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes."),
-            Err(unclear) => problem(Status::BAD_REQUEST, unclear.detail()),
-            Ok(()) => self.call_service(&block, head, &mut body).await,
-        };
-        let io = &self.shared.io;
-        let keep = head.keeps_alive() && !too_long && body.can_be_discarded() && !io.is_stopping();
-        let sent = self.answer(answer, head, keep).await;
-        self.count_and_log(&block, Some(head), &sent);
-        if sent.broken {
-            return Some(Ending::Abort);
-        }
-        let ended = body.has_ended() || (keep && self.discard(&mut body).await);
-        block.consume(head.len());
-        let rest = body.into_rest();
-        self.inbox.buffered = if has_body { rest } else { join_leases(block, rest) };
-        // A client that did not request the end may be sending its next request. Closing then would reset the
-        // connection, and the client could lose the response.
-        let last = ended && self.inbox.is_empty() && !head.keeps_alive();
-        match (keep && ended, last) {
-            (true, _) => None,
-            (false, true) => Some(Ending::Close),
-            (false, false) => Some(Ending::Linger),
         }
     }
 
@@ -304,11 +249,6 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         head.keep_alive(keep, version).finish();
     }
 
-    /// Answers malformed input, and ends the conversation.
-    async fn refuse(&mut self, status: Status, detail: &str) -> Ending {
-        self.answer_and_end(problem(status, detail), &[], None).await
-    }
-
     async fn answer_and_end(&mut self, mut answer: Answer, block: &[u8], head: Option<&Head>) -> Ending {
         self.complete(&mut answer, false, head.map_or(Version::Http11, Head::version));
         let with_body = head.is_none_or(|head| head.method() != Method::Head);
@@ -323,25 +263,14 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     async fn refuse_busy(&mut self) -> Ending {
         let busy = problem(Status::SERVICE_UNAVAILABLE, "All workers are taken; try again shortly.")
             .field_display("Retry-After", RETRY_AFTER_SECONDS);
-        match self.head_before_refusal().await {
+        match self.waiting().head_before_refusal().await {
             Ok((block, head)) => self.answer_and_end(busy, &block, Some(&head)).await,
             Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => {
                 self.answer_and_end(busy, &[], None).await
             }
-            Err(NoHead::Refused(refusal)) => self.refuse(refusal.status(), refusal.detail()).await,
+            Err(NoHead::Refused(refusal)) => self.refuse_input(refusal.status(), refusal.detail()).await,
             Err(NoHead::Ended) => Ending::Close,
         }
-    }
-
-    /// Returns the head of a request that will be refused. Waits no longer for it than for a client's end.
-    async fn head_before_refusal(&mut self) -> Result<(Lease, Head), NoHead> {
-        self.deadline.after(self.shared.limits().linger_time);
-        let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
-        match self.deadline.within(first).await {
-            Ok(Either::Left(received)) => received?,
-            Ok(Either::Right(())) | Err(Elapsed) => return Err(NoHead::Unwanted),
-        }
-        self.inbox.head(&self.shared.limits().head, &self.deadline).await
     }
 
     /// Counts and logs a response.

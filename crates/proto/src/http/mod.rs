@@ -27,6 +27,7 @@ mod sending;
 mod service;
 pub mod site;
 mod status_page;
+mod turns;
 
 pub use access_log::{AccessLog, LogEntry, LogSink};
 pub use answer::{Answer, Body};
@@ -45,3 +46,4 @@ pub use routes::{Routes, is_reserved};
 pub use rpc_server::RpcServer;
 pub use service::{Http, Service, Snapshot};
 pub use status_page::{Load, StatusPage, TierLocation, Tiers};
+pub use turns::{Ending, SideWork, Turns, Waiting, answer_in_turn};
