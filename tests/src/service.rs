@@ -13,7 +13,7 @@ use std::time::Duration;
 use plimsoll_io::{Cells, Fs, Handler, Io, LocalFuture, Networks, Setup, Stream};
 
 use plimsoll_channel::{Channels, Meter, Settings};
-use plimsoll_content::{HotCache, HotSettings, Site};
+use plimsoll_content::{CacheRules, HotCache, HotSettings, Site};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::http::{
     AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
@@ -213,7 +213,8 @@ pub(crate) fn http(
         }
     };
     let site = Site::open(fs, "/", root).expect("the folder is there");
-    let aside = Site::open(fs, "/aside", &root.join("aside")).ok();
+    let rules = CacheRules::new([("/aside", "max-age=60"), ("/aside/404.html", "no-store")]);
+    let aside = Site::open(fs, "/aside", &root.join("aside")).ok().map(|site| site.cached_by(rules));
     let sites = std::iter::once(site).chain(aside).collect();
     let routes = match accounts {
         Some(accounts) => Routes::with_api(sites, status(), accounts.api()),

@@ -30,6 +30,7 @@ impl FileFields {
         let mut fields = Vec::with_capacity(FIELDS_BYTES_USUAL);
         let head = AnswerHead::resume(&mut fields).field("ETag", &etag).field("Last-Modified", modified);
         let head = head.field("Vary", visibility.vary());
+        let head = head.field_if("Cache-Control", visibility.file_cache_control());
         let _unfinished = head.field_if("Content-Encoding", encoding.map(Encoding::name));
         let validators_end = fields.len();
         let head = AnswerHead::resume(&mut fields).field("Accept-Ranges", "bytes");

@@ -6,6 +6,7 @@
 //! `.well-known`); metadata and bytes of a response come from one open file.
 #![forbid(unsafe_code)]
 
+mod cache_rules;
 mod encoding;
 mod fields;
 mod hot_cache;
@@ -21,6 +22,7 @@ mod visibility;
 
 use plimsoll_io::Stat;
 
+pub use self::cache_rules::CacheRules;
 pub use self::fields::FileFields;
 pub use self::hot_cache::{HotCache, HotFigures, HotSettings};
 pub use self::listing::{BadPage, ListingView, ListingWriter, Order, page_of};

@@ -8,6 +8,8 @@ use std::path::Path;
 use plimsoll_io::{File, Fs};
 use plimsoll_store::{Generation, Location};
 
+use crate::CacheRules;
+
 /// A folder served under a prefix.
 #[derive(Clone, Debug)]
 pub struct Site {
@@ -15,6 +17,7 @@ pub struct Site {
     folder: File,
     /// The generation that lookups are cached under; none if they are not cached.
     generation: Option<Generation>,
+    cache_rules: CacheRules,
 }
 
 impl Site {
@@ -24,7 +27,8 @@ impl Site {
     /// The folder cannot be opened.
     pub fn open(fs: &dyn Fs, prefix: &str, root: &Path) -> io::Result<Site> {
         let prefix = prefix.trim_end_matches('/').as_bytes().to_vec();
-        Ok(Site { prefix, folder: fs.open_root(root)?, generation: Some(Generation::draw()) })
+        let (generation, cache_rules) = (Some(Generation::draw()), CacheRules::default());
+        Ok(Site { prefix, folder: fs.open_root(root)?, generation, cache_rules })
     }
 
     /// Excludes the site from the hot cache: this server also changes the files in the folder, and such
@@ -33,6 +37,18 @@ impl Site {
     pub fn never_hot(mut self) -> Site {
         self.generation = None;
         self
+    }
+
+    /// Sets the values of Cache-Control for the files.
+    #[must_use]
+    pub fn cached_by(mut self, rules: CacheRules) -> Site {
+        self.cache_rules = rules;
+        self
+    }
+
+    /// Returns the value of Cache-Control for the file at a decoded path, which begins with the prefix.
+    pub fn cache_control(&self, path: &[u8]) -> Option<&str> {
+        self.cache_rules.find(path)
     }
 
     /// Returns the folder.

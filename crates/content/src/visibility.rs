@@ -28,6 +28,12 @@ impl Visibility {
         }
     }
 
+    /// Returns the value of Cache-Control of every response about a file, also of a 304. That of a public
+    /// file is the operator's.
+    pub(crate) fn file_cache_control(self) -> Option<&'static str> {
+        (self == Visibility::Private).then_some(PRIVATE)
+    }
+
     /// Returns further fields of every response with a file.
     pub(crate) fn file_fields(self) -> &'static [(&'static str, &'static str)] {
         /// Browsers display a page without scripts, forms and external content, in an origin of its own.
@@ -35,7 +41,7 @@ impl Visibility {
                               style-src 'unsafe-inline'";
         match self {
             Visibility::Public => &[],
-            Visibility::Private => &[("Content-Security-Policy", POLICY), ("Cache-Control", PRIVATE)],
+            Visibility::Private => &[("Content-Security-Policy", POLICY)],
         }
     }
 

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use plimsoll_cli::WrongUsage;
-use plimsoll_content::Site;
+use plimsoll_content::{CacheRules, Site};
 use plimsoll_engine::SystemFs;
 
-use crate::config::{Config, SiteFlag};
+use crate::config::{CacheFlag, Config, SiteFlag};
 
 /// The prefix of the site that FTP guests see, which is also the common folder of classic.
 const GUESTS_PREFIX: &str = "/";
@@ -21,8 +21,16 @@ const GUESTS_PREFIX: &str = "/";
 pub(crate) fn open_sites(config: &Config) -> anyhow::Result<Vec<Site>> {
     match what_is_wrong(config) {
         Some(wrong) => Err(WrongUsage(wrong).into()),
-        None => config.live.site.iter().map(|flag| open_site(flag, config)).collect(),
+        None => {
+            let rules = cache_rules(&config.live.site_cache_control);
+            let open = |flag| Ok(open_site(flag, config)?.cached_by(rules.clone()));
+            config.live.site.iter().map(open).collect()
+        }
     }
+}
+
+fn cache_rules(flags: &[CacheFlag]) -> CacheRules {
+    CacheRules::new(flags.iter().map(|flag| (&*flag.prefix, &*flag.value)))
 }
 
 /// Returns the site for FTP guests, if guests are enabled.

@@ -178,6 +178,26 @@ async fn a_site_may_have_a_page_of_its_own_for_what_is_not_there(scene: Scene) {
     assert!(!elsewhere.text().contains("our own page"));
 }
 
+async fn the_operators_cache_control_is_in_every_response_about_a_file(scene: Scene) {
+    let mut client = scene.connect().await;
+    let whole = client.get("/aside/in.txt").await;
+    assert_eq!((whole.status, whole.field("Cache-Control")), (200, Some("max-age=60")));
+    let known = format!("If-None-Match: {}\r\n", whole.field("ETag").unwrap());
+    for (fields, status, value) in [
+        ("Range: bytes=1-2\r\n", 206, Some("max-age=60")),
+        (&*known, 304, Some("max-age=60")),
+        ("If-Match: \"other\"\r\n", 412, None),
+        ("Range: bytes=99-\r\n", 416, None),
+    ] {
+        let answer = client.get_with("/aside/in.txt", fields).await;
+        assert_eq!((answer.status, answer.field("Cache-Control")), (status, value), "{fields}");
+    }
+    assert_eq!(client.get("/aside/404.html").await.field("Cache-Control"), Some("no-store"));
+    for target in ["/aside/missing", "/plain.txt"] {
+        assert_eq!(client.get(target).await.field("Cache-Control"), None, "{target}");
+    }
+}
+
 async fn an_answer_that_depends_on_accept_says_so(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/missing", "/aside/missing", "/folder/"] {
@@ -189,6 +209,7 @@ async fn an_answer_that_depends_on_accept_says_so(scene: Scene) {
 }
 
 behaviours!(scenario;
+    the_operators_cache_control_is_in_every_response_about_a_file,
     a_file_is_described_by_its_fields,
     a_query_does_not_change_the_file,
     an_empty_file_is_a_whole_answer,

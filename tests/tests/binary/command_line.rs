@@ -127,6 +127,11 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     fails(&["serve", "--site", "/="], 2, &["no folder", next]);
     fails(&["serve", "--site", "/docs/=./docs"], 2, &["without a slash at its end", next]);
     fails(&["serve", "--site", "/api=./docs"], 2, &["belongs to the server", next]);
+    fails(&["serve", "--site", &site, "--site-cache-control", "/=\u{1}"], 2, &["Cache-Control", next]);
+    fails(&["serve", "--site", &site, "--channel-slots", "65"], 2, &["from 1 to 64", next]);
+    fails(&["proxy", "--origin", "unix:/a", "--channel-slots", "0"], 2, &["from 1 to 64", next]);
+    let of_proxy = ["serve", "--site", &site, "--proxy-origin", "http://127.0.0.1:1"];
+    fails(&of_proxy, 2, &["--proxy-origin is for a proxy", "plimsoll proxy --help"]);
     fails(&["serve", "--ftp", "unix:/run/ftp"], 2, &["FTP needs an address of IP", next]);
     fails(&["serve", "--ftp", ":0", "--ftp-guests", "true"], 2, &["give --site /=DIR"]);
     let nobody = ["serve", "--site", &site, "--ftp", ":0", "--accounts", "false"];

@@ -213,7 +213,26 @@ fn a_terminal_that_goes_away_ends_the_server(kind: EngineKind) {
     assert_eq!(server.ends_within(Duration::from_secs(10)).code(), Some(0), "{}", server.stderr());
 }
 
+fn cache_control_is_reloaded_and_entity_tags_survive_a_restart(kind: EngineKind) {
+    let with = |value: &str| format!("{OLD}site_cache_control = [\"/={value}\"]\n");
+    let configured = Configured::start(kind, &with("max-age=60"));
+    let first = configured.server.visit().get("/which.txt").unwrap();
+    assert_eq!(first.field("Cache-Control"), Some("max-age=60"));
+    configured.reload(&with("public, max-age=600"), RELOADED);
+    let second = configured.server.visit().get("/which.txt").unwrap();
+    assert_eq!(second.field("Cache-Control"), Some("public, max-age=600"));
+    let Configured { folder, server } = configured;
+    drop(server);
+    let old = folder.path().join("old");
+    let server = Server::start(kind, &old, &[]);
+    let tag = first.field("ETag").unwrap();
+    assert_eq!(server.visit().get("/which.txt").unwrap().field("ETag"), Some(tag));
+    let known = format!("If-None-Match: {tag}\r\n");
+    assert_eq!(server.visit().ask("GET", "/which.txt", &known, b"").unwrap().status, 304);
+}
+
 on_each_engine!(forks:
+    cache_control_is_reloaded_and_entity_tags_survive_a_restart,
     a_connection_keeps_the_configuration_that_it_began_with,
     reloads_under_load_disturb_nobody,
     a_configuration_that_is_wrong_changes_nothing,

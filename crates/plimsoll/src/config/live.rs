@@ -12,7 +12,7 @@ use plimsoll_wire::units::{DAY, Size, Time, YEAR, size_within, time_within};
 
 use super::ftp::FtpSettings;
 use super::proxy::ProxySettings;
-use super::sites::SiteFlag;
+use super::sites::{CacheFlag, SiteFlag};
 use super::values::{AtMost, LogLevel, SignUp};
 
 /// The shortest time that a limit may be set to.
@@ -24,6 +24,11 @@ pub(crate) struct Live {
     /// A folder to serve to anyone, read-only, under a prefix; several may be given
     #[arg(long, value_name = "PREFIX=DIR", env = "PLIMSOLL_SITE", display_order = 0)]
     pub(crate) site: Vec<SiteFlag>,
+
+    /// Cache-Control of the sites' files below a path, such as /assets=public, max-age=31536000, immutable;
+    /// several may be given, and the longest path counts
+    #[arg(long, value_name = "PREFIX=VALUE", env = "PLIMSOLL_SITE_CACHE_CONTROL", display_order = 0)]
+    pub(crate) site_cache_control: Vec<CacheFlag>,
 
     /// Whether new accounts can be created: closed (only by the operator), or open (by every client)
     #[arg(

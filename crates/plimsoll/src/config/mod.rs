@@ -22,7 +22,7 @@ pub(crate) use live::Live;
 pub(crate) use load::Loaded;
 pub(crate) use plimsoll_wire::units::{Size, Time};
 pub(crate) use proxy::{Channel, ForwardHost, HeaderVersion, Origin};
-pub(crate) use sites::SiteFlag;
+pub(crate) use sites::{CacheFlag, SiteFlag};
 pub(crate) use values::{
     AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Proxied, Relay, SignUp, StoreAt, engine_name,
 };

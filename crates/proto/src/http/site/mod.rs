@@ -64,10 +64,20 @@ pub(super) async fn answer(
     }
     let location = site.location(name);
     match lookup(request, request.io, &location, Visibility::Public).run().await {
-        Ok(Found::File(found)) => send(request, found),
+        Ok(Found::File(found)) => cached_by(site.cache_control(&path.path), send(request, found)),
         Ok(Found::Folder) => list_folder(site, request, &location, &path).await,
         Ok(Found::FolderWithoutSlash) => redirect(&path),
         Err(error) => failed(site, request, &error).await,
+    }
+}
+
+/// Adds Cache-Control to a response about a file: the same to all that RFC 9110, section 15.4.5, names.
+fn cached_by(rule: Option<&str>, answer: Answer) -> Answer {
+    let is_about_file =
+        [Status::OK, Status::PARTIAL_CONTENT, Status::NOT_MODIFIED].contains(&answer.status());
+    match rule.filter(|_| is_about_file) {
+        Some(value) => answer.field("Cache-Control", value),
+        None => answer,
     }
 }
 
