@@ -45,6 +45,6 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(room <= CAPACITY);
             outgoing.send_bytes(&words, room, &[store]);
         }
-        let _ = (outgoing.ring().about_to_wait(&words), outgoing.ring().must_wake(&words));
+        let _ = (outgoing.ring().about_to_wait(&words), outgoing.ring().wakeup(&words));
     }
 });

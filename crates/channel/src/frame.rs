@@ -43,7 +43,7 @@ pub enum Front {
 }
 
 /// The receiving side of a ring, by frames.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Incoming {
     ring: Consumer,
     front: Front,
@@ -155,7 +155,7 @@ fn append<W: Word>(into: &mut Vec<u8>, [first, second]: [&[W]; 2], bytes: usize)
 }
 
 /// The sending side of a ring, by frames.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outgoing {
     ring: Producer,
 }

@@ -1,17 +1,21 @@
 //! Both ends of a channel for protocols: a handler that accepts channels, and a connector.
 //!
-//! It serves nothing itself: the inner handler does, over a stream like any other. Invariant: a connection
-//! whose handshake fails costs the server one bounded wait.
+//! It serves nothing itself: the inner handler does, over a stream like any other. Invariants: a connection
+//! whose handshake fails costs the server one bounded wait. A conversation that parks is resumed over the
+//! same channel.
 
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{Address, Endpoint, Handler, Io, Link, LocalFuture, Parked, Resume, Slot, Stream};
+use plimsoll_io::{
+    Address, Endpoint, Handler, Io, Link, LocalFuture, Parked, ParkingSpot, Resume, Slot, Stream,
+};
 
 use crate::handshake;
 use crate::limits::{RING_BYTES, SLOTS};
 use crate::meter::{Count, Meter};
+use crate::parked::ParkedChannel;
 use crate::transport::{Bodies, Channel, Pools, Side};
 
 /// The settings of a side.
@@ -55,19 +59,63 @@ impl Channels {
         Box::pin(async move {
             // Boxed: the memory is freed before the connection is served.
             match Box::pin(acceptor.accept(stream)).await {
-                Ok(stream) => then(&*inner, stream).await,
-                Err(error) => {
-                    acceptor.settings.meter.add(Count::Refused, 1);
-                    tracing::debug!(%error, "a connection did not become a channel");
-                }
+                Ok(accepted) => accepted.serve(&*inner, |stream| then(&*inner, stream)).await,
+                Err(error) => acceptor.refuse(&error),
             }
         })
     }
 }
 
+/// A connection with its channel.
+struct Accepted {
+    channel: Rc<Channel>,
+    slot: Rc<dyn Slot>,
+    /// The spot at which the engine takes the connection, and the one of the conversation over the channel.
+    spots: Option<(Rc<ParkingSpot>, Rc<ParkingSpot>)>,
+}
+
+impl Accepted {
+    fn new(channel: Rc<Channel>, slot: Rc<dyn Slot>, spot: Option<Rc<ParkingSpot>>) -> Accepted {
+        Accepted { channel, slot, spots: spot.map(|spot| (spot, Rc::default())) }
+    }
+
+    fn stream(&self) -> Stream {
+        let channel: Rc<Channel> = Rc::clone(&self.channel);
+        let stream = Stream::in_slot(channel, Rc::clone(&self.slot));
+        match &self.spots {
+            Some((_, own)) => stream.parking_at(own),
+            None => stream,
+        }
+    }
+
+    /// Serves the connection until it ends or is parked.
+    async fn serve(self, inner: &dyn Handler, first: impl FnOnce(Stream) -> LocalFuture) {
+        first(self.stream()).await;
+        let Some((spot, own)) = &self.spots else { return };
+        while let Some((conversation, stream)) = own.take() {
+            drop(stream);
+            if let Some(channel) = self.channel.park() {
+                let until = conversation.until;
+                let state = Box::new(ParkedConversation { channel, conversation });
+                let stream = Stream::in_slot(self.channel, self.slot);
+                return spot.park(Parked { state, until }, stream);
+            }
+            // Something has arrived meanwhile.
+            inner.resume(self.stream(), conversation, Resume::Serve).await;
+        }
+    }
+}
+
+/// A parked conversation over a channel.
+struct ParkedConversation {
+    channel: ParkedChannel,
+    conversation: Parked,
+}
+
 impl Acceptor {
-    async fn accept(&self, stream: Stream) -> io::Result<Stream> {
-        let (local, (endpoint, slot)) = (stream.local()?, endpoint_of(stream)?);
+    async fn accept(&self, stream: Stream) -> io::Result<Accepted> {
+        let (local, spot) = (stream.local()?, stream.parking());
+        let (endpoint, slot) = endpoint_of(stream)?;
         let link: Box<dyn Link> = match endpoint {
             Endpoint::Descriptor(socket) => {
                 Box::new(handshake::accept(&self.io, socket, self.settings.ring_bytes).await?)
@@ -75,7 +123,19 @@ impl Acceptor {
             Endpoint::Simulated(link) => link,
         };
         let channel = Channel::new(&self.io, link, Side::Acceptor, local, &self.pools, &self.settings)?;
-        Ok(Stream::in_slot(channel, slot))
+        Ok(Accepted::new(channel, slot, spot))
+    }
+
+    fn resume(&self, stream: Stream, channel: ParkedChannel) -> io::Result<Accepted> {
+        let spot = stream.parking();
+        let (endpoint, slot) = endpoint_of(stream)?;
+        let Endpoint::Descriptor(socket) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
+        Ok(Accepted::new(channel.resume(&self.io, socket, &self.pools)?, slot, spot))
+    }
+
+    fn refuse(&self, error: &io::Error) {
+        self.settings.meter.add(Count::Refused, 1);
+        tracing::debug!(%error, "a connection did not become a channel");
     }
 }
 
@@ -89,8 +149,26 @@ impl Handler for Channels {
     }
 
     fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
-        // A channel does not park, so there is none to be resumed.
-        self.inner.resume(stream, parked, how)
+        let Ok(state) = parked.state.downcast::<ParkedConversation>() else {
+            // The state of another protocol. An engine resumes a connection by its own handler, so this does
+            // not happen.
+            return Box::pin(async move { drop(stream) });
+        };
+        let (inner, ParkedConversation { channel, conversation }) = (Rc::clone(&self.inner), *state);
+        let resumed = self.acceptor.resume(stream, channel);
+        let meter = Arc::clone(&self.acceptor.settings.meter);
+        Box::pin(async move {
+            match resumed {
+                Ok(accepted) => {
+                    let first = |stream| inner.resume(stream, conversation, how);
+                    accepted.serve(&*inner, first).await;
+                }
+                Err(error) => {
+                    meter.add(Count::Corrupt, 1);
+                    tracing::warn!(%error, "a parked channel was dropped");
+                }
+            }
+        })
     }
 
     fn background(&self) -> LocalFuture {

@@ -22,6 +22,7 @@ pub mod limits;
 mod link;
 pub mod message;
 mod meter;
+mod parked;
 mod region;
 pub mod ring;
 mod transport;

@@ -4,14 +4,15 @@
 //! this process, however it ends. The engine owns no descriptor of the link: dropping the link closes all of
 //! them.
 
-use std::cell::RefCell;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Weak;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plimsoll_io::{Event, File, Handle, Io, Link, Watch, Watcher};
+use plimsoll_io::{Event, File, Handle, Io, Link, ParkedLink, Watch, Watcher};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{Shutdown, shutdown};
 
@@ -20,15 +21,26 @@ use crate::region::{Region, invalid};
 
 /// The message that carries a descriptor.
 const PASSED: &[u8] = b"f";
+/// The message that wakes a parked peer.
+const WAKE: &[u8] = b"w";
+/// Bytes of such messages that are received at a time.
+const WAKES: usize = 16;
 
 /// A link to another process.
 pub(crate) struct SystemLink {
     io: Io,
     socket: Arc<OwnedFd>,
-    region: Region,
-    own_bell: Arc<OwnedFd>,
-    peer_bell: OwnedFd,
+    shared: LinkParts,
     watches: RefCell<Vec<Box<dyn Watch>>>,
+    is_parked: Cell<bool>,
+}
+
+/// The parts of a link besides its socket.
+#[derive(Clone)]
+struct LinkParts {
+    region: Arc<Region>,
+    own_bell: Arc<OwnedFd>,
+    peer_bell: Arc<OwnedFd>,
 }
 
 impl SystemLink {
@@ -39,8 +51,33 @@ impl SystemLink {
         own_bell: OwnedFd,
         peer_bell: OwnedFd,
     ) -> SystemLink {
-        let (io, own_bell, watches) = (io.clone(), Arc::new(own_bell), RefCell::default());
-        SystemLink { io, socket, region, own_bell, peer_bell, watches }
+        let (own_bell, peer_bell) = (Arc::new(own_bell), Arc::new(peer_bell));
+        SystemLink::of(io, socket, LinkParts { region: Arc::new(region), own_bell, peer_bell })
+    }
+
+    fn of(io: &Io, socket: Arc<OwnedFd>, shared: LinkParts) -> SystemLink {
+        let (watches, is_parked) = Default::default();
+        SystemLink { io: io.clone(), socket, shared, watches, is_parked }
+    }
+
+    /// Builds a link again, on any thread, and takes the messages that have woken it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] for other messages; the operating system's error.
+    pub(crate) fn resumed(
+        io: &Io,
+        socket: Arc<OwnedFd>,
+        parts: Box<dyn Any + Send>,
+    ) -> io::Result<SystemLink> {
+        let parts = parts.downcast::<LinkParts>().map_err(|_| invalid("these are no parts of a link"))?;
+        let (mut message, mut files) = ([0; WAKES], Vec::new());
+        // The end is received again by the channel.
+        while let Some(bytes @ 1..) = receive(&socket, &mut message, &mut files)? {
+            if !files.is_empty() || message[..bytes].iter().any(|byte| *byte != WAKE[0]) {
+                return Err(invalid("the peer has sent a message that is none"));
+            }
+        }
+        Ok(SystemLink::of(io, socket, *parts))
     }
 }
 
@@ -51,11 +88,11 @@ pub(crate) fn new_bell() -> io::Result<OwnedFd> {
 
 impl Link for SystemLink {
     fn words(&self) -> &[AtomicU64] {
-        self.region.words()
+        self.shared.region.words()
     }
 
     fn watch(&self, watcher: &Weak<dyn Watcher>) -> io::Result<()> {
-        let bell = self.io.watch(&self.own_bell, Event::Bell, watcher)?;
+        let bell = self.io.watch(&self.shared.own_bell, Event::Bell, watcher)?;
         let socket = self.io.watch(&self.socket, Event::HangUp, watcher)?;
         self.watches.borrow_mut().extend([bell, socket]);
         Ok(())
@@ -67,7 +104,18 @@ impl Link for SystemLink {
 
     fn ring(&self) {
         // The counter is full only if the peer never waits, and then it needs no wake-up.
-        let _ = rustix::io::write(&self.peer_bell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.shared.peer_bell, &1u64.to_ne_bytes());
+    }
+
+    fn ring_parked(&self) {
+        // The buffer is full only if the peer takes no message, and then it has been woken.
+        let _ = send(&self.socket, WAKE, &[]);
+    }
+
+    fn park(&self) -> Option<ParkedLink> {
+        self.is_parked.set(true);
+        self.watches.borrow_mut().clear();
+        Some((Arc::clone(&self.socket), Box::new(self.shared.clone())))
     }
 
     fn pass(&self, file: &File) -> io::Result<bool> {
@@ -95,7 +143,9 @@ impl Link for SystemLink {
 
 impl Drop for SystemLink {
     fn drop(&mut self) {
-        // At once, and not only when the engine has ended its watch. The peer may have closed the socket.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+        if !self.is_parked.get() {
+            // At once, and not only when the engine has ended its watch. The peer may have closed the socket.
+            let _ = shutdown(&self.socket, Shutdown::Both);
+        }
     }
 }

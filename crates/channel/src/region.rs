@@ -79,6 +79,11 @@ impl Region {
     }
 }
 
+// SAFETY: the mapping belongs to the process and not to a thread, and is accessed as atomics only.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is as long as when it was created, and `words` lends it no longer than the

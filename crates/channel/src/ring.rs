@@ -33,6 +33,21 @@ pub(crate) const MODE: usize = 2 * RING_HEADER_WORDS;
 /// The word in which the connecting side says how many slots the accepting side may use; 0 says nothing.
 pub(crate) const SLOTS_WANTED: usize = MODE + 1;
 
+/// The value of a flag whose side waits for its eventfd, or for a message on the socket.
+const WAITS: u64 = 1;
+const IS_PARKED: u64 = 2;
+
+/// The wake-up that a peer needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wakeup {
+    /// None: it is awake.
+    None,
+    /// By its eventfd.
+    Bell,
+    /// By a message on the socket: it is parked.
+    Message,
+}
+
 /// The peer has written to the shared memory what no correct peer writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt(pub &'static str);
@@ -104,7 +119,7 @@ impl RingPlace {
 }
 
 /// The writing side of a ring.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Producer {
     place: RingPlace,
     /// The position behind the last published word.
@@ -163,25 +178,32 @@ impl Producer {
     /// # Errors
     /// As [`Producer::room`].
     pub fn about_to_wait<W: Word>(&mut self, region: &[W]) -> Result<usize, Corrupt> {
-        self.place.field(region, PRODUCER_WAITS).store(1, Ordering::Relaxed);
+        self.place.field(region, PRODUCER_WAITS).store(WAITS, Ordering::Relaxed);
         W::fence();
         self.room(region)
     }
 
-    /// Returns whether the consumer waits and must be woken, which lowers its flag. It is not woken twice for
-    /// the same words. Called after a [`Word::fence`] that follows the last publication.
-    pub fn must_wake<W: Word>(&mut self, region: &[W]) -> bool {
+    /// Returns the wake-up that the consumer needs, and lowers its flag. It is not woken twice for the same
+    /// words. Called after a [`Word::fence`] that follows the last publication.
+    pub fn wakeup<W: Word>(&mut self, region: &[W]) -> Wakeup {
         if std::mem::replace(&mut self.announced, self.tail) == self.tail {
-            return false;
+            return Wakeup::None;
         }
         let flag = self.place.field(region, CONSUMER_WAITS);
         // The load alone is cheap: mostly the consumer is awake.
-        flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::Relaxed) != 0
+        if flag.load(Ordering::Relaxed) == 0 {
+            return Wakeup::None;
+        }
+        match flag.swap(0, Ordering::Relaxed) {
+            0 => Wakeup::None,
+            IS_PARKED => Wakeup::Message,
+            _ => Wakeup::Bell,
+        }
     }
 }
 
 /// The reading side of a ring.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Consumer {
     place: RingPlace,
     /// The position of the next word to read.
@@ -234,7 +256,19 @@ impl Consumer {
     /// # Errors
     /// As [`Consumer::available`].
     pub fn about_to_wait<W: Word>(&mut self, region: &[W]) -> Result<usize, Corrupt> {
-        self.place.field(region, CONSUMER_WAITS).store(1, Ordering::Relaxed);
+        self.raise_flag(region, WAITS)
+    }
+
+    /// As [`Consumer::about_to_wait`], for a wake-up by a message on the socket.
+    ///
+    /// # Errors
+    /// As [`Consumer::available`].
+    pub fn about_to_park<W: Word>(&mut self, region: &[W]) -> Result<usize, Corrupt> {
+        self.raise_flag(region, IS_PARKED)
+    }
+
+    fn raise_flag<W: Word>(&mut self, region: &[W], value: u64) -> Result<usize, Corrupt> {
+        self.place.field(region, CONSUMER_WAITS).store(value, Ordering::Relaxed);
         W::fence();
         self.available(region)
     }

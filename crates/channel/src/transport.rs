@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,14 +16,14 @@ use std::task::{Context, Poll, Waker};
 use plimsoll_io::limits::{BODY_BLOCK_BYTES, HEAD_BLOCK_BYTES, TURN_RECEIVE_BYTES_MAX, TURN_SEND_BYTES_MAX};
 use plimsoll_io::outbox::Outbox;
 use plimsoll_io::{
-    Address, Event, FileRange, Io, Lease, Link, Peer, Pool, Segment, Transport, Want, Watcher,
+    Address, Endpoint, Event, FileRange, Io, Lease, Link, Peer, Pool, Segment, Transport, Want, Watcher,
 };
 
 use crate::frame::{Front, Incoming, Outgoing};
 use crate::handler::Settings;
 use crate::limits::{PASSED_BYTES_MIN, SLOTS_MAX};
 use crate::meter::{Count, Meter, Open};
-use crate::ring::{Consumer, Corrupt, Layout, MODE, Producer, SLOTS_WANTED};
+use crate::ring::{Consumer, Corrupt, Layout, MODE, Producer, SLOTS_WANTED, Wakeup};
 use crate::waiting::Wait;
 use crate::word::Word as _;
 
@@ -77,32 +78,51 @@ pub(crate) struct Channel {
     pub(crate) pools: Rc<Pools>,
     pub(crate) side: Side,
     /// The slots of this side.
-    slots: usize,
-    local: Address,
+    pub(crate) slots: usize,
+    pub(crate) local: Address,
     peer: Peer,
     this: Weak<dyn Watcher>,
-    state: RefCell<State>,
-    counted: Open,
+    pub(crate) state: RefCell<State>,
+    pub(crate) counted: Arc<Open>,
+}
+
+/// The values that stay the same from a channel's set-up to its end.
+#[derive(Clone)]
+pub(crate) struct Terms {
+    pub(crate) side: Side,
+    pub(crate) slots: usize,
+    pub(crate) local: Address,
+    pub(crate) counted: Arc<Open>,
+}
+
+/// The state of the two rings, as this side knows it.
+#[derive(Clone)]
+pub(crate) struct Ends {
+    pub(crate) outgoing: Outgoing,
+    pub(crate) incoming: Incoming,
+    pub(crate) untaken: VecDeque<u64>,
 }
 
 /// The state of one side.
 pub(crate) struct State {
     pub(crate) outgoing: Outgoing,
-    incoming: Incoming,
+    pub(crate) incoming: Incoming,
     pub(crate) outbox: Outbox,
     /// The ring's positions behind the frames that the peer has not taken yet, each of which has a slot.
     pub(crate) untaken: VecDeque<u64>,
     /// The wait of this side for the peer, if it waits.
     pub(crate) waiting: Option<Wait>,
     /// The passed file that is being received.
-    file: Option<FileRange>,
+    pub(crate) file: Option<FileRange>,
     pub(crate) is_finishing: bool,
     pub(crate) has_sent_end: bool,
+    /// The socket of a channel that was parked, which is not used any more.
+    pub(crate) parked: Option<Arc<OwnedFd>>,
     /// The error for which the channel is not used any more.
-    broken: Option<(io::ErrorKind, &'static str)>,
+    pub(crate) broken: Option<(io::ErrorKind, &'static str)>,
     /// Whether sending has failed, because the peer has closed its side.
-    has_failed_to_send: bool,
-    has_hung_up: bool,
+    pub(crate) has_failed_to_send: bool,
+    pub(crate) has_hung_up: bool,
     receiver: Option<Waker>,
     drainer: Option<(u64, Waker)>,
     /// Whether this side is called at the end of this turn.
@@ -132,16 +152,33 @@ impl Channel {
             }
             link.words()[SLOTS_WANTED].store(slots as u64, Ordering::Relaxed);
         }
-        let counted = Open::new(&settings.meter, size_of_val(link.words()));
-        let state = State {
+        let counted = Arc::new(Open::new(&settings.meter, size_of_val(link.words())));
+        let ends = Ends {
             outgoing: Outgoing::new(Producer::new(writes)),
             incoming: Incoming::new(Consumer::new(reads)),
-            outbox: Outbox::default(),
             untaken: VecDeque::new(),
+        };
+        Channel::start(io, link, pools, Terms { side, slots, local, counted }, ends)
+    }
+
+    /// Starts to use a link whose rings are at `ends`.
+    pub(crate) fn start(
+        io: &Io,
+        link: Box<dyn Link>,
+        pools: &Rc<Pools>,
+        Terms { side, slots, local, counted }: Terms,
+        Ends { outgoing, incoming, untaken }: Ends,
+    ) -> io::Result<Rc<Channel>> {
+        let state = State {
+            outgoing,
+            incoming,
+            outbox: Outbox::default(),
+            untaken,
             waiting: None,
             file: None,
             is_finishing: false,
             has_sent_end: false,
+            parked: None,
             broken: None,
             has_failed_to_send: false,
             has_hung_up: false,
@@ -220,17 +257,17 @@ impl Channel {
     }
 
     /// Wakes the peer if it waits for what was published or released since the last call.
-    fn wake_peer(&self, state: &mut State) {
+    pub(crate) fn wake_peer(&self, state: &mut State) {
         let region = self.region();
         AtomicU64::fence();
-        let (reads, writes) =
-            (state.outgoing.ring().must_wake(region), state.incoming.ring().must_wake(region));
-        if reads || writes {
-            self.link.ring();
-            self.meter().add(Count::Wakeups, 1);
-        } else {
-            self.meter().add(Count::WakeupsSaved, 1);
+        let (reads, writes) = (state.outgoing.ring().wakeup(region), state.incoming.ring().must_wake(region));
+        match reads {
+            Wakeup::Message => self.link.ring_parked(),
+            Wakeup::Bell => self.link.ring(),
+            Wakeup::None if writes => self.link.ring(),
+            Wakeup::None => return self.meter().add(Count::WakeupsSaved, 1),
         }
+        self.meter().add(Count::Wakeups, 1);
     }
 
     /// Ends the use of the channel because of an error.
@@ -480,6 +517,13 @@ impl Transport for Channel {
         Poll::Ready(Some(part))
     }
 
+    fn into_endpoint(self: Rc<Self>) -> Option<Endpoint> {
+        let socket = self.state.borrow().parked.clone()?;
+        // The caller has the only reference to the socket after that.
+        drop(self);
+        Some(Endpoint::Descriptor(socket))
+    }
+
     fn finish(&self) {
         let mut state = self.state.borrow_mut();
         state.is_finishing = true;
@@ -502,6 +546,9 @@ impl Drop for Channel {
             self.send(&mut state);
         }
         self.end_wait(&mut state);
+        if state.parked.is_some() {
+            return;
+        }
         if !state.has_sent_end && state.broken.is_none() && !state.has_hung_up {
             let region = self.region();
             if state.outgoing.ring().room(region).is_ok_and(|room| room > 0) {

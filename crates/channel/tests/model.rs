@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Notify};
-use plimsoll_channel::ring::{Consumer, Layout, Producer};
+use plimsoll_channel::ring::{Consumer, Layout, Producer, Wakeup};
 use plimsoll_channel::word::Word;
 
 /// Words of an item: half of the smallest ring, so that the third item has to wait for room.
@@ -55,7 +55,7 @@ fn produce<const FENCED: bool>(shared: &Shared<FENCED>, layout: Layout, items: u
         first[0].store(item, Ordering::Relaxed);
         ring.publish(&shared.words, ITEM_WORDS);
         ModelWord::<FENCED>::fence();
-        if ring.must_wake(&shared.words) {
+        if ring.wakeup(&shared.words) != Wakeup::None {
             shared.of_consumer.notify();
         }
     }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_io::{Address, Event, Listener, Parked, ParkingSpot, Peer, Slot, Stream, Watch, Watcher};
+use plimsoll_io::{
+    Address, Endpoint, Event, Listener, Parked, ParkingSpot, Peer, Slot, Stream, Watch, Watcher,
+};
 
 use crate::limits::RING_ACCEPTS;
 use crate::notifier::Notifier;
@@ -163,9 +165,18 @@ impl Parkable {
     /// Returns the socket and its conversation, if the conversation was parked and did not end.
     pub(crate) fn parked(self) -> Option<(OwnedFd, Parked)> {
         let (parked, stream) = self.spot.take()?;
-        let socket = self.socket.upgrade()?;
-        drop(stream);
-        Some((socket.into_descriptor()?, parked))
+        let fd = match self.socket.upgrade() {
+            Some(socket) => {
+                drop(stream);
+                socket.into_descriptor()?
+            }
+            // A transport over shared memory has taken it.
+            None => match stream.into_endpoint()?.0 {
+                Endpoint::Descriptor(fd) => Arc::into_inner(fd)?,
+                Endpoint::Simulated(_) => return None,
+            },
+        };
+        Some((fd, parked))
     }
 }
 

@@ -5,6 +5,7 @@
 //! event is a hint, which may come without a cause and never fails to come; a watch that was dropped
 //! calls no watcher.
 
+use std::any::Any;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Weak;
@@ -12,6 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::file::File;
+
+/// The parts of a link without its thread: the socket, and the state from which the link is built again.
+pub type ParkedLink = (Arc<OwnedFd>, Box<dyn Any + Send>);
 
 /// An event of a descriptor, or of its simulated counterpart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +64,16 @@ pub trait Link {
 
     /// Wakes the peer.
     fn ring(&self);
+
+    /// Wakes a peer that was parked, by its socket.
+    fn ring_parked(&self) {
+        self.ring();
+    }
+
+    /// Returns the parts for another thread, if the link can be parked. It is not used after that.
+    fn park(&self) -> Option<ParkedLink> {
+        None
+    }
 
     /// Passes an open file to the peer, which [takes](Link::take) it in the same order. Returns false if
     /// the file must not be passed, because its descriptor permits more than reading.

@@ -35,7 +35,9 @@ pub enum Resume {
 pub struct ParkingSpot(Cell<Option<(Parked, Stream)>>);
 
 impl ParkingSpot {
-    pub(crate) fn park(&self, parked: Parked, stream: Stream) {
+    /// Leaves a conversation and its connection. The engine takes the socket out of the connection, by its
+    /// [endpoint](crate::Transport::into_endpoint) if it is not the engine's own.
+    pub fn park(&self, parked: Parked, stream: Stream) {
         self.0.set(Some((parked, stream)));
     }
 

@@ -67,6 +67,12 @@ impl Stream {
         self
     }
 
+    /// Returns the parking spot, if the engine parks connections: for a transport on top of this one, which
+    /// parks itself there.
+    pub fn parking(&self) -> Option<Rc<ParkingSpot>> {
+        self.tx.parking.clone()
+    }
+
     /// Waits until there is something to receive: bytes, which stay to be received, the peer's end, or
     /// an error.
     pub(crate) async fn readable(&mut self) {

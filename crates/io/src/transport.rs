@@ -149,8 +149,9 @@ pub trait Transport {
     }
 
     /// Takes the connection out of its transport, for a transport over shared memory that it sets up.
-    /// Nothing may have been sent or received by then, except that it has connected. Returns `None` if
-    /// the transport is not such a connection, or is shared.
+    /// Nothing may have been sent or received by then, except that it has connected. A transport over shared
+    /// memory that was parked returns its socket. Returns `None` if the transport is not such a connection,
+    /// or is shared.
     fn into_endpoint(self: Rc<Self>) -> Option<Endpoint> {
         None
     }

@@ -4,6 +4,7 @@
 //! It does not repeat the behaviours, which hold under this engine as under any other. No test may rely on
 //! the speed of a worker. Where nothing should happen, the test waits for a while and checks that.
 
+mod channels;
 mod ftp;
 mod idle;
 mod refusing;
