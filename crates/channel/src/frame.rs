@@ -60,11 +60,6 @@ impl Incoming {
         &mut self.ring
     }
 
-    /// Returns whether a part was taken out of the ring and not received yet.
-    pub fn has_front(&self) -> bool {
-        self.front != Front::Empty
-    }
-
     /// Returns the part that is received next. An end and an abort stay.
     ///
     /// # Errors

@@ -319,6 +319,20 @@ impl Channel {
         })
     }
 
+    /// Returns whether a task that waits to receive has something: a bell may be late, or for room. If not,
+    /// the flag is raised again. A task that is woken for nothing takes the connection for one that is not
+    /// idle.
+    fn can_receive(&self, state: &mut State) -> bool {
+        if state.receiver.is_none() {
+            return false;
+        }
+        match self.front(state) {
+            Ok(Front::Empty) => state.incoming.ring().about_to_wait(self.region()) != Ok(0),
+            // An error has woken it already.
+            _ => true,
+        }
+    }
+
     /// Returns the part that is received next; pending if there is none.
     fn poll_front(&self, cx: &mut Context<'_>, state: &mut State) -> Poll<io::Result<Front>> {
         if state.received_in_turn >= TURN_RECEIVE_BYTES_MAX {
@@ -338,13 +352,6 @@ impl Channel {
             }
             // Something was published meanwhile, or the next look finds what is wrong.
         }
-    }
-
-    /// Returns whether the task that waits to receive has a reason to continue. The bell may have rung for
-    /// what was received before, or for room. Then the flag is raised again, because the peer has lowered it.
-    fn has_something(&self, state: &mut State) -> bool {
-        let is_known = state.has_hung_up || state.broken.is_some() || state.file.is_some();
-        is_known || state.incoming.has_front() || state.incoming.ring().about_to_wait(self.region()) != Ok(0)
     }
 
     /// Receives bytes of the frames at the front.
@@ -425,7 +432,7 @@ impl Watcher for Channel {
         state.has_hung_up |= event == Event::HangUp;
         self.send(&mut state);
         self.wake_peer(&mut state);
-        if self.has_something(&mut state) {
+        if self.can_receive(&mut state) {
             state.wake_receiver();
         }
     }
@@ -433,7 +440,8 @@ impl Watcher for Channel {
     fn on_turn_end(&self) {
         let mut state = self.state.borrow_mut();
         state.is_called = false;
-        if std::mem::take(&mut state.received_in_turn) >= TURN_RECEIVE_BYTES_MAX {
+        let has_used_turn = std::mem::take(&mut state.received_in_turn) >= TURN_RECEIVE_BYTES_MAX;
+        if has_used_turn && self.can_receive(&mut state) {
             state.wake_receiver();
         }
         self.send(&mut state);
