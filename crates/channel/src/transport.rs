@@ -4,6 +4,8 @@
 //! be received. An end that the peer did not announce is an error, never a clean end. After the first error
 //! of the peer's, nothing of the shared memory is read any more.
 
+mod stream;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
@@ -15,9 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 use plimsoll_io::limits::{BODY_BLOCK_BYTES, HEAD_BLOCK_BYTES, TURN_RECEIVE_BYTES_MAX, TURN_SEND_BYTES_MAX};
 use plimsoll_io::outbox::Outbox;
-use plimsoll_io::{
-    Address, Endpoint, Event, FileRange, Io, Lease, Link, Peer, Pool, Segment, Transport, Want, Watcher,
-};
+use plimsoll_io::{Address, Event, FileRange, Io, Lease, Link, Peer, Pool, Want, Watcher};
 
 use crate::frame::{Front, Incoming, Outgoing};
 use crate::handler::Settings;
@@ -446,123 +446,5 @@ impl Watcher for Channel {
         }
         self.send(&mut state);
         self.wake_peer(&mut state);
-    }
-}
-
-impl Transport for Channel {
-    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
-        let mut state = self.state.borrow_mut();
-        self.poll_front(cx, &mut state)?.map(|front| match front {
-            Front::Bytes(_) => self.receive_bytes(&mut state, want).map(Some),
-            Front::File { .. } => self.receive_from_file(&mut state, want).map(Some),
-            _ => Ok(None),
-        })
-    }
-
-    fn push(&self, segment: Segment) {
-        let mut state = self.state.borrow_mut();
-        debug_assert!(!state.is_finishing, "pushed after finish");
-        if state.has_hung_up || state.has_failed_to_send {
-            state.has_failed_to_send = true;
-            state.outbox.lose(&segment);
-            return;
-        }
-        state.outbox.push(segment);
-        self.call_at_turn_end(&mut state);
-    }
-
-    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
-        let mut state = self.state.borrow_mut();
-        if state.outbox.unsent() > below {
-            // A task that waits for this pushes nothing more: there is no gain in waiting for the turn's end.
-            self.send(&mut state);
-            // The peer is woken at the end of the turn.
-            self.call_at_turn_end(&mut state);
-        }
-        if state.has_failed_to_send {
-            let (kind, why) = state
-                .broken
-                .unwrap_or((io::ErrorKind::BrokenPipe, "the peer's process has closed the connection"));
-            return Poll::Ready(Err(io::Error::new(kind, why)));
-        }
-        if state.outbox.unsent() <= below {
-            return Poll::Ready(Ok(()));
-        }
-        state.drainer = Some((below, cx.waker().clone()));
-        Poll::Pending
-    }
-
-    fn unsent(&self) -> u64 {
-        self.state.borrow().outbox.unsent()
-    }
-
-    fn lost(&self) -> u64 {
-        self.state.borrow().outbox.lost()
-    }
-
-    fn takes_files(&self) -> bool {
-        true
-    }
-
-    fn passes_files(&self, bytes: u64) -> bool {
-        self.passes(bytes)
-    }
-
-    fn poll_recv_file(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<Option<FileRange>> {
-        let mut state = self.state.borrow_mut();
-        let Poll::Ready(front) = self.poll_front(cx, &mut state) else { return Poll::Pending };
-        if !matches!(front, Ok(Front::File { .. })) {
-            return Poll::Ready(None);
-        }
-        let Some(FileRange { file, range }) = &mut state.file else { return Poll::Ready(None) };
-        let end = range.end.min(range.start.saturating_add(bytes_max));
-        let part = FileRange { file: file.clone(), range: range.start..end };
-        range.start = end;
-        if range.is_empty() {
-            state.file = None;
-        }
-        self.count_received(&mut state, 0);
-        Poll::Ready(Some(part))
-    }
-
-    fn into_endpoint(self: Rc<Self>) -> Option<Endpoint> {
-        let socket = self.state.borrow().parked.clone()?;
-        // The caller has the only reference to the socket after that.
-        drop(self);
-        Some(Endpoint::Descriptor(socket))
-    }
-
-    fn finish(&self) {
-        let mut state = self.state.borrow_mut();
-        state.is_finishing = true;
-        self.call_at_turn_end(&mut state);
-    }
-
-    fn peer(&self) -> &Peer {
-        &self.peer
-    }
-
-    fn local(&self) -> io::Result<Address> {
-        Ok(self.local.clone())
-    }
-}
-
-impl Drop for Channel {
-    fn drop(&mut self) {
-        let mut state = self.state.borrow_mut();
-        if state.is_finishing {
-            self.send(&mut state);
-        }
-        self.end_wait(&mut state);
-        if state.parked.is_some() {
-            return;
-        }
-        if !state.has_sent_end && state.broken.is_none() && !state.has_hung_up {
-            let region = self.region();
-            if state.outgoing.ring().room(region).is_ok_and(|room| room > 0) {
-                state.outgoing.send_abort(region);
-            }
-        }
-        // Closing the link wakes the peer.
     }
 }
