@@ -184,8 +184,9 @@ async fn answer(io: &Io, request: &Request, tx: &mut Tx) -> Option<()> {
         let _ = tx.drain(0).await;
         return None;
     }
-    let pause_at = body.len() / 2 / 50_000;
-    for (number, part) in body.chunks(50_000).enumerate() {
+    let part_bytes = if is_chunked { 50_000 } else { 100_000 };
+    let pause_at = body.len() / 2 / part_bytes;
+    for (number, part) in body.chunks(part_bytes).enumerate() {
         if number == pause_at {
             io.sleep(request.pause("X-Pause")).await;
         }
