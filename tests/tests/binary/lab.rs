@@ -70,7 +70,8 @@ impl RunFolder {
         whole.map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Returns what is left of a run: command lines of processes in its work folder, and entries of that folder.
+    /// Returns what is left of a run: command lines of processes in its work folder, and entries of that
+    /// folder.
     pub(crate) fn remains(&self) -> Vec<String> {
         let work = self.path().join("work");
         let named = work.to_str().unwrap();
