@@ -270,7 +270,7 @@ fn both_sides_of_a_channel_show_its_limits_and_counts(kind: EngineKind) {
         assert_eq!(metric(&metrics, "plimsoll_channel_limit{name=\"slots_max\"}"), slots);
         assert_eq!(metric(&metrics, "plimsoll_channel_slot_waiters"), "0");
         assert_eq!(status["channel"]["slots_max"].to_string(), slots);
-        assert!(status["channel"]["memory_bytes"].as_u64() > Some(2 * 256 * 1024), "{status}");
+        assert!(status["channel"]["memory_bytes"].as_u64() > Some(2 * 64 * 1024), "{status}");
         status["channel"].clone()
     });
     assert!(sides[0]["open"].as_u64() > Some(0) && sides[0]["open"] == sides[1]["open"], "{sides:?}");

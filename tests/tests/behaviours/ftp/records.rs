@@ -207,5 +207,5 @@ mod delivered {
         )* };
     }
 
-    over_real_sockets!(epoll Epoll, thread Thread, pool Pool, uring Uring);
+    over_real_sockets!(under_epoll Epoll, under_thread Thread, under_pool Pool, under_uring Uring);
 }
