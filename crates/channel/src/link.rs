@@ -74,7 +74,7 @@ impl SystemLink {
         // The end is received again by the channel.
         while let Some(bytes @ 1..) = receive(&socket, &mut message, &mut files)? {
             if !files.is_empty() || message[..bytes].iter().any(|byte| *byte != WAKE[0]) {
-                return Err(invalid("the peer has sent a message that is none"));
+                return Err(invalid("the peer has sent another message than a wake-up"));
             }
         }
         Ok(SystemLink::of(io, socket, *parts))

@@ -27,7 +27,7 @@ impl ParkedChannel {
     /// Resumes the channel of this socket.
     ///
     /// # Errors
-    /// The peer has sent a message that is none; the operating system's error.
+    /// The peer has sent another message than a wake-up; the operating system's error.
     pub(crate) fn resume(self, io: &Io, socket: Arc<OwnedFd>, pools: &Rc<Pools>) -> io::Result<Rc<Channel>> {
         let link = SystemLink::resumed(io, socket, self.link)?;
         Channel::start(io, Box::new(link), pools, self.terms, self.ends)
@@ -49,7 +49,7 @@ impl Channel {
             return None;
         }
         let (socket, link) = self.link.park()?;
-        // There is no end of a turn any more.
+        // A parked channel is not called at the end of the turn.
         self.wake_peer(&mut state);
         state.parked = Some(socket);
         let (side, slots, local) = (self.side, self.slots, self.local.clone());

@@ -319,9 +319,9 @@ impl Channel {
         })
     }
 
-    /// Returns whether a task that waits to receive has something: a bell may be late, or for room. If not,
-    /// the flag is raised again. A task that is woken for nothing takes the connection for one that is not
-    /// idle.
+    /// Returns whether the task that waits to receive has something to receive. A wake-up may be late, or
+    /// only tell of room in the other ring. Then the flag is raised again, and the task is not woken: it
+    /// would take the idle connection for one in use.
     fn can_receive(&self, state: &mut State) -> bool {
         if state.receiver.is_none() {
             return false;

@@ -195,8 +195,8 @@ impl<'a> Earlier<'a> {
     }
 
     /// Returns the hops before this one for Forwarded, each followed by a comma. If the trusted proxy writes
-    /// X-Forwarded-For only, as most do, they are those of that field (RFC 7239, section 7.4): otherwise the
-    /// two fields would name different clients to the origin.
+    /// X-Forwarded-For only, as most do, the hops of that field are copied into Forwarded (RFC 7239, section
+    /// 7.4): otherwise the two fields would name different clients to the origin.
     fn forwarded(&self) -> Vec<u8> {
         if !self.forwarded.is_empty() {
             return joined(&self.forwarded);

@@ -40,7 +40,7 @@ pub trait Turns {
 
 /// Work that a connection's task performs beside its requests.
 pub trait SideWork {
-    /// Ready when there is none. Another part of the task polls the work, and then this.
+    /// Ready when there is none. The task polls the work itself, and polls this again after its end.
     fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
@@ -58,8 +58,8 @@ pub struct Waiting<'a> {
     pub deadline: &'a Deadline,
     /// Whether a response has been sent, and the connection is kept alive.
     pub is_kept_alive: bool,
-    /// Work beside the requests. The connection keeps its worker until its end: parked, its next request
-    /// would wait for that.
+    /// Work beside the requests. The connection is not parked during it: its next request would wait for the
+    /// end of that work.
     pub side_work: Option<&'a dyn SideWork>,
 }
 

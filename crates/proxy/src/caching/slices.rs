@@ -4,19 +4,22 @@
 //! length; the whole of a representation is never fetched for a range of it; a slice that is being fetched is
 //! fetched to its end, even if its client has left.
 
+use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_io::{Elapsed, File};
+use plimsoll_proto::http::SideWork as _;
 use plimsoll_wire::http::range::{Resolved, parse_range};
 use plimsoll_wire::http::status::Status;
 
 use super::pass::{CachePass, PassKind};
 use super::selection::Selection;
 use super::slice_fetch::{SliceFetch, Validated};
-use super::{Caching, client_side, count};
+use super::{Caching, NotSent, Rest, client_side, count};
 use crate::body::OutFraming;
 use crate::cache::fetch::{Available, FollowedHead, Follower, Joined};
+use crate::cache::limits::SLICE_BYTES;
 use crate::cache::policy::{CacheStatus, Forwarded, Slice, Usability};
 use crate::cache::store::{Content, Lookup, Object, PartialHead};
 use crate::detached::DetachedRequest;
@@ -30,7 +33,7 @@ pub(super) enum Ranged {
     Again,
     /// Nothing was sent: slices cannot answer it.
     Past,
-    /// Nothing was sent: the request must be forwarded as it is. With more, the whole would be fetched.
+    /// Nothing was sent: the request must be forwarded as it is. A fetch for the cache would fetch the whole.
     Forward,
 }
 
@@ -164,7 +167,10 @@ impl Caching<'_> {
             };
             let source = match source {
                 Ok(source) => source,
-                Err(_) if is_begun => return Ranged::Done(signals.outcome(OutcomeEnding::Aborted)),
+                Err(_) if is_begun => {
+                    let at = range.start.max(number * SLICE_BYTES);
+                    return Ranged::Done(self.send_rest(&signals, partial, at..range.end, keep).await);
+                }
                 Err(NoSlice::Changed) => return Ranged::Again,
                 Err(NoSlice::Refused | NoSlice::Unshared) => return Ranged::Forward,
             };
@@ -192,12 +198,33 @@ impl Caching<'_> {
                     client.stream(&follower, part, framing).await.map(drop)
                 }
             };
-            if let Err(error) = sent {
-                tracing::debug!(?error, "a range was not sent to its end");
-                return Ranged::Done(signals.outcome(OutcomeEnding::Aborted));
+            match sent {
+                Ok(()) => {}
+                Err(NotSent::CutShort(at)) => {
+                    let rest = bytes.start + at..range.end;
+                    return Ranged::Done(self.send_rest(&signals, partial, rest, keep).await);
+                }
+                Err(error) => {
+                    tracing::debug!(?error, "a range was not sent to its end");
+                    return Ranged::Done(signals.outcome(OutcomeEnding::Aborted));
+                }
             }
         }
         Ranged::Done(signals.outcome(OutcomeEnding::Relayed { keep }))
+    }
+
+    /// Sends the rest of an answer, whose slices cannot be stored, from another request to an origin.
+    async fn send_rest(
+        &mut self,
+        signals: &Signals,
+        partial: &PartialHead,
+        rest: Range<u64>,
+        keep: bool,
+    ) -> Outcome {
+        let framing = OutFraming::Length(rest.end - rest.start);
+        let whole = Some(partial.whole);
+        let rest = Rest::behind(&self.request, &partial.head, whole, rest.start, framing);
+        self.resume(signals.outcome(OutcomeEnding::Aborted), rest, keep).await
     }
 
     /// Finds a slice, or fetches it.
@@ -226,6 +253,10 @@ impl Caching<'_> {
         validated: Option<Validated>,
     ) -> Result<(PartialHead, Follower), NoSlice> {
         let (shared, side) = (self.exchange.shared, self.exchange.side.ok_or(NoSlice::Refused)?);
+        if !side.has_room() {
+            // Fetches of slices that earlier requests of this connection have begun.
+            poll_fn(|cx| side.poll_ended(cx)).await;
+        }
         let key = self.cache.slice_key(&self.request, number);
         let mut is_lead = true;
         let follower = match self.cache.fetches().join(&key, shared.io.now()) {
@@ -233,7 +264,6 @@ impl Caching<'_> {
                 let follower = lead.follower();
                 let fetch = SliceFetch { lead, number, partial: partial.cloned(), validated };
                 let (request, cache) = (DetachedRequest::of(&self.exchange), Arc::clone(&self.cache));
-                // Without regard to the bound of such tasks: a request has one at a time.
                 side.start(Box::pin(async move {
                     let _: Outcome = request.run(&cache, PassKind::Slice(fetch), None).await;
                 }));

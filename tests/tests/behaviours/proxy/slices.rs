@@ -106,6 +106,16 @@ async fn slices_of_two_versions_are_never_joined(scene: Scene) {
     assert_part(&get_range(&mut client, &new, "0-99").await, 6, 0, 100);
 }
 
+async fn a_range_whose_later_slice_cannot_be_stored_is_sent_to_its_end(scene: Scene) {
+    let (mut client, key) = (scene.connect().await, log_key());
+    let stored = fields(5, "\"a\"", "max-age=60", &key);
+    assert_part(&until_hit(&scene, &mut client, &stored, "0-99").await, 5, 0, 100);
+    let private = fields(5, "\"a\"", "private, max-age=60", &key);
+    let part = get_range(&mut client, &private, "1048000-1100000").await;
+    assert_part(&part, 5, 1_048_000, 1_100_001);
+    assert_part(&get_range(&mut client, &stored, "0-99").await, 5, 0, 100);
+}
+
 async fn stale_slices_are_validated(scene: Scene) {
     let (mut client, key) = (scene.connect().await, log_key());
     let same = fields(7, "\"a\"", "max-age=0", &key);
@@ -217,6 +227,7 @@ behaviours!(scenario but process;
     a_range_fetches_its_slices_only_and_is_answered_from_them_again,
     many_clients_share_the_fetch_of_a_slice,
     slices_of_two_versions_are_never_joined,
+    a_range_whose_later_slice_cannot_be_stored_is_sent_to_its_end,
     stale_slices_are_validated,
     a_stale_whole_response_is_validated_by_a_range_and_not_fetched_again,
     ranges_that_cannot_be_stored_are_passed_through,

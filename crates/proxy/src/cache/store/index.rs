@@ -166,8 +166,8 @@ impl Index {
     /// Looks up a slice of a partial object, and counts it as used.
     #[must_use]
     pub fn lookup_slice(&self, of: &PartialHead, number: u64) -> Option<Arc<Object>> {
-        let slice = self.shard(of.head.key.digest()).slices.slice(of, number);
-        slice.filter(|object| self.is_held(object))
+        let shard = self.shard(of.head.key.digest());
+        shard.slices.slice(of, number).filter(|object| self.is_held(object))
     }
 
     /// Replaces the head of a partial object by a newer one, unless `is_wanted` returns false.
@@ -275,6 +275,12 @@ impl Index {
             }
         }
         self.discard(&purged);
+        for object in &purged {
+            if let Content::File(file) = &object.content {
+                // A lookup or an eviction at this moment may still hold it: the purge does not wait for that.
+                file.queue();
+            }
+        }
         purged.len() as u64
     }
 

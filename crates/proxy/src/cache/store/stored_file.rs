@@ -75,7 +75,8 @@ impl StoredFile {
         }
     }
 
-    fn queue(&self) {
+    /// Queues it for removal, once.
+    pub(super) fn queue(&self) {
         if !self.is_queued.swap(true, Ordering::AcqRel) {
             self.removals.add(Folder::Objects, self.sequence);
         }
