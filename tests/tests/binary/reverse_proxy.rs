@@ -252,15 +252,20 @@ fn both_sides_of_a_channel_show_its_limits_and_counts(kind: EngineKind) {
     let channel = ["--channel", "shm", "--channel-slots", "1", "--metrics", &metrics];
     let proxy = proxy(kind, &[&["--origin", &at], &channel[..]].concat());
     has_files(&proxy);
+    // The thread of an ended connection takes its channels along.
+    let mut client = proxy.visit();
+    assert_eq!(client.get("/small.txt").unwrap().body, b"small\n");
     let text = |url: String| String::from_utf8(curl(&[&url])).unwrap();
+    let status_of_proxy = || -> serde_json::Value {
+        serde_json::from_slice(&curl(&[&format!("http://{metrics}/api/status")])).unwrap()
+    };
+    until("both sides have the same channels", || {
+        let open = [origin.status(), status_of_proxy()].map(|status| status["channel"]["open"].as_u64());
+        open[0] == open[1] && open[0] > Some(0)
+    });
     let pages = [
         (text(origin.url("/metrics")), origin.status(), "3", ["3", "0"]),
-        (
-            text(format!("http://{metrics}/metrics")),
-            serde_json::from_slice(&curl(&[&format!("http://{metrics}/api/status")])).unwrap(),
-            "1",
-            ["0", "3"],
-        ),
+        (text(format!("http://{metrics}/metrics")), status_of_proxy(), "1", ["0", "3"]),
     ];
     let sides = pages.map(|(metrics, status, slots, counts)| {
         let counted = ["files_passed_total", "files_received_total"];

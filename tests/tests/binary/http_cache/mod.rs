@@ -5,7 +5,7 @@
 //! its result and the reason in `expected.txt`. A result that is better than its line fails as well.
 
 use std::collections::BTreeMap;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -15,7 +15,7 @@ use plimsoll_tests::binary::{EngineKind, tool, until};
 use plimsoll_tests::on_each_engine;
 
 use super::clients::node_modules;
-use super::reverse_proxy::{free_port, proxy};
+use super::reverse_proxy::proxy;
 
 /// Results that are no pass, with their reasons.
 const EXPECTED: &str = include_str!("expected.txt");
@@ -30,7 +30,11 @@ struct Origin {
 
 impl Origin {
     fn start(suite: &Path, work: &Path) -> Origin {
-        let port = free_port();
+        // Free at every address, because the suite's server listens at all of them: behind other tests, most
+        // ports have closed connections of some loopback address.
+        let free = TcpListener::bind("[::]:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
         let mut node = tool("node");
         node.arg("server/server.mjs").current_dir(suite).process_group(0);
         node.env("npm_config_protocol", "http").env("npm_config_port", port.to_string());
