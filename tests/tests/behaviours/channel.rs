@@ -149,7 +149,7 @@ mod copied {
 }
 
 mod counted {
-    //! What is passed and what is copied, by the server's counts.
+    //! The server's counts of passed and copied files.
     use super::*;
 
     async fn a_large_file_is_passed_and_its_bytes_are_not_copied(scene: Scene) {

@@ -147,7 +147,7 @@ fn conditions_of_a_killed_run_are_undone_by_the_next_which_resumes_it() {
         kill_process(*agent, Signal::KILL).unwrap();
     }
     run.wait().unwrap();
-    // A killed process ends only after the system call that it is in, such as one that writes to a slow disk.
+    // A killed process ends only after its system call, for example a write to a slow disk.
     // Until then it holds the lock of its folder, and the next agent leaves the folder alone.
     until("the killed agents have ended", || !agents.iter().any(|agent| is_running(*agent)));
     assert!(state().len() > before.len());
