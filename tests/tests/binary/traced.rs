@@ -92,8 +92,8 @@ fn is_traced(thread: u32) -> bool {
     status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|pid| pid.trim() != "0"))
 }
 
-/// Returns the bytes that calls of these names returned, in a log of several threads: each line has the
-/// thread, the call or the rest of one that another thread interrupted, and the result.
+/// Returns the sum of the results of calls with these names. A line of the log has a thread, a call and its
+/// result. The line of a call that another thread interrupted begins with `<...`.
 fn bytes_of(log: &str, names: &[&str]) -> u64 {
     let is_named = |line: &&str| {
         let call = line.split_once(' ').map_or("", |(_, call)| call.trim_start());
