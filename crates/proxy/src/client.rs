@@ -4,6 +4,7 @@
 //! malformed request is answered once and ends the connection, because the start of the next request is
 //! unknown. At shutdown, a request in progress is completed.
 
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use core::net::SocketAddr;
 use plimsoll_io::{Elapsed, Instant, Lease, Parked, Peer, Resume, Stream, Tx};
 use plimsoll_proto::http::limits::RETRY_AFTER_SECONDS;
 use plimsoll_proto::http::{
-    Ending, Inbox, LogEntry, NoHead, Turns, Waiting, answer_in_turn, forwarded_client,
+    Answered, Ending, Inbox, LogEntry, NoHead, Turns, Waiting, answer_in_turn, forwarded_client,
 };
 use plimsoll_proto::limits::UNSENT_BYTES_MAX;
 use plimsoll_proto::{drain, linger};
@@ -35,8 +36,9 @@ use crate::side_tasks::SideTasks;
 pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
     let (state, side) = (ConnectionState::of(&stream, &shared), SideTasks::default());
     let mut client = Client::new(stream, &shared, &side, state);
-    let ending = side.beside(answer_in_turn(&mut client)).await;
-    side.beside(client.end(ending)).await;
+    let ending = side.beside(pin!(answer_in_turn(&mut client))).await;
+    // Boxed, as below: an idle connection has no room for its end.
+    side.beside(Box::pin(client.end(ending)).as_mut()).await;
     side.finish().await;
 }
 
@@ -45,13 +47,13 @@ pub(crate) async fn resume(stream: Stream, parked: ParkedClient, shared: Rc<Shar
     let side = SideTasks::default();
     let mut client = Client::new(stream, &shared, &side, parked.state);
     let ending = match how {
-        Resume::Serve => side.beside(answer_in_turn(&mut client)).await,
+        Resume::Serve => side.beside(pin!(answer_in_turn(&mut client))).await,
         // Boxed: rarely taken, and inlining it would enlarge every connection's future.
         Resume::Refuse => Box::pin(client.refuse_busy()).await,
         // The client may be sending a request: closing on it would reset the connection.
         Resume::End => Ending::Linger,
     };
-    side.beside(client.end(ending)).await;
+    side.beside(Box::pin(client.end(ending)).as_mut()).await;
     side.finish().await;
 }
 
@@ -118,12 +120,12 @@ impl Turns for Client<'_> {
             inbox: &mut self.inbox,
             slot: &**self.tx.slot(),
             deadline: &self.deadlines.upload,
-            is_kept_alive: self.state.is_kept_alive,
+            is_kept_alive: &mut self.state.is_kept_alive,
             side_work: Some(self.side),
         }
     }
 
-    async fn answer_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
+    async fn answer_request(&mut self, block: &Lease, head: &Head) -> Result<Answered, Ending> {
         let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
         // Bytes behind a request for an upgrade belong to the tunnel.
         let takes_rest = has_body || head.field(&block, Field::Upgrade).is_some();
@@ -132,7 +134,7 @@ impl Turns for Client<'_> {
         let reader = BodyReader::of_request(head.framing(), received);
         let mut body = RequestBody::new(reader, head.expects_continue());
         let allowed = head.keeps_alive() && !self.shared.io.is_stopping();
-        let outcome = self.answer(&block, head, &mut body, allowed).await;
+        let outcome = self.answer(block, head, &mut body, allowed).await;
         let (status, pushed) = (outcome.status, outcome.body_bytes);
         let (keep, status, pushed) = match outcome.ending {
             OutcomeEnding::Relayed { keep } => (keep, status, pushed),
@@ -142,36 +144,23 @@ impl Turns for Client<'_> {
                 (keep, Some(answer.status()), self.push_own(&answer, &form))
             }
             OutcomeEnding::Tunnelled => {
-                self.count_and_log(&block, Some(head), status, pushed);
-                return Some(Ending::Close);
+                self.count_and_log(block, Some(head), status, pushed);
+                return Err(Ending::Close);
             }
             // Without a cache, no exchange is repeated.
             OutcomeEnding::Aborted | OutcomeEnding::Repeat => {
-                self.count_and_log(&block, Some(head), status, pushed);
-                return Some(Ending::Abort);
+                self.count_and_log(block, Some(head), status, pushed);
+                return Err(Ending::Abort);
             }
         };
         let send_time = self.shared.settings.limits.send_time;
         let sent = drain(&mut self.tx, UNSENT_BYTES_MAX, &self.deadlines.download, send_time).await;
-        self.count_and_log(&block, Some(head), status, pushed);
+        self.count_and_log(block, Some(head), status, pushed);
         if sent.is_err() {
-            return Some(Ending::Abort);
+            return Err(Ending::Abort);
         }
-        let ended = body.reader().has_ended() || (keep && self.discard(&mut body).await);
-        block.consume(head.len());
-        let rest = body.into_rest();
-        self.inbox.buffered = if takes_rest { rest } else { join_leases(block, rest) };
-        // A client that did not request the end may be sending its next request. Closing then would reset the
-        // connection, and the client could lose the response.
-        let last = ended && self.inbox.is_empty() && !head.keeps_alive();
-        match (keep && ended, last) {
-            (true, _) => {
-                self.state.is_kept_alive = true;
-                None
-            }
-            (false, true) => Some(Ending::Close),
-            (false, false) => Some(Ending::Linger),
-        }
+        let has_ended = body.reader().has_ended() || (keep && self.discard(&mut body).await);
+        Ok(Answered { keep, has_ended, took_rest: takes_rest, rest: body.into_rest() })
     }
 
     async fn refuse_input(&mut self, status: Status, detail: &'static str) -> Ending {
@@ -193,8 +182,8 @@ impl<'a> Client<'a> {
     }
 
     async fn end(mut self, ending: Ending) {
-        if let Some((_, connection)) = self.own_connection.take() {
-            connection.close();
+        if let Some(own) = self.own_connection.take() {
+            own.1.close();
         }
         let limits = &self.shared.settings.limits;
         match ending {
@@ -349,12 +338,4 @@ fn can_be_discarded(body: &mut RequestBody) -> bool {
     !may_never_come
         && !body.reader().is_malformed()
         && body.reader().announced().is_none_or(|left| left <= DISCARD_BYTES_MAX)
-}
-
-/// Joins the bytes received behind a head with those received later.
-fn join_leases(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
-    if let Some(rest) = rest {
-        block.append(&rest);
-    }
-    Some(block).filter(|block| !block.is_empty())
 }

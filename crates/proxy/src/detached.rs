@@ -93,8 +93,8 @@ impl DetachedRequest {
             pass: Some(pass),
         };
         let outcome = exchange.run().await;
-        if let Some((_, connection)) = own_connection {
-            connection.close();
+        if let Some(own) = own_connection {
+            own.1.close();
         }
         outcome
     }

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::mem;
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use plimsoll_io::LocalFuture;
@@ -31,8 +31,8 @@ impl SideTasks {
     }
 
     /// Performs `main`, and the tasks beside it. Ready as soon as `main` is.
-    pub(crate) async fn beside<F: Future>(&self, main: F) -> F::Output {
-        let mut main = pin!(main);
+    // Pinned by the caller: a future that is moved into another has room in both.
+    pub(crate) async fn beside<F: Future>(&self, mut main: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| {
             loop {
                 if let Poll::Ready(output) = main.as_mut().poll(cx) {
@@ -78,6 +78,7 @@ impl SideWork for SideTasks {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::pin::pin;
     use std::rc::Rc;
     use std::task::Waker;
 
@@ -101,7 +102,7 @@ mod tests {
             tasks.start(task(&is_open));
         }
         assert!(!tasks.has_room());
-        assert_eq!(poll(tasks.beside(async { 7 })), Poll::Ready(7));
+        assert_eq!(poll(tasks.beside(pin!(async { 7 }))), Poll::Ready(7));
         assert!(poll(tasks.finish()).is_pending());
         is_open.set(true);
         assert!(poll(tasks.finish()).is_ready() && tasks.has_room());
@@ -111,8 +112,8 @@ mod tests {
     fn work_that_waits_for_the_end_of_the_tasks_goes_on_in_the_same_turn() {
         let (tasks, is_open) = (SideTasks::default(), Rc::new(Cell::new(false)));
         tasks.start(task(&is_open));
-        assert!(poll(tasks.beside(poll_fn(|cx| tasks.poll_ended(cx)))).is_pending());
+        assert!(poll(tasks.beside(pin!(poll_fn(|cx| tasks.poll_ended(cx))))).is_pending());
         is_open.set(true);
-        assert!(poll(tasks.beside(poll_fn(|cx| tasks.poll_ended(cx)))).is_ready());
+        assert!(poll(tasks.beside(pin!(poll_fn(|cx| tasks.poll_ended(cx))))).is_ready());
     }
 }

@@ -22,7 +22,7 @@ use super::problem::problem;
 use super::request::{Arrival, ConnectionData, Request};
 use super::sending::{self, Sent};
 use super::service::{Service, Shared, Snapshot};
-use super::turns::{Ending, Turns, Waiting, answer_in_turn};
+use super::turns::{Answered, Ending, Turns, Waiting, answer_in_turn};
 use crate::body_sender::{drain, linger};
 
 /// Serves a connection from its first byte to its last.
@@ -102,44 +102,31 @@ impl<S: Service + 'static> Turns for Conversation<'_, S> {
             inbox: &mut self.inbox,
             slot: &**self.tx.slot(),
             deadline: &self.deadline,
-            is_kept_alive: self.state.is_kept_alive,
+            is_kept_alive: &mut self.state.is_kept_alive,
             side_work: None,
         }
     }
 
-    async fn answer_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
+    async fn answer_request(&mut self, block: &Lease, head: &Head) -> Result<Answered, Ending> {
         let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
         let received =
             (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
         let mut body = BodyState::new(head.framing(), received, head.expects_continue());
         let too_long = self.is_too_long(head);
-        let answer = match self.find_client(&block, head) {
+        let answer = match self.find_client(block, head) {
             _ if too_long => problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes."),
             Err(unclear) => problem(Status::BAD_REQUEST, unclear.detail()),
-            Ok(()) => self.call_service(&block, head, &mut body).await,
+            Ok(()) => self.call_service(block, head, &mut body).await,
         };
         let io = &self.shared.io;
         let keep = head.keeps_alive() && !too_long && body.can_be_discarded() && !io.is_stopping();
         let sent = self.answer(answer, head, keep).await;
-        self.count_and_log(&block, Some(head), &sent);
+        self.count_and_log(block, Some(head), &sent);
         if sent.broken {
-            return Some(Ending::Abort);
+            return Err(Ending::Abort);
         }
-        let ended = body.has_ended() || (keep && self.discard(&mut body).await);
-        block.consume(head.len());
-        let rest = body.into_rest();
-        self.inbox.buffered = if has_body { rest } else { join_leases(block, rest) };
-        // A client that did not request the end may be sending its next request. Closing then would reset the
-        // connection, and the client could lose the response.
-        let last = ended && self.inbox.is_empty() && !head.keeps_alive();
-        match (keep && ended, last) {
-            (true, _) => {
-                self.state.is_kept_alive = true;
-                None
-            }
-            (false, true) => Some(Ending::Close),
-            (false, false) => Some(Ending::Linger),
-        }
+        let has_ended = body.has_ended() || (keep && self.discard(&mut body).await);
+        Ok(Answered { keep, has_ended, took_rest: has_body, rest: body.into_rest() })
     }
 
     async fn refuse_input(&mut self, status: Status, detail: &'static str) -> Ending {
@@ -311,14 +298,6 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
             linger(&self.shared.io, &mut stream, &self.deadline, self.shared.limits().linger_time).await;
         }
     }
-}
-
-/// Joins the bytes received behind a head with those received later.
-fn join_leases(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
-    if let Some(rest) = rest {
-        block.append(&rest);
-    }
-    Some(block).filter(|block| !block.is_empty())
 }
 
 #[cfg(test)]

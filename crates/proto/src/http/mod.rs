@@ -46,4 +46,4 @@ pub use routes::{Routes, is_reserved};
 pub use rpc_server::RpcServer;
 pub use service::{Http, Service, Snapshot};
 pub use status_page::{Load, StatusPage, TierLocation, Tiers};
-pub use turns::{Ending, SideWork, Turns, Waiting, answer_in_turn};
+pub use turns::{Answered, Ending, SideWork, Turns, Waiting, answer_in_turn};

@@ -31,11 +31,27 @@ pub trait Turns {
     fn waiting(&mut self) -> Waiting<'_>;
 
     /// Answers a request, whose head is at the start of the buffer. Returns the way in which the connection
-    /// ends if it was the last.
-    fn answer_request(&mut self, block: Lease, head: &Head) -> impl Future<Output = Option<Ending>>;
+    /// ends if it cannot have another request.
+    fn answer_request(
+        &mut self,
+        block: &Lease,
+        head: &Head,
+    ) -> impl Future<Output = Result<Answered, Ending>>;
 
     /// Answers malformed input, and ends the connection.
     fn refuse_input(&mut self, status: Status, detail: &'static str) -> impl Future<Output = Ending>;
+}
+
+/// A request that was answered.
+pub struct Answered {
+    /// Whether the connection may have another request.
+    pub keep: bool,
+    /// Whether the body was received to its end.
+    pub has_ended: bool,
+    /// Whether the bytes behind the head were taken from its buffer, as the start of the body.
+    pub took_rest: bool,
+    /// Bytes that were received behind the body.
+    pub rest: Option<Lease>,
 }
 
 /// Work that a connection's task performs beside its requests.
@@ -57,7 +73,7 @@ pub struct Waiting<'a> {
     /// The deadline of the waits.
     pub deadline: &'a Deadline,
     /// Whether a response has been sent, and the connection is kept alive.
-    pub is_kept_alive: bool,
+    pub is_kept_alive: &'a mut bool,
     /// Work beside the requests. The connection is not parked during it: its next request would wait for the
     /// end of that work.
     pub side_work: Option<&'a dyn SideWork>,
@@ -77,7 +93,11 @@ pub async fn answer_in_turn(connection: &mut impl Turns) -> Ending {
             Ok((block, head)) => {
                 // Boxed: the memory is freed with the request. An idle connection is much smaller, and no
                 // request measurably slower.
-                if let Some(ending) = Box::pin(connection.answer_request(block, &head)).await {
+                let answered = match Box::pin(connection.answer_request(&block, &head)).await {
+                    Ok(answered) => answered,
+                    Err(ending) => return ending,
+                };
+                if let Some(ending) = connection.waiting().end_request(block, &head, answered) {
                     return ending;
                 }
             }
@@ -100,7 +120,7 @@ pub async fn answer_in_turn(connection: &mut impl Turns) -> Ending {
 impl Waiting<'_> {
     /// Returns the head of the next request, and the buffer that it is in.
     async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
-        if self.is_kept_alive {
+        if *self.is_kept_alive {
             self.slot.enter(Phase::Idle, self.io.now());
         }
         if self.inbox.is_empty() {
@@ -132,6 +152,21 @@ impl Waiting<'_> {
         }
     }
 
+    /// Keeps the bytes behind a request. Returns the way in which the connection ends if that was the last.
+    fn end_request(&mut self, mut block: Lease, head: &Head, answered: Answered) -> Option<Ending> {
+        let Answered { keep, has_ended, took_rest, rest } = answered;
+        block.consume(head.len());
+        self.inbox.buffered = if took_rest { rest } else { join(block, rest) };
+        if keep && has_ended {
+            *self.is_kept_alive = true;
+            return None;
+        }
+        // A client that did not request the end may be sending its next request. Closing then would reset the
+        // connection, and the client could lose the response.
+        let is_last = has_ended && self.inbox.is_empty() && !head.keeps_alive();
+        Some(if is_last { Ending::Close } else { Ending::Linger })
+    }
+
     /// Returns the head of a request that will be refused. Waits no longer for it than for a client's end.
     ///
     /// # Errors
@@ -145,4 +180,12 @@ impl Waiting<'_> {
         }
         self.inbox.head(&self.limits.head, self.deadline).await
     }
+}
+
+/// Joins the bytes that were received behind a head with those received later.
+fn join(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
+    if let Some(rest) = rest {
+        block.append(&rest);
+    }
+    Some(block).filter(|block| !block.is_empty())
 }

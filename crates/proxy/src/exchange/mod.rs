@@ -51,7 +51,7 @@ impl Deadlines {
 }
 
 /// The connection to an origin that belongs to one client, because it began with that client's address.
-pub(crate) type OwnConnection = Option<(Arc<Origin>, OriginConnection)>;
+pub(crate) type OwnConnection = Option<Box<(Arc<Origin>, OriginConnection)>>;
 
 /// One request, and the connection of its client.
 pub(crate) struct Exchange<'a> {
@@ -158,8 +158,8 @@ impl Exchange<'_> {
         match self.route.to {
             Destination::Origins => {
                 // The connection of this client belongs to one origin.
-                if let Some((origin, _)) = &self.own_connection {
-                    return Some(Arc::clone(origin));
+                if let Some(own) = &self.own_connection {
+                    return Some(Arc::clone(&own.0));
                 }
                 let now = self.shared.io.now();
                 self.shared.settings.origins.choose(now, &attempts.tried).map(Arc::clone)
@@ -184,7 +184,7 @@ impl Exchange<'_> {
             *self.own_connection = None;
             None
         } else if is_own {
-            let own = self.own_connection.take().map(|(_, connection)| connection);
+            let own = self.own_connection.take().map(|own| own.1);
             own.and_then(|mut connection| connection.is_quiet().then_some(connection))
         } else {
             origin.take_idle(&shared.io, may_repeat)
@@ -301,7 +301,7 @@ impl Exchange<'_> {
                 {
                     let mut connection = connection;
                     if connection.watch() {
-                        *self.own_connection = Some((origin, connection));
+                        *self.own_connection = Some(Box::new((origin, connection)));
                     }
                 } else {
                     origin.keep(&self.shared.io, connection);
