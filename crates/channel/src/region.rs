@@ -1,8 +1,8 @@
 //! A region of memory that two processes share: a sealed memfd, mapped by both.
 //!
-//! It gives the words no meaning. Invariants: a region is mapped only if seals keep its file at the size that
-//! was checked, so that no access to it can fail, whatever the peer does with the descriptor. It has no name
-//! in any folder, and ends with the last process that has it.
+//! It gives the words no meaning. Invariants: a region is mapped only after its size was checked, and only if
+//! seals forbid to change the size. So no access to it fails, whatever the peer does with the descriptor. It
+//! has no name in any folder, and ends with the last process that has it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,8 +1,8 @@
-//! A proxy or its origin that is killed under load, over each channel: the other carries on.
+//! A proxy or its origin is killed under load, over each channel; the other process continues.
 //!
-//! Clients send requests all the time. Invariants: no client gets a wrong byte or waits without an end, and
-//! the process that survives has no more descriptors, mappings and memory than before. A long run kills each
-//! side a hundred times.
+//! Clients send requests all the time. Invariants: no client gets a wrong byte or waits for ever. The
+//! surviving process has no more descriptors, mappings and memory than before. A long run kills each side a
+//! hundred times.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A caching proxy in front of an origin, for the behaviours of the cache.
 //!
-//! The origin does what fields of the request say, and numbers its responses, so that a client can tell
-//! from which response a body is:
+//! The fields of a request tell the origin how to respond. It numbers its responses, so that a client knows
+//! to which of them a body belongs:
 //!
 //! | field | effect |
 //! | --- | --- |

@@ -1,5 +1,5 @@
-//! Origins that stall, end early, send too much, too little or nonsense: the client gets 502 or 504, or a
-//! visible abort, and never a part of a response for the whole.
+//! Origins that stall, end early, or send too much, too little or nonsense. The client gets 502, 504 or a
+//! reset, and never a truncated body that looks complete.
 
 use std::time::Duration;
 
