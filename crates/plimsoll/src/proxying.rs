@@ -13,7 +13,7 @@ use plimsoll_proto::http::Check;
 use plimsoll_proxy::cache::opening::CacheOpener;
 use plimsoll_proxy::cache::response_cache::CacheSizes;
 use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX};
-use plimsoll_proxy::{Balance, ForwardHosts, Names, Origin, Settings, is_any_origin_up};
+use plimsoll_proxy::{Balance, ForwardHosts, Names, Settings, is_any_origin_up};
 
 use crate::config::Config;
 use crate::resolve::resolve;
@@ -40,7 +40,7 @@ pub(crate) fn settings(
     }
     let mut forward = ForwardHosts::default();
     for host in &proxy.proxy_forward {
-        forward.add(&host.host, Origin::new(host.url.clone()));
+        forward.add(&host.host, &host.url, before.map(|before| &before.forward));
     }
     let mut names = Names::default();
     names.add_listeners(&config.fixed.http);

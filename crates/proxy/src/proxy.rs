@@ -164,7 +164,8 @@ async fn check_origins(shared: &Shared, current: &Current<Settings>) {
 }
 
 fn failing(settings: &Settings) -> Vec<Arc<Origin>> {
-    settings.origins.origins().iter().filter(|origin| origin.is_failing()).map(Arc::clone).collect()
+    let all = settings.origins.origins().iter().chain(settings.forward.origins());
+    all.filter(|origin| origin.is_failing()).map(Arc::clone).collect()
 }
 
 /// Closes idle connections that are too old, or that their origins have closed. Never returns.

@@ -57,8 +57,11 @@ impl Settings {
 pub struct ForwardHosts(Vec<(String, Arc<Origin>)>);
 
 impl ForwardHosts {
-    /// Adds a host, written as `HOST` or `HOST:PORT`, and its server.
-    pub fn add(&mut self, host: &str, origin: Arc<Origin>) {
+    /// Adds a host, written as `HOST` or `HOST:PORT`, and the URL of its server. If `before` has both, the
+    /// server keeps its state.
+    pub fn add(&mut self, host: &str, url: &Url, before: Option<&ForwardHosts>) {
+        let kept = before.and_then(|before| before.find(host)).filter(|origin| origin.url() == url);
+        let origin = kept.map_or_else(|| Origin::new(url.clone()), Arc::clone);
         self.0.push((normalised(host), origin));
     }
 
@@ -187,13 +190,25 @@ mod tests {
     #[test]
     fn a_forwarded_host_is_found_with_its_port_only() {
         let mut hosts = ForwardHosts::default();
-        hosts.add("a.example", Origin::new("http://a.example".parse().unwrap()));
-        hosts.add("b.example:81", Origin::new("http://b.example:81".parse().unwrap()));
+        hosts.add("a.example", &"http://a.example".parse().unwrap(), None);
+        hosts.add("b.example:81", &"http://b.example:81".parse().unwrap(), None);
         for known in ["a.example", "A.example:80", "a.example:", "b.example:81"] {
             assert!(hosts.find(known).is_some(), "{known}");
         }
         for unknown in ["a.example:81", "b.example", "c.example", "[::1]"] {
             assert!(hosts.find(unknown).is_none(), "{unknown}");
         }
+    }
+
+    #[test]
+    fn a_reload_keeps_the_state_of_the_forwarded_hosts_that_stay() {
+        let url = |text: &str| text.parse::<Url>().unwrap();
+        let (mut before, mut after) = (ForwardHosts::default(), ForwardHosts::default());
+        before.add("a.example", &url("http://a.example"), None);
+        before.add("b.example", &url("http://b.example"), None);
+        after.add("a.example:80", &url("http://a.example"), Some(&before));
+        after.add("b.example", &url("http://c.example"), Some(&before));
+        let is_kept = |host| Arc::ptr_eq(before.find(host).unwrap(), after.find(host).unwrap());
+        assert!(is_kept("a.example") && !is_kept("b.example"));
     }
 }

@@ -1,7 +1,7 @@
 //! Several origins, forwarded hosts, and origins that expect a header of the PROXY protocol.
 
 use plimsoll_io::{Address, Networks};
-use plimsoll_proxy::{Balance, ForwardHosts, Origin, Settings};
+use plimsoll_proxy::{Balance, ForwardHosts, Settings};
 use plimsoll_tests::proxy::plain;
 use plimsoll_tests::{Scenario, Scene, Tree, behaviours};
 use plimsoll_wire::proxy::Version;
@@ -60,8 +60,7 @@ mod all_away {
 
 mod forwarded {
     use super::{
-        AWAY, Address, Balance, ForwardHosts, Origin, Scenario, Scene, Settings, behaviours, plain,
-        scripted_scenario,
+        AWAY, Address, Balance, ForwardHosts, Scenario, Scene, Settings, behaviours, plain, scripted_scenario,
     };
 
     fn scenario() -> Scenario {
@@ -73,7 +72,7 @@ mod forwarded {
         let settings = plain(origin);
         let url = settings.origins.origins()[0].url().clone();
         let mut forward = ForwardHosts::default();
-        forward.add("forwarded.test", Origin::new(url));
+        forward.add("forwarded.test", &url, None);
         let origins = Balance::new(vec![AWAY.parse().unwrap()], None).unwrap();
         Settings { forward, origins, ..settings }
     }
