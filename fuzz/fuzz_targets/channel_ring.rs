@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_channel::frame::{Front, Incoming, Outgoing};
-use plimsoll_channel::message::{region_bytes_of, version_of};
+use plimsoll_channel::doorbell;
+use plimsoll_channel::limits::{DOORBELL_BYTES, DOORBELL_CHANNELS};
+use plimsoll_channel::message::{number_of, region_bytes_of, version_of};
 use plimsoll_channel::ring::{Consumer, Layout, Producer};
 
 /// Words of each ring.
@@ -17,6 +19,8 @@ const STEPS: usize = 200;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = (version_of(bytes), region_bytes_of(bytes));
+    assert!(number_of(bytes).is_ok_and(|number| number < DOORBELL_CHANNELS) || number_of(bytes).is_err());
+    let page: Vec<AtomicU64> = (0..DOORBELL_BYTES / 8).map(|_| AtomicU64::new(0)).collect();
     let count = Layout::words(CAPACITY * 8);
     let words: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
     let layout = Layout::of(count).expect("a region of this size");
@@ -28,6 +32,15 @@ fuzz_target!(|bytes: &[u8]| {
         let index = usize::from(u16::from_le_bytes([store[0], store[1]])) % count;
         let value = u64::from_le_bytes(store[2..].try_into().expect("eight bytes"));
         words[index].store(value, Ordering::Relaxed);
+        page[index % page.len()].store(value, Ordering::Relaxed);
+        doorbell::press(&page, index % DOORBELL_CHANNELS);
+        doorbell::about_to_wait(&page);
+        let mut is_reported = false;
+        doorbell::take(&page, |channel| {
+            assert!(channel < DOORBELL_CHANNELS);
+            is_reported |= channel == index % DOORBELL_CHANNELS;
+        });
+        assert!(is_reported);
         match incoming.front(&words) {
             Ok(Front::Bytes(left)) => {
                 assert!(left <= CAPACITY * 8);

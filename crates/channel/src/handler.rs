@@ -118,7 +118,9 @@ impl Acceptor {
         let (endpoint, slot) = endpoint_of(stream)?;
         let link: Box<dyn Link> = match endpoint {
             Endpoint::Descriptor(socket) => {
-                Box::new(handshake::accept(&self.io, socket, self.settings.ring_bytes).await?)
+                // A channel that may be parked is resumed by any thread.
+                let bells = spot.is_none().then_some(&self.pools.bells);
+                Box::new(handshake::accept(&self.io, socket, self.settings.ring_bytes, bells).await?)
             }
             Endpoint::Simulated(link) => link,
         };
@@ -211,7 +213,9 @@ impl Connector {
         }
         let (endpoint, slot) = endpoint_of(self.io.connect(to).await?)?;
         let link: Box<dyn Link> = match endpoint {
-            Endpoint::Descriptor(socket) => Box::new(handshake::connect(&self.io, socket).await?),
+            Endpoint::Descriptor(socket) => {
+                Box::new(handshake::connect(&self.io, socket, &self.pools.bells).await?)
+            }
             Endpoint::Simulated(link) => link,
         };
         let side = Side::Connector(self.bodies);

@@ -1,71 +1,65 @@
 //! The handshake of a channel over a Unix socket.
 //!
-//! The connecting side sends its version; the accepting side answers with the size of the shared memory and
-//! its descriptor, and an eventfd for each side. It sets no limit for connections: the listener does.
+//! The connecting side sends its version and its doorbell; the accepting side answers with its doorbell, the
+//! size of the shared memory and its descriptor. It sets no limit for connections: the listener does.
 //! Invariants: it ends within a bounded time. Neither side uses a descriptor that it has not checked.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use plimsoll_io::{Event, Io, Watcher};
-use rustix::fs::{OFlags, fcntl_getfl, readlink};
 
+use crate::bells::{Bells, OwnPlace, PeerPlace};
 use crate::limits::HANDSHAKE_TIME_MAX;
-use crate::link::{SystemLink, new_bell};
+use crate::link::SystemLink;
 use crate::message::{
-    HELLO_BYTES, OFFER_BYTES, VERSION, check_peer, hello, offer, receive, region_bytes_of, send, version_of,
+    HELLO_BYTES, OFFER_BYTES, VERSION, check_peer, hello, number_of, offer, receive, region_bytes_of, send,
+    version_of,
 };
 use crate::region::{Region, invalid};
 
-/// The kernel's name of an eventfd.
-const EVENTFD_NAME: &[u8] = b"anon_inode:[eventfd]";
-
-/// Sets up the accepting side of a channel whose rings have `ring_bytes` each.
-pub(crate) async fn accept(io: &Io, socket: Arc<OwnedFd>, ring_bytes: usize) -> io::Result<SystemLink> {
-    check_peer(&socket)?;
+/// Sets up the accepting side of a channel whose rings have `ring_bytes` each. Without `bells`, it may move
+/// to another thread, and has a doorbell of its own.
+pub(crate) async fn accept(
+    io: &Io,
+    socket: Arc<OwnedFd>,
+    ring_bytes: usize,
+    bells: Option<&Bells>,
+) -> io::Result<SystemLink> {
+    let pid = check_peer(&socket)?;
     let mut files = Vec::new();
     let message: [u8; HELLO_BYTES] = in_time(io, receive_message(io, &socket, &mut files)).await?;
-    if !files.is_empty() {
-        return Err(invalid("the peer has passed descriptors too early"));
-    }
     if version_of(&message)? != VERSION {
-        send(&socket, &offer(0), &[])?;
+        send(&socket, &offer(0, 0), &[])?;
         return Err(invalid("the peer speaks another version of the channel's protocol"));
     }
+    let [page, wake]: [OwnedFd; 2] =
+        files.try_into().map_err(|_| invalid("the peer has not passed two descriptors"))?;
+    let peer = PeerPlace::new(&page, wake, number_of(&message)?)?;
     let (region, memory) = Region::create(ring_bytes)?;
-    let (own_bell, peer_bell) = (new_bell()?, new_bell()?);
-    let passed = [memory.as_fd(), peer_bell.as_fd(), own_bell.as_fd()];
-    send(&socket, &offer(region.bytes()), &passed)?;
-    Ok(SystemLink::new(io, socket, region, own_bell, peer_bell))
+    let own = bells.map_or_else(|| OwnPlace::movable(io), |bells| bells.place(io, pid))?;
+    let [page, wake] = own.descriptors();
+    send(&socket, &offer(own.number(), region.bytes()), &[memory.as_fd(), page, wake])?;
+    Ok(SystemLink::new(io, socket, region, own, peer))
 }
 
 /// Sets up the connecting side.
-pub(crate) async fn connect(io: &Io, socket: Arc<OwnedFd>) -> io::Result<SystemLink> {
-    check_peer(&socket)?;
-    send(&socket, &hello(), &[])?;
+pub(crate) async fn connect(io: &Io, socket: Arc<OwnedFd>, bells: &Bells) -> io::Result<SystemLink> {
+    let own = bells.place(io, check_peer(&socket)?)?;
+    send(&socket, &hello(own.number()), &own.descriptors())?;
     let mut files = Vec::new();
     let message: [u8; OFFER_BYTES] = in_time(io, receive_message(io, &socket, &mut files)).await?;
     let bytes = region_bytes_of(&message)?;
-    let [memory, own_bell, peer_bell]: [OwnedFd; 3] =
+    let [memory, page, wake]: [OwnedFd; 3] =
         files.try_into().map_err(|_| invalid("the peer has not passed three descriptors"))?;
     let region = Region::of_peer(&memory, bytes)?;
-    if [&own_bell, &peer_bell].iter().any(|bell| !is_bell(bell)) {
-        return Err(invalid("the peer has passed descriptors that are no eventfds, or that would block"));
-    }
-    Ok(SystemLink::new(io, socket, region, own_bell, peer_bell))
-}
-
-/// Returns whether a descriptor is a non-blocking eventfd. The kernel names it so; the name of a file in a
-/// folder begins with a slash.
-fn is_bell(fd: impl AsFd) -> bool {
-    let name = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
-    fcntl_getfl(&fd).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
-        && readlink(name, Vec::new()).is_ok_and(|name| name.as_bytes() == EVENTFD_NAME)
+    let peer = PeerPlace::new(&page, wake, number_of(&message)?)?;
+    Ok(SystemLink::new(io, socket, region, own, peer))
 }
 
 async fn in_time<T>(io: &Io, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {

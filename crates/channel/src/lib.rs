@@ -2,9 +2,9 @@
 //! which open files are handed over instead of their bytes.
 //!
 //! It is one more transport to the protocols, which do not know of it. Each connection to a Unix socket sets
-//! up one channel: two rings in a sealed memfd ([`ring`], [`frame`]), an eventfd for each side, and the
-//! socket, which carries the descriptors and shows when the peer's process ends. It checks no rights: the
-//! accepting side has checked the right to read a file before it passes the descriptor.
+//! up one channel: two rings in a sealed memfd ([`ring`], [`frame`]), a doorbell for each side
+//! ([`doorbell`]), and the socket, which carries the descriptors and shows when the peer's process ends. It
+//! checks no rights: the accepting side has checked the right to read a file before it passes the descriptor.
 //!
 //! Bounds: the memory of a channel and its passed descriptors ([`limits`]). Invariants: nothing of the shared
 //! memory is trusted: positions are checked and masked, contents are copied out before they are interpreted.
@@ -14,6 +14,8 @@
 //!
 //! Design: docs/design/channel.md.
 
+mod bells;
+pub mod doorbell;
 mod filling;
 pub mod frame;
 mod handler;

@@ -24,6 +24,10 @@ pub const SLOTS_MAX: usize = 64;
 pub const PASSED_BYTES_MIN: u64 = 16 * 1024;
 /// Bytes of a file that are read at a time to be copied into a ring.
 pub const COPIED_CHUNK_BYTES: usize = 64 * 1024;
+/// Bytes of a doorbell: a page.
+pub const DOORBELL_BYTES: usize = 4096;
+/// The most channels that share a doorbell. Their marks fill one cache line.
+pub const DOORBELL_CHANNELS: usize = 512;
 /// Time limit of the handshake.
 pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Descriptors in one message: those of the offer.

@@ -1,4 +1,4 @@
-//! The link of a channel on a real machine: a mapped region, an eventfd for each side, and the Unix socket.
+//! The link of a channel on a real machine: a mapped region, a doorbell for each side, and the Unix socket.
 //!
 //! It knows no frames. Invariants: the socket stays open as long as the link, so the peer sees the end of
 //! this process, however it ends. The engine owns no descriptor of the link: dropping the link closes all of
@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use plimsoll_io::{Event, File, Handle, Io, Link, ParkedLink, Watch, Watcher};
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{Shutdown, shutdown};
 
+use crate::bells::{BellParts, OwnPlace, PeerPlace};
 use crate::message::{is_read_only_file, receive, send};
 use crate::region::{Region, invalid};
 
@@ -30,17 +30,19 @@ const WAKES: usize = 16;
 pub(crate) struct SystemLink {
     io: Io,
     socket: Arc<OwnedFd>,
-    shared: LinkParts,
-    watches: RefCell<Vec<Box<dyn Watch>>>,
+    region: Arc<Region>,
+    /// `None` after parking.
+    own: RefCell<Option<OwnPlace>>,
+    peer: Arc<PeerPlace>,
+    watch: RefCell<Option<Box<dyn Watch>>>,
     is_parked: Cell<bool>,
 }
 
 /// The parts of a link besides its socket.
-#[derive(Clone)]
 struct LinkParts {
     region: Arc<Region>,
-    own_bell: Arc<OwnedFd>,
-    peer_bell: Arc<OwnedFd>,
+    own: BellParts,
+    peer: Arc<PeerPlace>,
 }
 
 impl SystemLink {
@@ -48,16 +50,21 @@ impl SystemLink {
         io: &Io,
         socket: Arc<OwnedFd>,
         region: Region,
-        own_bell: OwnedFd,
-        peer_bell: OwnedFd,
+        own: OwnPlace,
+        peer: PeerPlace,
     ) -> SystemLink {
-        let (own_bell, peer_bell) = (Arc::new(own_bell), Arc::new(peer_bell));
-        SystemLink::of(io, socket, LinkParts { region: Arc::new(region), own_bell, peer_bell })
+        SystemLink::of(io, socket, Arc::new(region), own, Arc::new(peer))
     }
 
-    fn of(io: &Io, socket: Arc<OwnedFd>, shared: LinkParts) -> SystemLink {
-        let (watches, is_parked) = Default::default();
-        SystemLink { io: io.clone(), socket, shared, watches, is_parked }
+    fn of(
+        io: &Io,
+        socket: Arc<OwnedFd>,
+        region: Arc<Region>,
+        own: OwnPlace,
+        peer: Arc<PeerPlace>,
+    ) -> SystemLink {
+        let (watch, is_parked) = Default::default();
+        SystemLink { io: io.clone(), socket, region, own: RefCell::new(Some(own)), peer, watch, is_parked }
     }
 
     /// Builds a link again, on any thread, and takes the messages that have woken it.
@@ -77,24 +84,21 @@ impl SystemLink {
                 return Err(invalid("the peer has sent another message than a wake-up"));
             }
         }
-        Ok(SystemLink::of(io, socket, *parts))
+        let LinkParts { region, own, peer } = *parts;
+        Ok(SystemLink::of(io, socket, region, OwnPlace::of(io, own)?, peer))
     }
-}
-
-/// Creates the eventfd of one side.
-pub(crate) fn new_bell() -> io::Result<OwnedFd> {
-    Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
 }
 
 impl Link for SystemLink {
     fn words(&self) -> &[AtomicU64] {
-        self.shared.region.words()
+        self.region.words()
     }
 
     fn watch(&self, watcher: &Weak<dyn Watcher>) -> io::Result<()> {
-        let bell = self.io.watch(&self.shared.own_bell, Event::Bell, watcher)?;
-        let socket = self.io.watch(&self.socket, Event::HangUp, watcher)?;
-        self.watches.borrow_mut().extend([bell, socket]);
+        if let Some(own) = &*self.own.borrow() {
+            own.watch(watcher);
+        }
+        *self.watch.borrow_mut() = Some(self.io.watch(&self.socket, Event::HangUp, watcher)?);
         Ok(())
     }
 
@@ -102,9 +106,8 @@ impl Link for SystemLink {
         self.io.call_at_turn_end(watcher);
     }
 
-    fn ring(&self) {
-        // The counter is full only if the peer never waits, and then it needs no wake-up.
-        let _ = rustix::io::write(&self.shared.peer_bell, &1u64.to_ne_bytes());
+    fn ring(&self) -> bool {
+        self.peer.ring()
     }
 
     fn ring_parked(&self) {
@@ -113,9 +116,11 @@ impl Link for SystemLink {
     }
 
     fn park(&self) -> Option<ParkedLink> {
+        let own = self.own.take()?.parts();
         self.is_parked.set(true);
-        self.watches.borrow_mut().clear();
-        Some((Arc::clone(&self.socket), Box::new(self.shared.clone())))
+        self.watch.take();
+        let parts = LinkParts { region: Arc::clone(&self.region), own, peer: Arc::clone(&self.peer) };
+        Some((Arc::clone(&self.socket), Box::new(parts)))
     }
 
     fn pass(&self, file: &File) -> io::Result<bool> {

@@ -11,36 +11,39 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::cmsg_space;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 use rustix::io::Errno;
+use rustix::net::UCred;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg, sockopt::socket_peercred,
 };
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid};
 
-use crate::limits::MESSAGE_FILES_MAX;
+use crate::limits::{DOORBELL_CHANNELS, MESSAGE_FILES_MAX};
 use crate::region::invalid;
 
 /// The first word of each message of the handshake.
 const MAGIC: [u8; 8] = *b"plimsoll";
 /// The version of the rings, their frames and these messages.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of the first message, from the connecting side.
 pub const HELLO_BYTES: usize = 16;
 /// Bytes of the second message, from the accepting side.
 pub const OFFER_BYTES: usize = 24;
 
-/// Returns the first message.
-pub fn hello() -> [u8; HELLO_BYTES] {
+/// Returns the first message, with the channel's number at the doorbell that is passed with it.
+pub fn hello(number: u32) -> [u8; HELLO_BYTES] {
     let mut bytes = [0; HELLO_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[12..16].copy_from_slice(&number.to_le_bytes());
     bytes
 }
 
-/// Returns the second message, with the size of the shared memory; 0 refuses the version of the peer.
-pub fn offer(region_bytes: u64) -> [u8; OFFER_BYTES] {
+/// Returns the second message, with the channel's number at the doorbell that is passed with it, and the size
+/// of the shared memory; 0 refuses the version of the peer.
+pub fn offer(number: u32, region_bytes: u64) -> [u8; OFFER_BYTES] {
     let mut bytes = [0; OFFER_BYTES];
-    bytes[..HELLO_BYTES].copy_from_slice(&hello());
+    bytes[..HELLO_BYTES].copy_from_slice(&hello(number));
     bytes[HELLO_BYTES..].copy_from_slice(&region_bytes.to_le_bytes());
     bytes
 }
@@ -57,6 +60,18 @@ pub fn version_of(message: &[u8]) -> io::Result<u32> {
     }
 }
 
+/// Returns the channel's number at the peer's doorbell, from the start of a message.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidData`] if a doorbell has no such channel.
+pub fn number_of(message: &[u8]) -> io::Result<usize> {
+    let number = message.get(12..16).and_then(|number| number.try_into().ok()).map(u32::from_le_bytes);
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    number
+        .filter(|number| *number < DOORBELL_CHANNELS)
+        .ok_or_else(|| invalid("a doorbell has no such channel"))
+}
+
 /// Returns the size of the shared memory in the second message.
 ///
 /// # Errors
@@ -69,14 +84,14 @@ pub fn region_bytes_of(message: &[u8]) -> io::Result<u64> {
     bytes.map(u64::from_le_bytes).ok_or_else(|| invalid("the peer's message is too short"))
 }
 
-/// Checks that the peer's process runs under this process's user, or under root.
+/// Checks that the peer's process runs under this process's user, or under root. Returns the process.
 ///
 /// # Errors
 /// [`io::ErrorKind::PermissionDenied`] if it does not.
-pub(crate) fn check_peer(socket: impl AsFd) -> io::Result<()> {
-    let user = socket_peercred(socket)?.uid;
+pub(crate) fn check_peer(socket: impl AsFd) -> io::Result<Pid> {
+    let UCred { uid: user, pid, .. } = socket_peercred(socket)?;
     if user == geteuid() || user.is_root() {
-        return Ok(());
+        return Ok(pid);
     }
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "the peer's process runs under another user"))
 }

@@ -14,6 +14,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat,
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use crate::limits::DOORBELL_BYTES;
 use crate::ring::{Layout, WORD_BYTES};
 
 /// The seals of a region: neither its size nor these seals can be changed.
@@ -29,18 +30,42 @@ pub(crate) struct Region {
 impl Region {
     /// Creates a region with two rings of `ring_bytes` each. Returns it with its descriptor for the peer.
     pub(crate) fn create(ring_bytes: usize) -> io::Result<(Region, OwnedFd)> {
+        Region::of_words(Layout::words(ring_bytes))
+    }
+
+    /// Creates the page of a doorbell.
+    pub(crate) fn create_page() -> io::Result<(Region, OwnedFd)> {
+        Region::of_words(DOORBELL_BYTES / WORD_BYTES)
+    }
+
+    fn of_words(words: usize) -> io::Result<(Region, OwnedFd)> {
         let fd = new_memfd()?;
-        let words = Layout::words(ring_bytes);
         ftruncate(&fd, (words * WORD_BYTES) as u64)?;
         fcntl_add_seals(&fd, SEALS)?;
         Ok((Region::map(&fd, words)?, fd))
     }
 
-    /// Maps the region of a peer, whose file must have this size and the seals.
+    /// Maps the region of a peer, whose file must have this size, which must be that of two rings, and the
+    /// seals.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] if it has not, or the error of mmap(2).
     pub(crate) fn of_peer(fd: &OwnedFd, bytes: u64) -> io::Result<Region> {
+        if Layout::of(usize::try_from(bytes).unwrap_or(0) / WORD_BYTES).is_none() {
+            return Err(invalid("the shared memory has an unusable size"));
+        }
+        Region::sealed(fd, bytes)
+    }
+
+    /// Maps the page of a peer's doorbell.
+    ///
+    /// # Errors
+    /// As [`Region::of_peer`].
+    pub(crate) fn page_of_peer(fd: &OwnedFd) -> io::Result<Region> {
+        Region::sealed(fd, DOORBELL_BYTES as u64)
+    }
+
+    fn sealed(fd: &OwnedFd, bytes: u64) -> io::Result<Region> {
         // Other kinds of files have no seals, and the call fails.
         let seals = fcntl_get_seals(fd).map_err(|_| invalid("the shared memory is no memfd"))?;
         if !seals.contains(SEALS) {
@@ -55,9 +80,6 @@ impl Region {
     }
 
     fn map(fd: impl AsFd, words: usize) -> io::Result<Region> {
-        if Layout::of(words).is_none() {
-            return Err(invalid("the shared memory has an unusable size"));
-        }
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: no address is requested, so the mapping replaces no other.
         let start = unsafe { mmap(null_mut(), words * WORD_BYTES, access, flags, fd, 0) }?;

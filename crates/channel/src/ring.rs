@@ -183,6 +183,11 @@ impl Producer {
         self.room(region)
     }
 
+    /// Returns whether nothing was published since the consumer's flag was last looked at.
+    pub fn is_announced(&self) -> bool {
+        self.announced == self.tail
+    }
+
     /// Returns the wake-up that the consumer needs, and lowers its flag. It is not woken twice for the same
     /// words. Called after a [`Word::fence`] that follows the last publication.
     pub fn wakeup<W: Word>(&mut self, region: &[W]) -> Wakeup {
@@ -271,6 +276,11 @@ impl Consumer {
         self.place.field(region, CONSUMER_WAITS).store(value, Ordering::Relaxed);
         W::fence();
         self.available(region)
+    }
+
+    /// Returns whether nothing was released since the producer's flag was last looked at.
+    pub fn is_announced(&self) -> bool {
+        self.announced == self.head
     }
 
     /// Returns whether the producer waits for room and must be woken, which lowers its flag: as soon as half

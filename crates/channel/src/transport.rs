@@ -19,6 +19,7 @@ use plimsoll_io::limits::{BODY_BLOCK_BYTES, HEAD_BLOCK_BYTES, TURN_RECEIVE_BYTES
 use plimsoll_io::outbox::Outbox;
 use plimsoll_io::{Address, Event, FileRange, Io, Lease, Link, Peer, Pool, Want, Watcher};
 
+use crate::bells::Bells;
 use crate::frame::{Front, Incoming, Outgoing};
 use crate::handler::Settings;
 use crate::limits::{PASSED_BYTES_MIN, SLOTS_MAX};
@@ -55,12 +56,14 @@ pub(crate) struct Pools {
     bodies: Rc<Pool>,
     /// The buffer into which a file is read that is copied.
     pub(crate) chunk: RefCell<Vec<u8>>,
+    pub(crate) bells: Bells,
 }
 
 impl Pools {
     pub(crate) fn new() -> Rc<Pools> {
         let (heads, bodies) = (Pool::new(HEAD_BLOCK_BYTES), Pool::new(BODY_BLOCK_BYTES));
-        Rc::new(Pools { heads, bodies, chunk: RefCell::default() })
+        let (chunk, bells) = Default::default();
+        Rc::new(Pools { heads, bodies, chunk, bells })
     }
 
     fn lease(&self, want: Want) -> Lease {
@@ -259,15 +262,20 @@ impl Channel {
     /// Wakes the peer if it waits for what was published or released since the last call.
     pub(crate) fn wake_peer(&self, state: &mut State) {
         let region = self.region();
+        if state.outgoing.ring().is_announced() && state.incoming.ring().is_announced() {
+            return;
+        }
         AtomicU64::fence();
         let (reads, writes) = (state.outgoing.ring().wakeup(region), state.incoming.ring().must_wake(region));
-        match reads {
-            Wakeup::Message => self.link.ring_parked(),
+        let has_woken = match reads {
+            Wakeup::Message => {
+                self.link.ring_parked();
+                true
+            }
             Wakeup::Bell => self.link.ring(),
-            Wakeup::None if writes => self.link.ring(),
-            Wakeup::None => return self.meter().add(Count::WakeupsSaved, 1),
-        }
-        self.meter().add(Count::Wakeups, 1);
+            Wakeup::None => writes && self.link.ring(),
+        };
+        self.meter().add(if has_woken { Count::Wakeups } else { Count::WakeupsSaved }, 1);
     }
 
     /// Ends the use of the channel because of an error.

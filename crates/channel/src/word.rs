@@ -14,6 +14,8 @@ pub trait Word {
     fn store(&self, value: u64, order: Ordering);
     /// Stores a value, and returns the one before.
     fn swap(&self, value: u64, order: Ordering) -> u64;
+    /// Sets the bits of a value.
+    fn fetch_or(&self, bits: u64, order: Ordering);
     /// Orders the accesses before the call against those after it, with respect to all fences.
     fn fence();
 }
@@ -29,6 +31,10 @@ impl Word for AtomicU64 {
 
     fn swap(&self, value: u64, order: Ordering) -> u64 {
         AtomicU64::swap(self, value, order)
+    }
+
+    fn fetch_or(&self, bits: u64, order: Ordering) {
+        AtomicU64::fetch_or(self, bits, order);
     }
 
     fn fence() {

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_io::exec::{Entered, Executor, TaskId, TimerId, Timers, Turn};
 use plimsoll_io::{
-    Address, Engine, Event, Fs, Instant, Io, Job, Listener, LocalFuture, NotDone, Notify, Stop, Stream,
-    Watch, Watcher, Work,
+    Address, Engine, Event, EventSource, Fs, Instant, Io, Job, Listener, LocalFuture, NotDone, Notify, Stop,
+    Stream, Watch, Watcher, Work,
 };
 
 use crate::clock::Clock;
@@ -47,6 +47,8 @@ pub(crate) struct Driver {
     worker: OnceCell<Rc<dyn ConnectionWorker>>,
     /// Transports to be called at the end of this turn.
     to_call: RefCell<Vec<Weak<dyn Watcher>>>,
+    /// Events that this thread polls itself.
+    sources: RefCell<Vec<Weak<dyn EventSource>>>,
 }
 
 impl Driver {
@@ -71,6 +73,7 @@ impl Driver {
             connections: Arc::clone(connections),
             worker: OnceCell::new(),
             to_call: RefCell::default(),
+            sources: RefCell::default(),
         }))
     }
 
@@ -172,7 +175,7 @@ impl Driver {
     fn park(&self, grace: Duration) {
         self.notifier.about_to_park();
         let stop_unseen = self.stop.is_ordered() && self.stop_seen.get().is_none();
-        let timeout = if self.has_more_to_do() || stop_unseen {
+        let timeout = if self.has_more_to_do() || stop_unseen || self.have_events_arrived() {
             Some(Duration::ZERO)
         } else {
             let until_grace = self.stop_seen.get().map(|since| since + grace + Duration::from_millis(1));
@@ -180,10 +183,16 @@ impl Driver {
         };
         self.sockets.park(timeout);
         self.notifier.unparked();
+        self.sources.borrow().iter().filter_map(Weak::upgrade).for_each(|source| source.report());
     }
 }
 
 impl Driver {
+    /// Has the polled sources ask for wake-ups. Returns whether an event has arrived before that.
+    fn have_events_arrived(&self) -> bool {
+        self.sources.borrow().iter().filter_map(Weak::upgrade).any(|source| source.about_to_wait())
+    }
+
     /// Whether there is something to do before the thread may wait.
     fn has_more_to_do(&self) -> bool {
         self.executor.any_ready() || self.sockets.has_more() || !self.to_call.borrow().is_empty()
@@ -261,6 +270,12 @@ impl Engine for Driver {
 
     fn call_at_turn_end(&self, watcher: &Weak<dyn Watcher>) {
         self.to_call.borrow_mut().push(Weak::clone(watcher));
+    }
+
+    fn poll_events(&self, source: &Weak<dyn EventSource>) {
+        let mut sources = self.sources.borrow_mut();
+        sources.retain(|known| known.strong_count() > 0);
+        sources.push(Weak::clone(source));
     }
 
     fn entropy(&self, into: &mut [u8]) {

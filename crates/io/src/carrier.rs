@@ -37,6 +37,17 @@ pub trait Watcher {
     fn on_turn_end(&self);
 }
 
+/// Events in shared memory, which no descriptor reports while the thread is awake. The engine polls them in
+/// each turn.
+pub trait EventSource {
+    /// Asks the peers for wake-ups, because the thread is about to wait. Returns whether an event has arrived
+    /// already: then the thread does not wait.
+    fn about_to_wait(&self) -> bool;
+
+    /// Asks the peers for no more wake-ups, and reports the events that have arrived.
+    fn report(&self);
+}
+
 /// A watch of a descriptor, which ends when it is dropped.
 pub trait Watch {}
 
@@ -62,8 +73,8 @@ pub trait Link {
     /// Calls `watcher` once, at the end of this turn.
     fn call_at_turn_end(&self, watcher: &Weak<dyn Watcher>);
 
-    /// Wakes the peer.
-    fn ring(&self);
+    /// Reports a wake-up to the peer. Returns whether its thread had to be woken, by a system call.
+    fn ring(&self) -> bool;
 
     /// Wakes a peer that was parked, by its socket.
     fn ring_parked(&self) {

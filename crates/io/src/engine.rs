@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
 use crate::address::Address;
-use crate::carrier::{Event, Watch, Watcher};
+use crate::carrier::{Event, EventSource, Watch, Watcher};
 use crate::exec::TimerId;
 use crate::file::Fs;
 use crate::io::Io;
@@ -109,6 +109,10 @@ pub trait Engine {
     /// Calls `watcher` once, at the end of this turn.
     fn call_at_turn_end(&self, watcher: &Weak<dyn Watcher>) {
         let _ = watcher;
+    }
+    /// Polls `source` in each turn, until it is dropped.
+    fn poll_events(&self, source: &Weak<dyn EventSource>) {
+        let _ = source;
     }
     /// Fills `into` with unpredictable bytes (in the simulator, bytes that the seed determines).
     fn entropy(&self, into: &mut [u8]);

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
 use crate::address::Address;
-use crate::carrier::{Event, Watch, Watcher};
+use crate::carrier::{Event, EventSource, Watch, Watcher};
 use crate::deadline::Deadline;
 use crate::engine::{Engine, Work};
 use crate::exec::TimerId;
@@ -250,6 +250,11 @@ impl Io {
     /// Calls `watcher` once, at the end of this turn.
     pub fn call_at_turn_end(&self, watcher: &Weak<dyn Watcher>) {
         self.engine.call_at_turn_end(watcher);
+    }
+
+    /// Polls `source` in each turn, until it is dropped.
+    pub fn poll_events(&self, source: &Weak<dyn EventSource>) {
+        self.engine.poll_events(source);
     }
 
     /// Fills `into` with unpredictable bytes.

@@ -59,7 +59,7 @@ mod transport;
 mod work_queue;
 
 pub use address::{Address, BadAddress};
-pub use carrier::{Endpoint, Event, Link, ParkedLink, Watch, Watcher};
+pub use carrier::{Endpoint, Event, EventSource, Link, ParkedLink, Watch, Watcher};
 pub use cells::Cells;
 pub use combine::{Either, Join, Select, join, select};
 pub use deadline::{Deadline, Elapsed, Within};

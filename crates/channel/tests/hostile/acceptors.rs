@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::io::{self, Write as _};
 use std::net::Shutdown;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -10,13 +12,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use plimsoll_channel::limits::HANDSHAKE_TIME_MAX;
-use plimsoll_channel::message::{hello, offer};
+use plimsoll_channel::limits::{DOORBELL_BYTES, HANDSHAKE_TIME_MAX};
+use plimsoll_channel::message::{hello, number_of, offer};
 use plimsoll_channel::{Channels, Count, Meter, Settings};
 use plimsoll_engine::{EngineKind, block_on};
 use plimsoll_io::{Address, Handler, Io, LocalFuture, Segment, Stream, Want};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
-use super::{BYTES, CAPACITY, END, FILE, HEADER, PATIENCE, RING_BYTES, RawSide, kinds, receive};
+use super::{
+    BYTES, CAPACITY, END, FILE, HEADER, PATIENCE, RING_BYTES, RawSide, doorbell, kinds, receive, send,
+};
 
 /// The result of a connection: the received bytes, or the kind of the error.
 type Outcome = Result<Vec<u8>, io::ErrorKind>;
@@ -93,8 +99,9 @@ fn server<H: Handler + 'static>(
 
 impl Server {
     fn connect(&self) -> RawSide {
-        let mut socket = UnixStream::connect(&self.path).unwrap();
-        socket.write_all(&hello()).unwrap();
+        let socket = UnixStream::connect(&self.path).unwrap();
+        let [page, wake] = doorbell();
+        send(&socket, &hello(0), &[page.as_fd(), wake.as_fd()]);
         side_of(socket)
     }
 
@@ -106,9 +113,10 @@ impl Server {
 fn side_of(socket: UnixStream) -> RawSide {
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let (message, files) = receive(&socket).unwrap();
-    assert_eq!(message, offer(((HEADER + 2 * CAPACITY) * 8) as u64));
-    let [memory, _, bell] = <[_; 3]>::try_from(files).unwrap();
-    RawSide { socket, memory: memory.into(), bell: bell.into(), writes: 0 }
+    let number = number_of(&message).unwrap();
+    assert_eq!(message, offer(u32::try_from(number).unwrap(), ((HEADER + 2 * CAPACITY) * 8) as u64));
+    let [memory, page, bell] = <[_; 3]>::try_from(files).unwrap();
+    RawSide { socket, memory: memory.into(), page: page.into(), bell: bell.into(), number, writes: 0 }
 }
 
 const fn bytes(length: u64) -> u64 {
@@ -187,6 +195,9 @@ fn memory_that_changes_under_the_reader_is_an_error_at_most() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let (word, value) = ((state >> 33) as usize % (HEADER + 2 * CAPACITY), state >> 60);
             side.set(word, value << if state & 1 == 0 { 32 } else { 0 } | (state >> 59 & 3));
+            if state & 3 == 0 {
+                side.page.write_all_at(&(value | value << 40).to_ne_bytes(), word as u64 % 512 * 8).unwrap();
+            }
             if state & 7 == 0 {
                 // It may be full by now, and the other side may have gone.
                 let _ = rustix::io::write(&side.bell, &1u64.to_ne_bytes());
@@ -230,12 +241,13 @@ fn a_peer_that_ends_at_any_moment_is_an_error_and_never_an_end() {
 
 #[test]
 fn the_first_message_may_be_split_at_every_byte() {
-    let hello = hello();
+    let hello = hello(0);
     for kind in kinds() {
         let server = server(kind, hello.len() - 1, Recorder);
         for split in 1..hello.len() {
             let mut socket = UnixStream::connect(&server.path).unwrap();
-            socket.write_all(&hello[..split]).unwrap();
+            let [page, wake] = doorbell();
+            send(&socket, &hello[..split], &[page.as_fd(), wake.as_fd()]);
             std::thread::sleep(Duration::from_millis(2));
             socket.write_all(&hello[split..]).unwrap();
             let side = side_of(socket);
@@ -247,7 +259,7 @@ fn the_first_message_may_be_split_at_every_byte() {
 
 #[test]
 fn a_peer_of_another_protocol_or_version_gets_no_channel() {
-    let mut version = hello();
+    let mut version = hello(0);
     version[8] = 99;
     for kind in kinds() {
         let server = server(kind, 4, Recorder);
@@ -261,8 +273,48 @@ fn a_peer_of_another_protocol_or_version_gets_no_channel() {
         assert_eq!(answer(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"), b"");
         assert_eq!(answer(b"plims"), b"");
         assert_eq!(answer(b""), b"");
-        assert_eq!(answer(&version), offer(0), "it is told the version");
+        assert_eq!(answer(&version), offer(0, 0), "it is told the version");
         while server.meter.get(Count::Refused) < 4 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(server.meter.get(Count::Opened), 0);
+    }
+}
+
+#[test]
+fn a_first_message_with_anything_wrong_gets_no_channel() {
+    let unsealed = || {
+        let [page, wake] = doorbell();
+        drop(page);
+        let page = memfd_create("hostile", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&page, DOORBELL_BYTES as u64).unwrap();
+        [page, wake]
+    };
+    let short = || {
+        let page = memfd_create("hostile", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        fcntl_add_seals(&page, SealFlags::from_bits_retain(7)).unwrap();
+        [page, doorbell().into_iter().next_back().unwrap()]
+    };
+    let blocking = || [doorbell().into_iter().next().unwrap(), eventfd(0, EventfdFlags::empty()).unwrap()];
+    let wrong: [(u32, usize, fn() -> [OwnedFd; 2]); 7] = [
+        (0, 0, doorbell),
+        (0, 1, doorbell),
+        (512, 2, doorbell),
+        (u32::MAX, 2, doorbell),
+        (0, 2, unsealed),
+        (0, 2, short),
+        (0, 2, blocking),
+    ];
+    for kind in kinds() {
+        let server = server(kind, wrong.len(), Recorder);
+        for (number, count, make) in wrong {
+            let (socket, [page, wake]) = (UnixStream::connect(&server.path).unwrap(), make());
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            send(&socket, &hello(number), &[page.as_fd(), wake.as_fd()][..count]);
+            let answer = receive(&socket).map_or_else(|_| Vec::new(), |(bytes, _)| bytes);
+            assert_eq!(answer, b"", "{kind}: number {number}, {count} descriptors");
+        }
+        while server.meter.get(Count::Refused) < wrong.len() as u64 {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert_eq!(server.meter.get(Count::Opened), 0);

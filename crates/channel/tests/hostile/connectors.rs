@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use plimsoll_channel::message::offer;
+use plimsoll_channel::message::{number_of, offer};
 use plimsoll_channel::{Bodies, Connector, Settings};
 use plimsoll_engine::{EngineKind, block_on};
 use plimsoll_io::{Address, Want};
@@ -18,56 +18,54 @@ use rustix::fs::{
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 
-use super::{BYTES, CAPACITY, FILE, HEADER, PATIENCE, RawSide, kinds, receive, send};
+use super::{BYTES, CAPACITY, FILE, HEADER, PATIENCE, RawSide, doorbell, kinds, receive, send};
 
 const REGION_BYTES: u64 = ((HEADER + 2 * CAPACITY) * 8) as u64;
 
 /// The descriptors of an offer.
 struct Offered {
     memory: OwnedFd,
-    bells: [OwnedFd; 2],
+    page: OwnedFd,
+    wake: OwnedFd,
 }
 
 fn offered(bytes: u64, seals: SealFlags, flags: EventfdFlags) -> Offered {
     let memory = memfd_create("hostile", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
     ftruncate(&memory, bytes).unwrap();
     fcntl_add_seals(&memory, seals).unwrap();
-    Offered { memory, bells: [(); 2].map(|()| eventfd(0, flags).unwrap()) }
+    let [page, _] = doorbell();
+    Offered { memory, page, wake: eventfd(0, flags).unwrap() }
 }
 
 fn orderly() -> Offered {
     offered(REGION_BYTES, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL, EventfdFlags::NONBLOCK)
 }
 
-fn with_bells(bells: [OwnedFd; 2]) -> Offered {
-    Offered { bells, ..orderly() }
+fn with_wake(wake: OwnedFd) -> Offered {
+    Offered { wake, ..orderly() }
 }
 
 fn pipes() -> Offered {
-    let (source, sink) = pipe_with(PipeFlags::NONBLOCK).unwrap();
-    with_bells([source, sink])
+    with_wake(pipe_with(PipeFlags::NONBLOCK).unwrap().1)
 }
 
 fn sockets() -> Offered {
-    let (one, other) = UnixStream::pair().unwrap();
+    let (one, _) = UnixStream::pair().unwrap();
     one.set_nonblocking(true).unwrap();
-    other.set_nonblocking(true).unwrap();
-    with_bells([one.into(), other.into()])
+    with_wake(one.into())
 }
 
 fn timers() -> Offered {
-    let timer = || timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK).unwrap();
-    with_bells([timer(), timer()])
+    with_wake(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK).unwrap())
 }
 
-/// Files, one with the name that the kernel gives an eventfd.
+/// A file with the name that the kernel gives an eventfd.
 fn files() -> Offered {
     let folder = tempfile::tempdir().unwrap();
     let named = File::create(folder.path().join("anon_inode:[eventfd]")).unwrap();
     let flags = fcntl_getfl(&named).unwrap() | OFlags::NONBLOCK;
     fcntl_setfl(&named, flags).unwrap();
-    let other = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
-    with_bells([other, named.into()])
+    with_wake(named.into())
 }
 
 /// Accepts one connection, and treats it as `behave` does.
@@ -111,8 +109,8 @@ fn outcome_of(
 fn refused(kind: EngineKind, message: Vec<u8>, count: usize, make: fn() -> Offered) -> Option<io::ErrorKind> {
     let outcome = outcome_of(kind, move |socket| {
         let _ = receive(&socket);
-        let Offered { memory, bells } = make();
-        let all = [memory.as_fd(), bells[0].as_fd(), bells[1].as_fd(), memory.as_fd(), memory.as_fd()];
+        let Offered { memory, page, wake } = make();
+        let all = [memory.as_fd(), page.as_fd(), wake.as_fd(), memory.as_fd(), memory.as_fd()];
         send(&socket, &message, &all[..count]);
         let _ = receive(&socket);
     });
@@ -124,23 +122,30 @@ fn an_offer_with_anything_wrong_is_refused() {
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
     assert_eq!(seals, SealFlags::from_bits_retain(7));
     let invalid = Some(io::ErrorKind::InvalidData);
-    let good = || offer(REGION_BYTES).to_vec();
+    let good = || offer(0, REGION_BYTES).to_vec();
     for kind in kinds() {
         assert_eq!(refused(kind, b"HTTP/1.1 503 Service Unavailable\r\n".to_vec(), 0, orderly), invalid);
-        assert_eq!(refused(kind, offer(0).to_vec(), 0, orderly), invalid, "{kind}: no version in common");
+        assert_eq!(refused(kind, offer(0, 0).to_vec(), 0, orderly), invalid, "{kind}: no version in common");
         for count in [0, 1, 2, 4, 5] {
             assert_eq!(refused(kind, good(), count, orderly), invalid, "{kind}: {count} descriptors");
         }
         for bytes in [0, 8, REGION_BYTES - 8, REGION_BYTES * 2, u64::MAX] {
-            assert_eq!(refused(kind, offer(bytes).to_vec(), 3, orderly), invalid, "{kind}: {bytes} bytes");
+            assert_eq!(refused(kind, offer(0, bytes).to_vec(), 3, orderly), invalid, "{kind}: {bytes} bytes");
         }
         let unsealed = || offered(REGION_BYTES, SealFlags::GROW, EventfdFlags::NONBLOCK);
         assert_eq!(refused(kind, good(), 3, unsealed), invalid, "{kind}: it could shrink");
         let blocking = || offered(REGION_BYTES, SealFlags::from_bits_retain(7), EventfdFlags::empty());
         assert_eq!(refused(kind, good(), 3, blocking), invalid, "{kind}: a wake-up could block");
-        for bells in [pipes, sockets, timers, files] {
-            assert_eq!(refused(kind, good(), 3, bells), invalid, "{kind}: the bells are no eventfds");
+        for make in [pipes, sockets, timers, files] {
+            assert_eq!(refused(kind, good(), 3, make), invalid, "{kind}: no eventfd");
         }
+        let no_page = || Offered { page: orderly().memory, ..orderly() };
+        assert_eq!(refused(kind, good(), 3, no_page), invalid, "{kind}: the doorbell has another size");
+        assert_eq!(
+            refused(kind, offer(512, REGION_BYTES).to_vec(), 3, orderly),
+            invalid,
+            "{kind}: no such mark"
+        );
         let closed = outcome_of(kind, drop);
         assert!(closed.is_err(), "{kind}: {closed:?}");
     }
@@ -148,10 +153,12 @@ fn an_offer_with_anything_wrong_is_refused() {
 
 /// Sets up a channel in order, and returns the side.
 fn raw_side(socket: UnixStream) -> RawSide {
-    receive(&socket).unwrap();
-    let Offered { memory, bells: [theirs, ours] } = orderly();
-    send(&socket, &offer(REGION_BYTES), &[memory.as_fd(), theirs.as_fd(), ours.as_fd()]);
-    RawSide { socket, memory: memory.into(), bell: theirs.into(), writes: 1 }
+    let (message, files) = receive(&socket).unwrap();
+    let [their_page, their_wake] = <[_; 2]>::try_from(files).unwrap();
+    let Offered { memory, page, wake } = orderly();
+    send(&socket, &offer(0, REGION_BYTES), &[memory.as_fd(), page.as_fd(), wake.as_fd()]);
+    let (page, bell, number) = (their_page.into(), their_wake.into(), number_of(&message).unwrap());
+    RawSide { socket, memory: memory.into(), page, bell, number, writes: 1 }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod acceptors;
 mod connectors;
+mod wakeups;
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -12,8 +13,11 @@ use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use plimsoll_channel::limits::DOORBELL_BYTES;
 use plimsoll_engine::EngineKind;
 use rustix::cmsg_space;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -31,6 +35,8 @@ const CAPACITY: usize = RING_BYTES / 8;
 const HEADER: usize = 128;
 /// Words of the header of one ring.
 const RING_HEADER: usize = 32;
+/// The first word of a doorbell's marks.
+const MARKS: usize = 8;
 /// The fields of a ring's header.
 const TAIL: usize = 0;
 const HEAD: usize = 8;
@@ -49,8 +55,12 @@ fn kinds() -> Vec<EngineKind> {
 struct RawSide {
     socket: UnixStream,
     memory: File,
+    /// The doorbell of the other side.
+    page: File,
     /// Wakes the other side.
     bell: File,
+    /// The number of this channel at the doorbell.
+    number: usize,
     /// The number of the ring that this side writes: 0 for the connecting side.
     writes: usize,
 }
@@ -84,7 +94,24 @@ impl RawSide {
         self.word((1 - self.writes) * RING_HEADER + TAIL)
     }
 
+    /// Returns the mark of this channel: the word of the doorbell and its bit.
+    fn mark(&self) -> (u64, u64) {
+        ((MARKS + self.number / 64) as u64 * 8, 1 << (self.number % 64))
+    }
+
+    /// Returns whether the other side has yet to look at this channel.
+    fn is_marked(&self) -> bool {
+        let ((at, bit), mut marks) = (self.mark(), [0; 8]);
+        self.page.read_exact_at(&mut marks, at).unwrap();
+        u64::from_ne_bytes(marks) & bit != 0
+    }
+
+    /// Marks this channel and wakes the other side. The other sides of a test are not marked by anything else
+    /// at the same time, and a mark that is set again is no fault.
     fn ring(&self) {
+        let ((at, bit), mut marks) = (self.mark(), [0; 8]);
+        self.page.read_exact_at(&mut marks, at).unwrap();
+        self.page.write_all_at(&(u64::from_ne_bytes(marks) | bit).to_ne_bytes(), at).unwrap();
         rustix::io::write(&self.bell, &1u64.to_ne_bytes()).unwrap();
     }
 
@@ -101,6 +128,14 @@ impl RawSide {
         let ended = receive(&self.socket);
         assert!(matches!(ended, Ok((ref bytes, _)) if bytes.is_empty()), "{ended:?}");
     }
+}
+
+/// Returns a doorbell, as a correct side passes it: its page and its eventfd.
+fn doorbell() -> [OwnedFd; 2] {
+    let page = memfd_create("doorbell", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&page, DOORBELL_BYTES as u64).unwrap();
+    fcntl_add_seals(&page, SealFlags::from_bits_retain(7)).unwrap();
+    [page, eventfd(0, EventfdFlags::NONBLOCK).unwrap()]
 }
 
 fn send(socket: &UnixStream, message: &[u8], files: &[BorrowedFd<'_>]) {

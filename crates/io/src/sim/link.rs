@@ -108,7 +108,7 @@ impl Link for SimLink {
         });
     }
 
-    fn ring(&self) {
+    fn ring(&self) -> bool {
         let (connection, side) = (self.socket.connection(), self.socket.side());
         connection.log(side, Happened::Taken, 0);
         if connection.machine(side).is_cut() || connection.world.chance(connection.world.faults.resets) {
@@ -117,6 +117,7 @@ impl Link for SimLink {
         } else {
             self.report(side.other(), Event::Bell);
         }
+        true
     }
 
     fn pass(&self, file: &File) -> io::Result<bool> {
