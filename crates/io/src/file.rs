@@ -96,6 +96,9 @@ pub struct Stat {
     pub modified: Duration,
     /// Last change of the contents or of the metadata. Unlike `modified`, no call can set it.
     pub changed: Duration,
+    /// The number of names of the file; 0 once it is removed. Timestamps are those of the kernel's last tick:
+    /// this changes also within a tick.
+    pub links: u64,
 }
 
 impl Stat {

@@ -17,7 +17,7 @@ use crate::lease::Lease;
 use crate::limits::{LINGER_BYTES_MAX, PIPED_BYTES_MIN};
 use crate::parking::{Parked, ParkingSpot};
 use crate::piped::{Filled, Pipe};
-use crate::segment::Segment;
+use crate::segment::{FileRange, Segment};
 use crate::slot::{Slot, UncountedSlot};
 use crate::transport::{Discarded, Peer, Transport, Want};
 
@@ -226,6 +226,19 @@ impl Rx {
             received.map_ok(|lease| lease.map(|lease| Segment::Lease(self.up_to(lease, bytes_max))))
         })
         .await
+    }
+
+    /// Receives the next bytes as a range of the open file that the peer has passed for them, if `is_wanted`
+    /// accepts it. Otherwise returns `None`, and they stay to be received. Dropping the future loses nothing.
+    pub async fn recv_file(&mut self, is_wanted: impl FnOnce(&FileRange) -> bool) -> Option<FileRange> {
+        if self.held.is_some() {
+            return None;
+        }
+        let passed = poll_fn(|cx| self.transport.poll_passed_file(cx)).await?;
+        if !is_wanted(&passed) {
+            return None;
+        }
+        poll_fn(|cx| self.transport.poll_recv_file(cx, u64::MAX)).await
     }
 
     /// Returns an empty pipe to [receive into](Rx::poll_recv_into), where the kernel can move bytes into

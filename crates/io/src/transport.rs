@@ -148,6 +148,13 @@ pub trait Transport {
         Poll::Ready(None)
     }
 
+    /// Returns the range that [`Transport::poll_recv_file`] would return without a bound, and leaves it to be
+    /// received.
+    fn poll_passed_file(&self, cx: &mut Context<'_>) -> Poll<Option<FileRange>> {
+        let _ = cx;
+        Poll::Ready(None)
+    }
+
     /// Takes the connection out of its transport, for a transport over shared memory that it sets up.
     /// Nothing may have been sent or received by then, except that it has connected. A transport over shared
     /// memory that was parked returns its socket. Returns `None` if the transport is not such a connection,

@@ -94,7 +94,7 @@ mod tests {
 
     fn stat(kind: FileKind) -> Stat {
         let modified = Duration::from_secs(1);
-        Stat { kind, size: 3, device: 1, inode: 2, modified, changed: modified }
+        Stat { kind, size: 3, device: 1, inode: 2, modified, changed: modified, links: 1 }
     }
 
     #[test]

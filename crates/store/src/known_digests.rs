@@ -107,7 +107,7 @@ mod tests {
     fn stat(inode: u64, changed: u64) -> Stat {
         let time = Duration::from_nanos(changed);
         let size = KNOWN_DIGEST_BYTES_MIN;
-        Stat { kind: FileKind::File, size, device: 1, inode, modified: time, changed: time }
+        Stat { kind: FileKind::File, size, device: 1, inode, modified: time, changed: time, links: 1 }
     }
 
     #[test]

@@ -5,11 +5,11 @@
 
 use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use plimsoll_io::{Address, Endpoint, FileRange, Lease, Peer, Segment, Transport, Want};
 
-use super::Channel;
+use super::{Channel, State};
 use crate::frame::Front;
 
 impl Transport for Channel {
@@ -73,8 +73,7 @@ impl Transport for Channel {
 
     fn poll_recv_file(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<Option<FileRange>> {
         let mut state = self.state.borrow_mut();
-        let Poll::Ready(front) = self.poll_front(cx, &mut state) else { return Poll::Pending };
-        if !matches!(front, Ok(Front::File { .. })) {
+        if !ready!(self.poll_is_file(cx, &mut state)) {
             return Poll::Ready(None);
         }
         let Some(FileRange { file, range }) = &mut state.file else { return Poll::Ready(None) };
@@ -86,6 +85,12 @@ impl Transport for Channel {
         }
         self.count_received(&mut state, 0);
         Poll::Ready(Some(part))
+    }
+
+    fn poll_passed_file(&self, cx: &mut Context<'_>) -> Poll<Option<FileRange>> {
+        let mut state = self.state.borrow_mut();
+        let is_file = ready!(self.poll_is_file(cx, &mut state));
+        Poll::Ready(state.file.clone().filter(|_| is_file))
     }
 
     fn into_endpoint(self: Rc<Self>) -> Option<Endpoint> {
@@ -107,6 +112,13 @@ impl Transport for Channel {
 
     fn local(&self) -> io::Result<Address> {
         Ok(self.local.clone())
+    }
+}
+
+impl Channel {
+    /// Returns whether the part that is received next is a passed file.
+    fn poll_is_file(&self, cx: &mut Context<'_>, state: &mut State) -> Poll<bool> {
+        self.poll_front(cx, state).map(|front| matches!(front, Ok(Front::File { .. })))
     }
 }
 

@@ -10,7 +10,8 @@ use crate::Visibility;
 
 fn entry(name: &[u8], kind: FileKind, size: u64, modified: u64) -> Entry {
     let modified = Duration::from_secs(modified);
-    Entry { name: name.to_vec(), stat: Stat { kind, size, device: 1, inode: 1, modified, changed: modified } }
+    let stat = Stat { kind, size, device: 1, inode: 1, modified, changed: modified, links: 1 };
+    Entry { name: name.to_vec(), stat }
 }
 
 fn file(name: &str) -> Entry {

@@ -77,7 +77,14 @@ fn stat_of(stat: &rustix::fs::Stat) -> Stat {
         inode: stat.st_ino,
         modified: time(stat.st_mtime, stat.st_mtime_nsec),
         changed: time(stat.st_ctime, stat.st_ctime_nsec),
+        links: links_of(stat),
     }
+}
+
+/// Returns the number of names, whose type depends on the architecture.
+#[allow(clippy::useless_conversion, reason = "it has 64 bits on some architectures")]
+fn links_of(stat: &rustix::fs::Stat) -> u64 {
+    stat.st_nlink.into()
 }
 
 pub(super) fn stat(file: &File) -> io::Result<Stat> {

@@ -74,6 +74,7 @@ pub(super) fn virtual_folder(inode: u64) -> Stat {
         inode,
         modified: Duration::ZERO,
         changed: Duration::ZERO,
+        links: 1,
     }
 }
 

@@ -84,7 +84,7 @@ mod tests {
 
     fn entry(name: &str) -> Entry {
         let (modified, changed) = (Duration::from_secs(1), Duration::from_secs(2));
-        let stat = Stat { kind: FileKind::File, size: 3, device: 4, inode: 5, modified, changed };
+        let stat = Stat { kind: FileKind::File, size: 3, device: 4, inode: 5, modified, changed, links: 1 };
         Entry { name: name.into(), stat }
     }
 

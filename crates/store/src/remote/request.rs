@@ -340,6 +340,9 @@ pub(crate) struct StatFields {
     inode: u64,
     modified: Duration,
     changed: Duration,
+    /// Missing in the answers of earlier versions.
+    #[serde(default)]
+    links: u64,
 }
 
 #[derive(Serialize, Deserialize)]

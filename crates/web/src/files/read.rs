@@ -189,7 +189,8 @@ pub(crate) async fn owners(ask: RoutedRequest<'_, '_>, path: Vec<u8>) -> Result<
     let mut entries: Vec<Entry> = Vec::new();
     for share in shares {
         let modified = share.created.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let stat = Stat { kind: FileKind::Folder, size: 0, device: 0, inode: 0, modified, changed: modified };
+        let kind = FileKind::Folder;
+        let stat = Stat { kind, size: 0, device: 0, inode: 0, modified, changed: modified, links: 1 };
         // Shares are sorted by owner; an owner has the time of the last share.
         match entries.last_mut().filter(|last| last.name == share.owner.as_bytes()) {
             Some(last) if last.stat.modified < modified => last.stat = stat,

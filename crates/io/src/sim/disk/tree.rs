@@ -256,6 +256,7 @@ impl Tree {
             inode,
             modified: node.modified,
             changed: node.changed,
+            links: u64::from(node.named),
         })
     }
 }
