@@ -3,24 +3,23 @@
 //! It sends and receives nothing. Invariants: an object is served no more once its purge is confirmed; an
 //! error of the disk costs stored objects and never a response.
 
+mod figures;
+mod writing;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use plimsoll_io::{File, Fs, Instant, Io, NotDone, Work};
+use plimsoll_io::{File, Fs, Io, Work};
 use quick_cache::sync::Cache;
 
-use super::fetch::{FetchFigures, FetchKey, Fetches};
-use super::limits::{
-    DISK_RETRY_TIME, MEMORY_OBJECT_BYTES_MAX, OBJECT_SHARE, OPEN_FILES_MAX, RECORDING_SHARE, REFRESHES_MAX,
-};
+pub use self::figures::{CacheCounts, CacheFigures};
+pub use self::writing::Reservation;
+use super::fetch::{FetchKey, Fetches};
+use super::limits::{OBJECT_SHARE, OPEN_FILES_MAX, REFRESHES_MAX};
 use super::policy::{CacheRequest, StoredHead};
-use super::store::{
-    Content, Disk, FoundObject, Index, IndexFigures, Lookup, Object, ObjectWriter, PartialHead, PurgeTarget,
-    StoredFile,
-};
+use super::store::{Content, Disk, FoundObject, Index, Lookup, Object, PartialHead, PurgeTarget, StoredFile};
 
 /// The operator's sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,77 +45,6 @@ pub struct ResponseCache {
     refreshes: Arc<()>,
     /// Nanoseconds since the engine's start until which nothing is written after an error of the disk.
     disk_rests_until: AtomicU64,
-}
-
-/// Room on disk for a body that is being received. Dropping it releases the room.
-pub struct Reservation {
-    cache: Arc<ResponseCache>,
-    bytes: u64,
-}
-
-impl Reservation {
-    /// Reserves room for so many bytes on disk in all. Returns false if there is none.
-    #[must_use]
-    pub fn grow(&mut self, bytes: u64) -> bool {
-        let more = bytes.saturating_sub(self.bytes);
-        let is_reserved = more == 0 || self.cache.add_reserved(more);
-        self.bytes += if is_reserved { more } else { 0 };
-        is_reserved
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        self.cache.reserved_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
-/// Counters of requests.
-#[derive(Debug, Default)]
-pub struct CacheCounts {
-    /// Requests answered from the cache without the origin.
-    pub hits: AtomicU64,
-    /// Requests that fetched an object, or waited for its fetch.
-    pub misses: AtomicU64,
-    /// Requests answered from the cache after a validation.
-    pub validated: AtomicU64,
-    /// Requests answered with a stale object, while it is validated or because the origin failed.
-    pub stale: AtomicU64,
-    /// Requests that went past the cache.
-    pub bypassed: AtomicU64,
-    /// Objects that were stored.
-    pub stored: AtomicU64,
-    /// Objects that were purged or invalidated.
-    pub purged: AtomicU64,
-    /// Errors of the disk.
-    pub disk_errors: AtomicU64,
-}
-
-/// Counters and sizes, for a status page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct CacheFigures {
-    /// Requests answered from the cache without the origin.
-    pub hits: u64,
-    /// Requests that fetched an object, or waited for its fetch.
-    pub misses: u64,
-    /// Requests answered from the cache after a validation.
-    pub validated: u64,
-    /// Requests answered with a stale object.
-    pub stale: u64,
-    /// Requests that went past the cache.
-    pub bypassed: u64,
-    /// Objects that were stored.
-    pub stored: u64,
-    /// Objects that were purged or invalidated.
-    pub purged: u64,
-    /// Errors of the disk.
-    pub disk_errors: u64,
-    /// Hits, stale answers and validations among all requests but those past the cache; 0 without any.
-    pub hit_ratio: f64,
-    /// Sizes of the index.
-    pub index: IndexFigures,
-    /// Fetches.
-    pub fetches: FetchFigures,
 }
 
 impl ResponseCache {
@@ -225,26 +153,6 @@ impl ResponseCache {
     #[must_use]
     pub fn object_bytes_max(&self) -> u64 {
         self.sizes.disk_bytes_max / OBJECT_SHARE
-    }
-
-    /// Reserves room for a body of this length. Returns `None` if it must not be recorded now. A body that
-    /// is recorded in memory needs no room, and one of unknown length none at first.
-    #[must_use]
-    pub fn reserve(self: &Arc<Self>, length: Option<u64>, now: Instant) -> Option<Reservation> {
-        let rests_until = Duration::from_nanos(self.disk_rests_until.load(Ordering::Relaxed));
-        let fits_memory = length.is_some_and(|length| length <= MEMORY_OBJECT_BYTES_MAX as u64);
-        let bytes = if fits_memory { 0 } else { length.unwrap_or(0) };
-        let is_allowed =
-            fits_memory || (bytes <= self.object_bytes_max() && now.since_start() >= rests_until);
-        let is_reserved = is_allowed && (fits_memory || self.add_reserved(bytes));
-        is_reserved.then(|| Reservation { cache: Arc::clone(self), bytes })
-    }
-
-    /// Adds to the reserved bytes, in one step with the check of their bound.
-    fn add_reserved(&self, bytes: u64) -> bool {
-        let bytes_max = self.sizes.disk_bytes_max / RECORDING_SHARE;
-        let add = |reserved: u64| reserved.checked_add(bytes).filter(|sum| *sum <= bytes_max);
-        self.reserved_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 
     /// Stores an object, unless `is_wanted` returns false. Returns whether it did.
@@ -365,99 +273,6 @@ impl ResponseCache {
         let file = io.files(move |fs| disk.open_object(fs, number)).await?;
         self.open_files.insert(number, file.clone());
         Ok(file)
-    }
-
-    /// Creates the file of an object that is recorded.
-    pub(super) async fn create_file(self: &Arc<Self>, io: &Io) -> io::Result<ObjectWriter> {
-        let cache = Arc::clone(self);
-        let created = io.offload(Work::Writes, move |fs| cache.create_on(fs));
-        self.checked(io.now(), created.await)
-    }
-
-    /// As [`ResponseCache::create_file`], on a thread that may block.
-    pub(super) fn create_on(&self, fs: &dyn Fs) -> io::Result<ObjectWriter> {
-        // Where objects are written, others have been evicted.
-        self.remove_discarded(fs)?;
-        self.disk.create(fs)
-    }
-
-    /// Appends to the file of an object.
-    pub(super) async fn append(
-        &self,
-        io: &Io,
-        mut writer: ObjectWriter,
-        bytes: Vec<u8>,
-    ) -> io::Result<ObjectWriter> {
-        let appended = io.offload(Work::Writes, move |fs| writer.append(fs, &bytes).map(|()| writer));
-        self.checked(io.now(), appended.await)
-    }
-
-    /// Completes the file of an object, and stores the object. Returns false if it is not wanted.
-    pub(super) async fn commit(
-        self: &Arc<Self>,
-        io: &Io,
-        writer: ObjectWriter,
-        head: StoredHead,
-        is_wanted: impl Fn() -> bool + Send + 'static,
-    ) -> io::Result<bool> {
-        let (cache, now) = (Arc::clone(self), io.now());
-        let committed =
-            io.offload(Work::Writes, move |fs| cache.commit_on(fs, now, writer, &head, is_wanted));
-        committed.await?
-    }
-
-    /// As [`ResponseCache::commit`], on a thread that may block.
-    pub(super) fn commit_on(
-        &self,
-        fs: &dyn Fs,
-        now: Instant,
-        writer: ObjectWriter,
-        head: &StoredHead,
-        is_wanted: impl Fn() -> bool,
-    ) -> io::Result<bool> {
-        let committed = self.disk.commit(fs, writer, head, &is_wanted, |file| {
-            self.insert(head.clone(), Content::File(Arc::new(file)), &is_wanted);
-        });
-        // Files of objects that were evicted for this one.
-        let removed = self.remove_discarded(fs);
-        self.checked(now, Ok(committed.and_then(|is_stored| removed.map(|()| is_stored))))
-    }
-
-    /// Counts an error of the disk. After one, nothing is written for some time: a full disk would cost
-    /// each fetch an attempt.
-    fn checked<T>(&self, now: Instant, done: Result<io::Result<T>, NotDone>) -> io::Result<T> {
-        let done = done.map_err(io::Error::from).and_then(|done| done);
-        if let Err(error) = &done {
-            tracing::warn!(%error, "the cache cannot write an object");
-            self.counts.disk_errors.fetch_add(1, Ordering::Relaxed);
-            let until = (now + DISK_RETRY_TIME).since_start().as_nanos();
-            self.disk_rests_until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
-        }
-        done
-    }
-
-    /// Returns counters and sizes.
-    #[must_use]
-    pub fn figures(&self) -> CacheFigures {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let counts = &self.counts;
-        let (hits, misses) = (read(&counts.hits), read(&counts.misses));
-        let (validated, stale) = (read(&counts.validated), read(&counts.stale));
-        let used = hits + validated + stale;
-        CacheFigures {
-            hits,
-            misses,
-            validated,
-            stale,
-            bypassed: read(&counts.bypassed),
-            stored: read(&counts.stored),
-            purged: read(&counts.purged),
-            disk_errors: read(&counts.disk_errors),
-            // Counts below 2^52 are exact.
-            hit_ratio: if used == 0 { 0.0 } else { used as f64 / (used + misses) as f64 },
-            index: self.index.figures(),
-            fetches: self.fetches.figures(),
-        }
     }
 }
 

@@ -1,4 +1,8 @@
-//! Tests of recording under the simulator: memory, files, followers, purges, errors, and power cuts.
+//! Tests of recording under the simulator: memory, files, followers, and bounds. Purges and faults have files
+//! of their own.
+
+mod faults;
+mod purges;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -176,170 +180,6 @@ fn followers_stream_while_the_body_is_recorded() {
 }
 
 #[test]
-fn a_purge_while_a_body_is_recorded_keeps_it_out_of_the_cache_for_ever() {
-    for seed in seeds(100) {
-        let sim = Sim::new(seed, Faults::splits());
-        let host = sim.host("one");
-        let (cache, io) = (open(&host), host.io());
-        sim.run(&host, async move {
-            let purge = async {
-                io.sleep(Duration::from_millis(seed % 40)).await;
-                cache.purge(&io, [PurgeTarget::All]).await.unwrap();
-            };
-            let bytes = body(400_000);
-            let recording = record(&io, &cache, "/x", &bytes);
-            let (_, ()) = join(recording, purge).await;
-            // Recorded before, during or after the purge: a purge that is confirmed last wins.
-            cache.purge(&io, [PurgeTarget::Prefix(b"http://a/".to_vec())]).await.unwrap();
-            assert!(found(&cache, "/x").is_none());
-        });
-        let disk = host.disk().after_power_cut(Unsynced::Drawn(seed));
-        let again = Sim::new(seed, Faults::none());
-        let host = again.host_with_disk("one", &disk);
-        assert!(found(&open(&host), "/x").is_none());
-    }
-}
-
-/// Stores two responses to `/x` while the file of the first is in use, then ends the process. Returns whether
-/// the next start finds one of them.
-fn is_found_after(second: usize, purge: fn(Arc<ResponseCache>, Io) -> plimsoll_io::LocalFuture) -> bool {
-    let sim = Sim::new(0, Faults::none());
-    let host = sim.host("one");
-    let (cache, io) = (open(&host), host.io());
-    let in_use = Rc::new(RefCell::new(None));
-    let user = Rc::clone(&in_use);
-    sim.run(&host, async move {
-        assert!(record(&io, &cache, "/x", &body(200_000)).await);
-        *user.borrow_mut() = found(&cache, "/x");
-        assert!(record(&io, &cache, "/x", &body(second)).await);
-        purge(Arc::clone(&cache), io).await;
-        // The process does not end in order.
-        std::mem::forget(cache);
-    });
-    assert!(sim.panics().is_empty(), "{:?}", sim.panics());
-    let again = Sim::new(0, Faults::none());
-    let host = again.host_with_disk("one", &host.disk().after_power_cut(Unsynced::Kept));
-    std::mem::forget(in_use);
-    found(&open(&host), "/x").is_some()
-}
-
-#[test]
-fn a_purge_removes_replaced_files_that_are_in_use() {
-    for second in [100, 300_000] {
-        assert!(!is_found_after(second, |cache, io| Box::pin(async move {
-            assert_eq!(cache.purge(&io, [PurgeTarget::Prefix(b"http://a/".to_vec())]).await.unwrap(), 1);
-        })));
-        assert!(!is_found_after(second, |cache, io| Box::pin(async move {
-            let target = PurgeTarget::Uri(request("/x").key.digest());
-            cache.invalidate(&io, target).await.unwrap();
-        })));
-    }
-}
-
-#[test]
-fn a_small_response_that_replaces_a_large_one_removes_its_file_soon() {
-    assert!(!is_found_after(100, |cache, io| Box::pin(async move {
-        while cache.has_files_to_remove() {
-            io.sleep(Duration::from_millis(1)).await;
-        }
-    })));
-}
-
-#[test]
-fn a_voided_recording_is_streamed_and_not_stored() {
-    let sim = Sim::new(0, Faults::none());
-    let host = sim.host("one");
-    let (cache, io) = (open(&host), host.io());
-    sim.run(&host, async move {
-        for len in [100, 200_000] {
-            let mut recorder = recorder(&cache, "/x", None, io.now());
-            let own = recorder.follower();
-            recorder.push(&io, body(len)).await.unwrap();
-            let purged = cache.purge(&io, [PurgeTarget::Uri(request("/x").key.digest())]).await.unwrap();
-            assert_eq!(purged, 1);
-            assert!(!recorder.finish(&io).await);
-            assert!(follow(&io, &own).await.unwrap() == body(len));
-            assert!(found(&cache, "/x").is_none());
-        }
-    });
-}
-
-#[test]
-fn an_error_of_the_disk_returns_the_bytes_and_stops_writing_for_some_time() {
-    let sim = Sim::new(0, Faults::none());
-    let host = sim.host("one");
-    let (cache, io, on) = (open(&host), host.io(), host.clone());
-    sim.run(&host, async move {
-        on.disk().fail_next(Call::Write, io::ErrorKind::StorageFull);
-        let mut recorder = recorder(&cache, "/x", Some(200_000), io.now());
-        let own = recorder.follower();
-        let (error, bytes) = recorder.push(&io, body(100_000)).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert!(bytes == body(100_000) && recorder.received() == 0);
-        drop(recorder);
-        assert!(matches!(follow(&io, &own).await, Err(bytes) if bytes.is_empty()));
-        let takes = |bytes| cache.reserve(Some(bytes), io.now()).is_some();
-        assert!(!takes(200_000) && takes(100));
-        io.sleep(DISK_RETRY_TIME).await;
-        assert!(takes(200_000));
-        assert!(record(&io, &cache, "/x", &body(200_000)).await);
-        assert_eq!(cache.figures().disk_errors, 1);
-    });
-}
-
-#[test]
-fn a_power_cut_at_any_call_while_slices_are_stored_leaves_none_with_wrong_bytes() {
-    const WHOLE: u64 = SLICE_BYTES + 70_000;
-    let head = |number| StoredHead {
-        slice: Some(Slice { number, whole: WHOLE }),
-        ..stored("http://a/x", "", "Cache-Control: max-age=9\r\nETag: \"a\"\r\n")
-    };
-    let bytes = |number| match number {
-        0 => body(usize::try_from(SLICE_BYTES).unwrap()),
-        _ => vec![7; 70_000],
-    };
-    for call in (1..40).step_by(3) {
-        let sim = Sim::new(call, Faults::none());
-        let host = sim.host("one");
-        let (cache, io, on) = (open(&host), host.io(), host.clone());
-        sim.run(&host, async move {
-            on.disk().cut_at(on.disk().calls() + call, Moment::After);
-            for number in [1, 0] {
-                let key = cache.slice_key(&request("/x"), number);
-                let Joined::Lead(lead) = cache.fetches().join(&key, io.now()) else { panic!("no lead") };
-                let length = Some(bytes(number).len() as u64);
-                let Some(room) = cache.reserve(length, io.now()) else { continue };
-                let mut recorder = Recorder::begin(&cache, lead, head(number), length, room);
-                if recorder.push(&io, bytes(number)).await.is_ok() {
-                    recorder.finish(&io).await;
-                }
-            }
-        });
-        for fate in [Unsynced::Lost, Unsynced::Kept, Unsynced::Drawn(call)] {
-            let again = Sim::new(call, Faults::none());
-            let host = again.host_with_disk("one", &host.disk().after_power_cut(fate));
-            let (cache, io) = (open(&host), host.io());
-            again.run(&host, async move {
-                let Some(partial) = cache.lookup_partial(&request("/x")) else { return };
-                assert_eq!(partial.whole, WHOLE);
-                for number in [0, 1] {
-                    if let Some(object) = cache.lookup_slice(&partial, number) {
-                        assert!(content(&io, &cache, &object).await == bytes(number), "{number}");
-                    }
-                }
-            });
-        }
-        if !host.disk().is_cut() {
-            let again = Sim::new(call, Faults::none());
-            let host = again.host_with_disk("one", &host.disk().after_power_cut(Unsynced::Kept));
-            let partial = open(&host).lookup_partial(&request("/x"));
-            assert!(partial.is_some(), "slices are found after a restart");
-            break;
-        }
-    }
-}
-
-#[test]
 fn bodies_in_progress_never_reserve_more_than_their_share() {
     let sim = Sim::new(0, Faults::none());
     let cache = open(&sim.host("one"));
@@ -387,38 +227,6 @@ fn a_body_above_the_largest_object_is_not_recorded_further() {
         assert_eq!((error.kind(), bytes), (io::ErrorKind::FileTooLarge, vec![1]));
         assert_eq!(recorder.received(), bytes_max as u64);
     });
-}
-
-#[test]
-fn a_power_cut_at_any_call_of_a_recording_costs_at_most_its_object() {
-    let fates = || [Unsynced::Lost, Unsynced::Kept].into_iter().chain((0..8).map(Unsynced::Drawn));
-    for moment in [Moment::Before, Moment::After] {
-        for call in 1..60 {
-            let sim = Sim::new(call, Faults::splits());
-            let host = sim.host("one");
-            let (cache, io, on) = (open(&host), host.io(), host.clone());
-            sim.run(&host, async move {
-                assert!(record(&io, &cache, "/old", &body(100_000)).await);
-                on.disk().cut_at(on.disk().calls() + call, moment);
-                record(&io, &cache, "/new", &body(300_000)).await;
-            });
-            for fate in fates() {
-                let again = Sim::new(call, Faults::splits());
-                let host = again.host_with_disk("one", &host.disk().after_power_cut(fate));
-                let (cache, io) = (open(&host), host.io());
-                again.run(&host, async move {
-                    for (path, len) in [("/old", 100_000), ("/new", 300_000)] {
-                        if let Some(object) = found(&cache, path) {
-                            assert!(content(&io, &cache, &object).await == body(len), "{path}");
-                        }
-                    }
-                });
-            }
-            if !host.disk().is_cut() {
-                break;
-            }
-        }
-    }
 }
 
 #[test]
