@@ -12,7 +12,7 @@ use plimsoll_channel::{Bodies, Connector, Meter};
 use plimsoll_content::{HotCache, HotSettings};
 use plimsoll_engine::SystemFs;
 use plimsoll_io::sim::SimDisk;
-use plimsoll_io::{Address, Cells, Fs, Handler, Io, Networks, Stop, Stream};
+use plimsoll_io::{Address, Cells, Existing, Fs, Handler, Io, Networks, Stop, Stream};
 use plimsoll_proto::classic;
 use plimsoll_proto::http::Limits;
 
@@ -44,7 +44,8 @@ pub struct Scenario {
     pub proxies: Networks,
     /// Whether connections begin with a header of the PROXY protocol: those from `proxies`, or all.
     pub proxy_protocol: bool,
-    /// With it, HTTP is served over channels instead of TCP, and bodies reach the clients as it says.
+    /// With it, HTTP is served over channels instead of TCP, and bodies reach the clients, or the proxy, as it
+    /// says.
     pub channel: Option<Bodies>,
     /// The slots of the server's side of a channel.
     pub channel_slots: usize,
@@ -98,6 +99,13 @@ impl Default for Scenario {
             is_large: false,
             proxy: None,
         }
+    }
+}
+
+impl Scenario {
+    /// Returns how bodies reach clients that are connected by channels.
+    pub(crate) fn channel_of_clients(&self) -> Option<Bodies> {
+        self.channel.filter(|_| self.proxy.is_none())
     }
 }
 
@@ -218,6 +226,18 @@ impl Scene {
                 disk.write(Path::new(SIMULATED_ROOT).join(name), bytes.to_vec()).unwrap()
             }
         }
+    }
+
+    /// Replaces a served file by another one of the same name, as another program would.
+    pub fn replace(&self, name: &str, bytes: &[u8]) {
+        let (folder, name) = name.rsplit_once('/').unwrap_or(("", name));
+        let root = self.fs().open_root(&self.root().join(folder)).unwrap();
+        let file = self.fs().create(&root, b"replacement").unwrap();
+        let mut written = 0;
+        while written < bytes.len() {
+            written += self.fs().write_at(&file, &bytes[written..], written as u64).unwrap();
+        }
+        self.fs().rename(&root, b"replacement", &root, name.as_bytes(), Existing::Replaced).unwrap();
     }
 
     /// Removes a served file.

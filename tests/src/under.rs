@@ -158,8 +158,18 @@ impl Simulation {
         let serve = |port, setup| serve_at(Address::Ip((server.ip(), port).into()), setup);
         let mut proxy_disk = None;
         let (at, stop, origin) = match (scenario.channel, scenario.proxy) {
-            (Some(_), _) => {
+            (Some(_), None) => {
                 (serve_at(Address::Unix("/channel.sock".into()), setup), server.stop().clone(), None)
+            }
+            (Some(_), Some(settings)) => {
+                let origin = Address::Unix("/channel.sock".into());
+                let origin = sim.serve(&server, &origin, &setup).expect("the address is free");
+                // One machine: the proxy sends files of the server's disk.
+                let host = sim.host_with_disk("proxy", server.disk());
+                proxy_disk = Some(Disk::Simulated(Arc::clone(host.disk())));
+                let (at, setup) = (Address::Ip((host.ip(), 80).into()), proxy_of(settings, &origin));
+                let at = sim.serve(&host, &at, &counted(setup, &open)).expect("the address is free");
+                (at, host.stop().clone(), Some(origin))
             }
             (None, None) => (serve(80, setup), server.stop().clone(), None),
             (None, Some(settings)) => {
@@ -191,7 +201,7 @@ impl Simulation {
             hot: seen.hot,
             disk: Disk::Simulated(Arc::clone(server.disk())),
             proxy_disk,
-            connector: connector(&client.io(), scenario.channel),
+            connector: connector(&client.io(), scenario.channel_of_clients()),
             channels: seen.channels,
         };
         Simulation { sim, server, client, scene }
@@ -349,7 +359,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
         seen,
         accounts,
         root: folder.path().to_owned(),
-        channel: scenario.channel,
+        channel: scenario.channel_of_clients(),
     };
     let passed = play(kind, shown, behaviour);
     running.end();

@@ -228,14 +228,18 @@ impl Rx {
         .await
     }
 
-    /// Receives the next bytes as a range of the open file that the peer has passed for them, if `is_wanted`
-    /// accepts it. Otherwise returns `None`, and they stay to be received. Dropping the future loses nothing.
-    pub async fn recv_file(&mut self, is_wanted: impl FnOnce(&FileRange) -> bool) -> Option<FileRange> {
+    /// Waits for something to receive. Returns the range of the open file that the peer has passed for the next
+    /// bytes, which stay to be received. Returns `None` if it is something else.
+    pub async fn passed_file(&mut self) -> Option<FileRange> {
         if self.held.is_some() {
             return None;
         }
-        let passed = poll_fn(|cx| self.transport.poll_passed_file(cx)).await?;
-        if !is_wanted(&passed) {
+        poll_fn(|cx| self.transport.poll_passed_file(cx)).await
+    }
+
+    /// Receives the range that [`Rx::passed_file`] returns. Dropping the future loses nothing.
+    pub async fn recv_file(&mut self) -> Option<FileRange> {
+        if self.held.is_some() {
             return None;
         }
         poll_fn(|cx| self.transport.poll_recv_file(cx, u64::MAX)).await

@@ -1,10 +1,12 @@
 //! The limit of open files, and its division between connections, homes and hot files.
 //!
 //! It is not the doctor. Invariants: the server raises its soft limit to the hard limit, and never beyond.
-//! Open homes and hot files leave the connections their share.
+//! Open homes, hot files and the files of a
+//! proxy's cache leave the connections their share.
 
 use plimsoll_engine::limits::{WRITE_THREADS, pipes_of};
 use plimsoll_engine::{EngineKind, ProcessBound, processes_max};
+use plimsoll_proxy::cache::limits::PASSED_FILES_MAX;
 use plimsoll_store::limits::HOMES_OPEN_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -26,6 +28,8 @@ const EACH_ASKS: usize = 4;
 const REPLACED_PART: u64 = 32;
 /// The divisor of the limit for open homes.
 const HOMES_PART: u64 = 4;
+/// The divisor of the limit for files that origins pass to a proxy's cache.
+const PASSED_PART: u64 = 8;
 /// The divisor of the limit for hot files.
 const HOT_PART: u64 = 8;
 
@@ -50,6 +54,12 @@ pub(crate) fn homes_max(limit: u64) -> usize {
 /// Returns how many hot files may stay open where `limit` files may be open.
 pub(crate) fn hot_files_max(config: &Config, limit: u64) -> u64 {
     if config.fixed.keeps_hot_files() { config.fixed.hot_files.min(limit / HOT_PART) } else { 0 }
+}
+
+/// Returns how many files that origins pass may stay open in a proxy's cache where `limit` files may be open.
+pub(crate) fn passed_files_max(config: &Config, limit: u64) -> u64 {
+    let has_cache = config.fixed.is_proxy && config.fixed.proxy_cache.0.is_some();
+    if has_cache { PASSED_FILES_MAX.min(limit / PASSED_PART) } else { 0 }
 }
 
 /// The resource that bounds the number of connections.
@@ -91,7 +101,8 @@ fn of_files(config: &Config, limit: u64) -> usize {
     let channel = if config.fixed.channel.is_empty() { 0 } else { EACH_CHANNEL };
     // A replaced file stays open for a moment, unless its descriptor exceeds this share.
     let replaced = (limit / REPLACED_PART).min(WRITE_THREADS as u64);
-    let left = limit - homes - hot_files_max(config, limit) - EACH_PIPE * pipes_of(limit) - replaced;
+    let cached = hot_files_max(config, limit) + passed_files_max(config, limit);
+    let left = limit - homes - cached - EACH_PIPE * pipes_of(limit) - replaced;
     config.fixed.engine.connections_max(left, EACH_FILE + data + channel)
 }
 
@@ -125,6 +136,17 @@ mod tests {
         assert_eq!(connections_max(&with_homes, 1 << 20), ((1 << 20) - 2_048 - 1_024 - 64 - 64 - 32) / 2);
         let cold = Config::of(&["--engine", "epoll", "--hot-bytes", "0"]);
         assert_eq!(connections_max(&cold, 1_024), (1_024 - 256 - RESERVED) / 2);
+    }
+
+    #[test]
+    fn files_that_origins_pass_to_a_proxy_take_an_eighth_and_never_more_than_they_need() {
+        let mut config = Config::of(&["--engine", "epoll", "--accounts", "false", "--hot-bytes", "0"]);
+        let before = connections_max(&config, 1_024);
+        assert_eq!(passed_files_max(&config, 1_024), 0);
+        config.fixed.is_proxy = true;
+        config.fixed.proxy_cache.0 = Some("/cache".into());
+        assert_eq!([128, 1_024, 1 << 20].map(|limit| passed_files_max(&config, limit)), [16, 128, 1_024]);
+        assert_eq!(connections_max(&config, 1_024), before - 128 / 2);
     }
 
     /// Returns the bound under the engine `process`, where the kernel would allow 4,096 processes.

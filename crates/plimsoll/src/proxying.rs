@@ -16,6 +16,7 @@ use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX};
 use plimsoll_proxy::{Balance, ForwardHosts, Names, Settings, is_any_origin_up};
 
 use crate::config::Config;
+use crate::open_files;
 use crate::resolve::resolve;
 
 /// The machine's name.
@@ -72,7 +73,8 @@ pub(crate) fn settings(
 fn cache(config: &Config) -> Option<Arc<CacheOpener>> {
     let fixed = &config.fixed;
     let (disk_bytes_max, memory_bytes_max) = (fixed.proxy_cache_size.0, fixed.proxy_cache_memory.0);
-    let sizes = CacheSizes { disk_bytes_max, memory_bytes_max };
+    let passed_files_max = open_files::passed_files_max(config, open_files::soft());
+    let sizes = CacheSizes { disk_bytes_max, memory_bytes_max, passed_files_max };
     fixed.proxy_cache.0.as_ref().map(|folder| CacheOpener::new(folder, sizes))
 }
 

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use plimsoll_io::{Lease, Rx, Segment, Tx, Want};
+use plimsoll_io::{FileRange, Lease, Rx, Segment, Tx, Want};
 use plimsoll_wire::http::chunked::{CHUNK_END, ChunkedDecoder, unchunk, write_chunk_header};
 use plimsoll_wire::http::head::Framing as RequestFraming;
 use plimsoll_wire::http::refusal::Refusal;
@@ -151,6 +151,24 @@ impl BodyReader {
                 },
             }
         }
+    }
+
+    /// Returns the range of an open file that the peer has passed as the whole body, which stays to be received.
+    pub(crate) async fn passed_file(&self, rx: &mut Rx) -> Option<FileRange> {
+        let Progress::Length(length) = self.progress else { return None };
+        if !self.is_untouched() {
+            return None;
+        }
+        let file = rx.passed_file().await?;
+        (file.range.end.checked_sub(file.range.start) == Some(length)).then_some(file)
+    }
+
+    /// Receives that range. Returns false if there is none.
+    #[must_use]
+    pub(crate) async fn take_passed_file(&mut self, rx: &mut Rx) -> bool {
+        let received = rx.recv_file().await.map_or(0, |file| file.range.end - file.range.start);
+        self.received_piece(received);
+        self.has_ended()
     }
 
     /// Returns the next bytes as a copy, or `None` at the end of the body. Waits for the first byte only,

@@ -108,6 +108,12 @@ fn write_cache(figures: &CacheFigures, text: &mut String) {
         ("bypassed_total", "counter", "Requests that went past the cache.", figures.bypassed),
         ("stored_total", "counter", "Responses that were stored.", figures.stored),
         ("purged_total", "counter", "Responses that were purged or invalidated.", figures.purged),
+        (
+            "changed_total",
+            "counter",
+            "Responses dropped because the origin's file had changed.",
+            figures.changed,
+        ),
         ("disk_errors_total", "counter", "Errors of the cache's disk.", figures.disk_errors),
         ("joined_total", "counter", "Requests that waited for the fetch of another.", fetches.joined),
         ("fetches", "gauge", "Fetches in progress.", fetches.in_progress),
@@ -117,6 +123,10 @@ fn write_cache(figures: &CacheFigures, text: &mut String) {
         ("disk_objects", "gauge", "Responses on disk.", index.disk_objects),
         ("disk_bytes", "gauge", "Their bytes.", index.disk_bytes),
         ("disk_bytes_max", "gauge", "The limit of that.", index.disk_bytes_max),
+        ("passed_objects", "gauge", "Responses in open files of the origin.", index.passed_objects),
+        ("passed_objects_max", "gauge", "The limit of that.", index.passed_objects_max),
+        ("passed_bytes", "gauge", "Their bytes.", index.passed_bytes),
+        ("passed_bytes_max", "gauge", "The limit of that.", index.passed_bytes_max),
     ] {
         let _ = writeln!(text, "# HELP plimsoll_proxy_cache_{name} {help}");
         let _ =

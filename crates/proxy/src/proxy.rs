@@ -4,6 +4,7 @@
 //! connection from its first byte to its last, also across reloads. The background work ends with the thread.
 
 use std::cell::RefCell;
+use std::future::pending;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use plimsoll_io::{Handler, Io, LocalFuture, Parked, Resume, Stream, select};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::{AccessLog, Counters, DateCache};
 
+use crate::cache::limits::PASSED_CHECK_TIME;
 use crate::client::{self, ParkedClient};
 use crate::limits::{HEALTH_CHECK_TIME, IDLE_CHECK_TIME};
 use crate::origin::{Connecting, Origin};
@@ -115,7 +117,8 @@ impl Handler for Proxy {
         let shared = Rc::clone(&self.latest.borrow());
         let current = Arc::clone(&self.current);
         Box::pin(async move {
-            let upkeep = select(check_origins(&shared, &current), close_idle(&shared, &current));
+            let origins = select(check_origins(&shared, &current), close_idle(&shared, &current));
+            let upkeep = select(origins, check_files(&shared, &current));
             select(shared.log.flush_forever(&shared.io), upkeep).await;
         })
     }
@@ -175,6 +178,18 @@ async fn close_idle(shared: &Shared, current: &Current<Settings>) {
         let settings = current.get();
         for origin in settings.origins.origins().iter().chain(settings.forward.origins()) {
             origin.close_expired(&shared.io);
+        }
+    }
+}
+
+/// Starts checks of the files of origins that the cache keeps open. Never returns.
+async fn check_files(shared: &Shared, current: &Current<Settings>) {
+    // A reload keeps the cache, or its lack.
+    let Some(opener) = current.get().cache.clone() else { return pending().await };
+    loop {
+        shared.io.sleep(PASSED_CHECK_TIME).await;
+        if let Some(cache) = opener.get() {
+            cache.check_files(&shared.io);
         }
     }
 }

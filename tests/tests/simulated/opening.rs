@@ -29,7 +29,7 @@ fn caching(origin: &Address) -> Settings {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = format!("{}/opening-{}-{number}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
-    let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20 };
+    let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20, passed_files_max: 0 };
     Settings { cache: Some(CacheOpener::new(folder, sizes)), ..plain(origin) }
 }
 

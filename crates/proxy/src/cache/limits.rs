@@ -47,6 +47,15 @@ pub const OBJECT_SHARE: u64 = 8;
 pub const RECORDING_SHARE: u64 = 2;
 /// Files of objects that stay open between requests.
 pub const OPEN_FILES_MAX: usize = 256;
+/// Files that an origin has passed and that stay open, as the contents of objects. The process's limit of open
+/// files may allow fewer.
+pub const PASSED_FILES_MAX: u64 = 1024;
+/// A file that has changed later than this before the request for it is copied. Timestamps of files are those
+/// of the kernel's last tick, and two changes within a tick look like one.
+pub const FILE_TIME_TICK: Duration = Duration::from_millis(20);
+/// Interval at which passed files are checked: one that was changed, replaced or removed is closed, so that
+/// its blocks are free within this time. A check is one fstat(2) per file.
+pub const PASSED_CHECK_TIME: Duration = Duration::from_secs(1);
 /// Time for which nothing is written to disk after an error of the disk.
 pub const DISK_RETRY_TIME: Duration = Duration::from_secs(10);
 /// Bytes of a fetched body that are written to its file at a time.

@@ -189,7 +189,8 @@ mod tests {
     use crate::cache::store::{Content, Lookup};
 
     const ROOT: &str = "/cache";
-    const SIZES: CacheSizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 1 << 20 };
+    const SIZES: CacheSizes =
+        CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 1 << 20, passed_files_max: 0 };
 
     fn key(path: &str) -> ResourceKey {
         ResourceKey::new("http", b"a", path.as_bytes())

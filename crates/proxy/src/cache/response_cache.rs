@@ -4,6 +4,7 @@
 //! error of the disk costs stored objects and never a response.
 
 mod figures;
+mod passed;
 mod writing;
 
 use std::io;
@@ -19,16 +20,8 @@ pub use self::writing::Reservation;
 use super::fetch::{FetchKey, Fetches};
 use super::limits::{OBJECT_SHARE, OPEN_FILES_MAX, REFRESHES_MAX};
 use super::policy::{CacheRequest, StoredHead};
+pub use super::store::CacheSizes;
 use super::store::{Content, Disk, FoundObject, Index, Lookup, Object, PartialHead, PurgeTarget, StoredFile};
-
-/// The operator's sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheSizes {
-    /// Bytes on disk.
-    pub disk_bytes_max: u64,
-    /// Bytes of memory for small objects.
-    pub memory_bytes_max: u64,
-}
 
 /// The cache.
 pub struct ResponseCache {
@@ -45,6 +38,8 @@ pub struct ResponseCache {
     refreshes: Arc<()>,
     /// Nanoseconds since the engine's start until which nothing is written after an error of the disk.
     disk_rests_until: AtomicU64,
+    /// Nanoseconds since the engine's start from which passed files are checked again.
+    next_check: AtomicU64,
 }
 
 impl ResponseCache {
@@ -56,7 +51,7 @@ impl ResponseCache {
         let (disk, found) = Disk::open(fs, path)?;
         let cache = ResponseCache {
             disk: Arc::new(disk),
-            index: Index::new(sizes.memory_bytes_max, sizes.disk_bytes_max),
+            index: Index::new(sizes),
             fetches: Arc::default(),
             open_files: Cache::new(OPEN_FILES_MAX),
             sizes,
@@ -64,6 +59,7 @@ impl ResponseCache {
             reserved_bytes: AtomicU64::new(0),
             refreshes: Arc::default(),
             disk_rests_until: AtomicU64::new(0),
+            next_check: AtomicU64::new(0),
         };
         for FoundObject { head, file } in found {
             cache.index.insert(Object::new(head, Content::File(Arc::new(file))), || true);
@@ -239,7 +235,7 @@ impl ResponseCache {
     }
 
     /// Removes the files of objects that have left the index, without waiting for that.
-    pub(super) fn remove_later(self: &Arc<Self>, io: &Io) {
+    pub fn remove_later(self: &Arc<Self>, io: &Io) {
         if !self.has_files_to_remove() {
             return;
         }

@@ -85,7 +85,7 @@ struct Caching<'a> {
 impl Caching<'_> {
     /// Looks the request up, and answers or forwards it. Returns `None` if it must be looked up again.
     async fn attempt(&mut self) -> Option<Outcome> {
-        let lookup = self.cache.lookup(&self.request);
+        let lookup = self.cache.lookup_unchanged(&self.exchange.shared.io, &self.request).await;
         let now = self.exchange.shared.io.wall();
         let (stored, reason) = match &lookup {
             Lookup::Found(object) => match object.head.freshness.usability(&self.request.directives, now) {
@@ -261,6 +261,9 @@ impl Caching<'_> {
         if !is_refused || !object.head.freshness.is_usable_on_error(&self.request.directives, now) {
             return outcome;
         }
+        if self.cache.drop_if_changed(&self.exchange.shared.io, &object).await {
+            return outcome;
+        }
         let mut status = CacheStatus::hit(object.head.freshness.seconds_left(now));
         status.detail = Some("origin-failed");
         match self.send(&object, &status).await {
@@ -287,7 +290,15 @@ impl Caching<'_> {
             {
                 (head, length)
             }
-            Ok(FollowedHead::Open(..) | FollowedHead::Uncacheable) | Err(Elapsed) => return Some(None),
+            Ok(FollowedHead::Passed(object))
+                if object.head.answers(&self.request)
+                    && object.head.freshness.is_usable_now(&self.request.directives, now) =>
+            {
+                let status = CacheStatus { is_collapsed: true, ..status };
+                return Some(Some(self.send(&object, &status).await?));
+            }
+            Ok(FollowedHead::Open(..) | FollowedHead::Passed(_) | FollowedHead::Uncacheable)
+            | Err(Elapsed) => return Some(None),
             Ok(FollowedHead::Failed) => return None,
         };
         let signals = Signals::default();
@@ -299,7 +310,7 @@ impl Caching<'_> {
             Ok(()) => Some(Some(signals.outcome(OutcomeEnding::Relayed { keep }))),
             Err(NotSent::Unstarted) => match follower.head().await {
                 FollowedHead::Uncacheable => Some(None),
-                FollowedHead::Open(..) | FollowedHead::Failed => None,
+                FollowedHead::Open(..) | FollowedHead::Passed(_) | FollowedHead::Failed => None,
             },
             Err(NotSent::CutShort(at)) => {
                 let sent = signals.outcome(OutcomeEnding::Aborted);

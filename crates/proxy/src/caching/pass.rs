@@ -85,6 +85,8 @@ pub(crate) struct Recording {
     pub(crate) room: Reservation,
     /// Whether the client gets the response from the recording. Otherwise it has an answer already.
     pub(crate) is_for_client: bool,
+    /// When the request was sent, if an open file that the origin passes as the body may be kept.
+    pub(crate) sent: Option<SystemTime>,
 }
 
 impl<'a> CachePass<'a> {
@@ -197,7 +199,8 @@ impl<'a> CachePass<'a> {
         match reserved {
             Ok((stored_head, room)) => {
                 let (lead, head) = (Box::new(lead), Box::new(stored_head));
-                Received::Record(Recording { cache, lead, head, length, room, is_for_client: !is_refresh })
+                let (is_for_client, sent) = (!is_refresh, cache.keeps_files().then_some(times.sent));
+                Received::Record(Recording { cache, lead, head, length, room, is_for_client, sent })
             }
             Err(reason) => {
                 status.detail = Some(reason.detail());

@@ -75,10 +75,12 @@ impl ClientSide<'_> {
         let length = object.content.len();
         let selection = Selection::of(self.request, &object.head, Some(length));
         let range = self.range_to_send(&selection, length);
-        let file = match &object.content {
-            Content::File(stored) if range.is_some() => {
-                Some(cache.open_file(&self.shared.io, stored).await.map_err(|_| NotSent::Unopened)?)
+        let file = match (&object.content, &range) {
+            (Content::File(stored), Some(range)) => {
+                let file = cache.open_file(&self.shared.io, stored).await;
+                Some((file.map_err(|_| NotSent::Unopened)?, range.clone()))
             }
+            (Content::Passed(passed), Some(range)) => Some((passed.file().clone(), passed.range_of(range))),
             _ => None,
         };
         let mut head = self.head(&object.head, fields, &selection, Some(length), status);
@@ -101,11 +103,11 @@ impl ClientSide<'_> {
                 }
                 Ok(())
             }
-            (Content::File(_), Some(file)) => {
+            (Content::File(_) | Content::Passed(_), Some((file, range))) => {
                 self.tx.push(Segment::Owned(head));
                 self.send_file(file, range).await
             }
-            (Content::File(_), None) => Err(NotSent::Unopened),
+            (Content::File(_) | Content::Passed(_), None) => Err(NotSent::Unopened),
         }
     }
 

@@ -107,7 +107,8 @@ impl SliceFetch {
             }
             let (lead, head) = (Box::new(lead), Box::new(stored));
             let length = Some(length);
-            return Received::Record(Recording { cache, lead, head, length, room, is_for_client: false });
+            let (is_for_client, sent) = (false, None);
+            return Received::Record(Recording { cache, lead, head, length, room, is_for_client, sent });
         }
         if let Some(partial) = partial.filter(|_| status.code() < 500) {
             removed(cache.remove_partial(io, &partial).await);

@@ -137,7 +137,7 @@ impl Caching<'_> {
     /// Sends a whole object after its validation.
     async fn validated_whole(&mut self, stored: Option<&Arc<Object>>) -> Ranged {
         let Some(old) = stored else { return Ranged::Again };
-        match self.cache.lookup(&self.request) {
+        match self.cache.lookup_unchanged(&self.exchange.shared.io, &self.request).await {
             Lookup::Found(new) if new.head.freshness.is_newer_than(&old.head.freshness) => {
                 let status = CacheStatus::forwarded(Forwarded::Stale);
                 let status = CachePass::stored_status(status, Status::NOT_MODIFIED);
@@ -232,6 +232,8 @@ impl Caching<'_> {
         if let Some(object) = self.cache.lookup_slice(partial, number) {
             match &object.content {
                 Content::Memory(bytes) => return Ok(SliceSource::Memory(Arc::clone(bytes))),
+                // Slices are copied.
+                Content::Passed(_) => {}
                 Content::File(stored) => match self.cache.open_file(&self.exchange.shared.io, stored).await {
                     Ok(file) => return Ok(SliceSource::File(file)),
                     Err(error) => {
@@ -288,7 +290,8 @@ impl Caching<'_> {
                 Ok((PartialHead { head, whole: slice.whole }, follower))
             }
             Ok(FollowedHead::Failed) => Err(NoSlice::Changed),
-            Ok(FollowedHead::Open(..) | FollowedHead::Uncacheable) | Err(Elapsed) => Err(NoSlice::Refused),
+            Ok(FollowedHead::Open(..) | FollowedHead::Passed(_) | FollowedHead::Uncacheable)
+            | Err(Elapsed) => Err(NoSlice::Refused),
         }
     }
 }

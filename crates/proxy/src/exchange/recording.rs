@@ -4,7 +4,7 @@
 //! has left; an error of the cache costs the stored object, and never the client's response.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{Deadline, Elapsed, Io, Rx, Segment, join};
 use plimsoll_proto::drain;
@@ -16,7 +16,7 @@ use crate::cache::limits::RECORD_BYTES_MAX;
 use crate::cache::policy::{CacheRequest, CacheStatus, FieldBlock, FieldLines};
 use crate::cache::recorder::Recorder;
 use crate::cache::response_cache::ResponseCache;
-use crate::cache::store::Object;
+use crate::cache::store::{Object, PassedFile};
 use crate::caching::{CachePass, ClientSide, HeadTime, NotSent, Part, Received, Recording, Selection};
 use crate::failure::Failure;
 use crate::limits::RELAY_AHEAD_BYTES_MAX;
@@ -64,7 +64,13 @@ impl Download<'_, '_> {
                 let is_reusable = head.keeps_alive() && body.has_ended() && body.into_rest().is_none();
                 Downloaded::Whole { keep: self.keep, is_reusable }
             }
-            Received::Record(recording) => self.record(&request, recording, head, status).await?,
+            Received::Record(recording) => self.store(&request, recording, head, status).await?,
+            // The origin has changed its file since the request was sent.
+            Received::Stored { cache, object, .. }
+                if !is_refresh && cache.drop_if_changed(&self.shared.io, &object).await =>
+            {
+                Downloaded::Repeat
+            }
             Received::Stored { cache, object, fields } => {
                 let is_reusable = self.take_bodiless(head);
                 let keep = if is_refresh {
@@ -109,16 +115,60 @@ impl Download<'_, '_> {
         }
     }
 
-    /// Records the body, and sends it to the client from the recording.
-    async fn record(
+    /// Keeps the body if the origin has passed it as an open file, or records it.
+    async fn store(
         &mut self,
         request: &CacheRequest<'_>,
         recording: Recording,
         head: &ResponseHead,
         status: CacheStatus,
     ) -> Result<Downloaded, Failure> {
-        let Recording { cache, lead, head: stored, length, room, is_for_client } = recording;
         let mut body = self.take_body(head);
+        let Some(file) = self.passed_file(&mut body, recording.sent).await? else {
+            return self.record(request, recording, (head, body), status).await;
+        };
+        let Recording { cache, lead, head: stored, is_for_client, .. } = recording;
+        let (object, is_stored) = cache.keep(*stored, file, lead.validity());
+        lead.pass(&object);
+        // It may have replaced an object with a file on disk, which a start would find again.
+        cache.remove_later(&self.shared.io);
+        let is_reusable = head.keeps_alive() && body.into_rest().is_none();
+        if !is_for_client {
+            return Ok(Downloaded::Whole { keep: self.keep, is_reusable });
+        }
+        let status = CacheStatus { is_stored, ..status };
+        let fields = &object.head.fields;
+        let keep = self.send_stored(request, &cache, (&object, fields), &status).await?;
+        Ok(Downloaded::Whole { keep, is_reusable })
+    }
+
+    /// Receives the whole body as an open file, if the origin has passed one whose changes can be noticed.
+    async fn passed_file(
+        &mut self,
+        body: &mut BodyReader,
+        sent: Option<SystemTime>,
+    ) -> Result<Option<PassedFile>, Failure> {
+        let Some(sent) = sent else { return Ok(None) };
+        let (io, rx) = (&self.shared.io, &mut self.inbox.rx);
+        let deadline = &self.deadlines.download;
+        deadline.after(self.shared.settings.times.between_bytes);
+        let Some(part) = deadline.within(body.passed_file(rx)).await.map_err(|Elapsed| Failure::Late)? else {
+            return Ok(None);
+        };
+        let file = PassedFile::new(io, part, sent).await;
+        // It is there: this does not wait.
+        Ok(if file.is_some() && body.take_passed_file(rx).await { file } else { None })
+    }
+
+    /// Records the body, and sends it to the client from the recording.
+    async fn record(
+        &mut self,
+        request: &CacheRequest<'_>,
+        recording: Recording,
+        (head, mut body): (&ResponseHead, BodyReader),
+        status: CacheStatus,
+    ) -> Result<Downloaded, Failure> {
+        let Recording { cache, lead, head: stored, length, room, is_for_client, .. } = recording;
         let recorder = Recorder::begin(&cache, *lead, (*stored).clone(), length, room);
         let follower = recorder.follower();
         let shared = self.shared;

@@ -42,7 +42,7 @@ pub(super) fn scenario() -> Scenario {
 }
 
 pub(super) fn caching(origin: &Address) -> Settings {
-    let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20 };
+    let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20, passed_files_max: 0 };
     with_cache(&new_folder(), sizes, origin)
 }
 

@@ -11,7 +11,7 @@ use super::cached::{
 /// A cache whose largest object is smaller than a large body.
 fn small() -> Scenario {
     let proxy = |origin: &Address| {
-        let sizes = CacheSizes { disk_bytes_max: 1 << 20, memory_bytes_max: 1 << 20 };
+        let sizes = CacheSizes { disk_bytes_max: 1 << 20, memory_bytes_max: 1 << 20, passed_files_max: 0 };
         with_cache(&new_folder(), sizes, origin)
     };
     Scenario { proxy: Some(proxy), ..scenario() }
@@ -23,7 +23,7 @@ const GROWN: usize = 200_000;
 /// A cache whose folder a behaviour can find.
 fn broken() -> Scenario {
     let proxy = |origin: &Address| {
-        let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20 };
+        let sizes = CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 4 << 20, passed_files_max: 0 };
         with_cache(&folder_of(origin), sizes, origin)
     };
     Scenario { proxy: Some(proxy), ..scenario() }

@@ -11,6 +11,7 @@ mod failures;
 mod fields;
 mod origin;
 mod origins;
+mod passed;
 mod relaying;
 mod retries;
 mod slices;

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use super::spool::Available;
 use super::table::{Fetch, Phase, State};
 use crate::cache::policy::StoredHead;
+use crate::cache::store::Object;
 
 /// A reader of a fetch.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub enum FollowedHead {
     /// A cacheable response, and the length of its body if it is known. The request must check that the
     /// response answers it.
     Open(Arc<StoredHead>, Option<u64>),
+    /// A whole response, in a file that the origin has passed. The request must check that it answers it.
+    Passed(Arc<Object>),
     /// The response is not cacheable: the request proceeds alone.
     Uncacheable,
     /// The fetch failed, or found the object stored: the request starts from the lookup.
@@ -41,6 +44,7 @@ impl Follower {
                 Phase::Complete(head) => {
                     Some(FollowedHead::Open(Arc::clone(head), Some(state.spool.received())))
                 }
+                Phase::Passed(object) => Some(FollowedHead::Passed(Arc::clone(object))),
                 Phase::Uncacheable => Some(FollowedHead::Uncacheable),
                 Phase::Failed => Some(FollowedHead::Failed),
             })
@@ -54,7 +58,8 @@ impl Follower {
             self.poll(cx, |state| {
                 state.spool.available(offset, bytes_max).or(match state.phase {
                     Phase::Complete(_) => Some(Available::End),
-                    Phase::Uncacheable | Phase::Failed => Some(Available::Failed),
+                    // No byte was published of a passed file.
+                    Phase::Passed(_) | Phase::Uncacheable | Phase::Failed => Some(Available::Failed),
                     Phase::Waiting | Phase::Open(_) => None,
                 })
             })

@@ -11,6 +11,7 @@ use plimsoll_io::{File, Instant};
 use super::follower::Follower;
 use super::table::{Fetch, Fetches, Phase};
 use crate::cache::policy::StoredHead;
+use crate::cache::store::Object;
 
 /// The right and duty to fetch an object.
 pub struct Lead {
@@ -66,6 +67,13 @@ impl Lead {
     pub fn retire(mut self) {
         self.is_over = true;
         self.end(Phase::Failed);
+    }
+
+    /// Ends the fetch with a response whose body is a file that the origin has passed. Followers send it from
+    /// there, also if it is not stored.
+    pub fn pass(mut self, object: &Arc<Object>) {
+        self.is_over = true;
+        self.end(Phase::Passed(Arc::clone(object)));
     }
 
     /// Publishes bytes of the body.

@@ -16,7 +16,7 @@ use super::lead::Lead;
 use super::spool::Spool;
 use crate::cache::limits::{HIT_FOR_MISS_MARKS_MAX, HIT_FOR_MISS_TIME};
 use crate::cache::policy::{Digest, ResourceKey, StoredHead};
-use crate::cache::store::PurgeTarget;
+use crate::cache::store::{Object, PurgeTarget};
 
 /// The key of a fetch: the resource, and the request fields that select among its known variants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +124,8 @@ pub(super) enum Phase {
     Open(Arc<StoredHead>),
     /// All of the body is received.
     Complete(Arc<StoredHead>),
+    /// The body is a file that the origin has passed.
+    Passed(Arc<Object>),
     /// The response is not cacheable.
     Uncacheable,
     /// The fetch ended before the body did.

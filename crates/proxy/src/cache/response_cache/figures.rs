@@ -25,6 +25,8 @@ pub struct CacheCounts {
     pub stored: AtomicU64,
     /// Objects that were purged or invalidated.
     pub purged: AtomicU64,
+    /// Objects that were dropped because the origin's file had changed.
+    pub changed: AtomicU64,
     /// Errors of the disk.
     pub disk_errors: AtomicU64,
 }
@@ -46,6 +48,8 @@ pub struct CacheFigures {
     pub stored: u64,
     /// Objects that were purged or invalidated.
     pub purged: u64,
+    /// Objects that were dropped because the origin's file had changed.
+    pub changed: u64,
     /// Errors of the disk.
     pub disk_errors: u64,
     /// Hits, stale answers and validations among all requests but those past the cache; 0 without any.
@@ -73,6 +77,7 @@ impl ResponseCache {
             bypassed: read(&counts.bypassed),
             stored: read(&counts.stored),
             purged: read(&counts.purged),
+            changed: read(&counts.changed),
             disk_errors: read(&counts.disk_errors),
             // Counts below 2^52 are exact.
             hit_ratio: if used == 0 { 0.0 } else { used as f64 / (used + misses) as f64 },

@@ -1,25 +1,20 @@
 //! The index of all objects, in memory.
 //!
-//! It opens no file. The objects of a URI are found in a table of weak references; two caches hold the
-//! strong ones, and evict: one bounds the memory of objects in memory, the other the bytes on disk. Their
-//! policy (quick_cache's, close to S3-FIFO) admits a new object to a small queue first, so that a scan of
-//! objects that are used once evicts no object that is used again.
+//! It opens no file. The objects of a URI are found in a table of weak references; the evictors hold the strong
+//! ones ([`super::evictors`]).
 //!
-//! Invariants: both budgets hold; an object that was evicted, replaced or purged is not found, and its file
+//! Invariants: the budgets hold; an object that was evicted, replaced or purged is not found, and its file
 //! is queued for removal.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
-
+use super::evictors::{CacheSizes, Evictors, IndexEntry, IndexFigures};
 use super::object::{Content, Object};
 use super::slices::{PartialHead, SliceSets};
-use crate::cache::limits::{FILES_MAX, INDEX_SHARDS, OBJECT_BYTES, VARIANTS_MAX};
+use crate::cache::limits::{INDEX_SHARDS, VARIANTS_MAX};
 use crate::cache::policy::{CacheRequest, Digest, Slice, StoredHead};
 
-type Evictor = Cache<u64, IndexEntry, Weight>;
 type Variants = Vec<Weak<Object>>;
 
 /// The objects of a part of the keys.
@@ -34,10 +29,7 @@ struct Shard {
 /// The index.
 pub struct Index {
     shards: Box<[Mutex<Shard>]>,
-    memory: Evictor,
-    disk: Evictor,
-    memory_bytes_max: u64,
-    disk_bytes_max: u64,
+    evictors: Evictors,
 }
 
 /// The result of a lookup.
@@ -64,77 +56,13 @@ pub enum PurgeTarget {
     All,
 }
 
-/// Sizes of the index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct IndexFigures {
-    /// Objects in memory.
-    pub memory_objects: u64,
-    /// Their bytes.
-    pub memory_bytes: u64,
-    /// The budget of memory, in bytes.
-    pub memory_bytes_max: u64,
-    /// Objects on disk.
-    pub disk_objects: u64,
-    /// Their bytes; a small file counts for its share of the index.
-    pub disk_bytes: u64,
-    /// The budget on disk, in bytes.
-    pub disk_bytes_max: u64,
-}
-
-/// An object in the index. Its last drop queues the object's file for removal.
-struct IndexEntry(Arc<Object>);
-
-impl IndexEntry {
-    fn new(object: Arc<Object>) -> IndexEntry {
-        if let Content::File(file) = &object.content {
-            file.hold();
-        }
-        IndexEntry(object)
-    }
-}
-
-impl Clone for IndexEntry {
-    fn clone(&self) -> IndexEntry {
-        IndexEntry::new(Arc::clone(&self.0))
-    }
-}
-
-impl Drop for IndexEntry {
-    fn drop(&mut self) {
-        if let Content::File(file) = &self.0.content {
-            file.release();
-        }
-    }
-}
-
-/// The weight of an object in its budget.
-#[derive(Clone, Debug)]
-struct Weight {
-    file_bytes_min: u64,
-}
-
-impl Weighter<u64, IndexEntry> for Weight {
-    fn weight(&self, _: &u64, entry: &IndexEntry) -> u64 {
-        match &entry.0.content {
-            Content::Memory(_) => entry.0.memory_bytes(),
-            Content::File(file) => file.file_bytes().max(self.file_bytes_min),
-        }
-    }
-}
-
 impl Index {
-    /// Creates an empty index with its two budgets.
+    /// Creates an empty index with these budgets.
     #[must_use]
-    pub fn new(memory_bytes_max: u64, disk_bytes_max: u64) -> Index {
-        // A file is charged for its share of the index at least, so that the budget on disk bounds the
-        // number of files too.
-        let file_bytes_min = disk_bytes_max / FILES_MAX as u64;
+    pub fn new(sizes: CacheSizes) -> Index {
         Index {
             shards: (0..INDEX_SHARDS).map(|_| Mutex::default()).collect(),
-            memory: evictor(memory_bytes_max, 2 * OBJECT_BYTES, Weight { file_bytes_min: 0 }),
-            disk: evictor(disk_bytes_max, file_bytes_min.max(64 << 10), Weight { file_bytes_min }),
-            memory_bytes_max,
-            disk_bytes_max,
+            evictors: Evictors::new(sizes),
         }
     }
 
@@ -154,7 +82,7 @@ impl Index {
     /// Whether an object is still stored: an evicted one lives on while a response is sent from it. Counts it
     /// as used.
     fn is_held(&self, object: &Object) -> bool {
-        self.evictor_of(object).get(&object.number()).is_some()
+        self.evictors.of(object).get(&object.number()).is_some()
     }
 
     /// Looks up the partial object for a request, and one of another variant.
@@ -214,7 +142,7 @@ impl Index {
             variants.insert(0, Arc::downgrade(&object));
         }
         dropped.extend(variants.drain(VARIANTS_MAX.min(variants.len())..).filter_map(|old| old.upgrade()));
-        self.evictor_of(&object).insert(object.number(), IndexEntry::new(object));
+        self.evictors.of(&object).insert(object.number(), IndexEntry::new(object));
         self.forget_dead(&mut shard);
         drop(shard);
         self.discard(&dropped);
@@ -235,7 +163,7 @@ impl Index {
 
     /// Replaces an object by one with the same content and a newer head, if it is still stored.
     pub fn refresh(&self, old: &Arc<Object>, new: Arc<Object>, is_wanted: impl FnOnce() -> bool) {
-        if self.evictor_of(old).contains_key(&old.number()) {
+        if self.contains(old) {
             self.insert(new, is_wanted);
             self.discard(std::slice::from_ref(old));
         }
@@ -297,14 +225,7 @@ impl Index {
     /// Returns its sizes.
     #[must_use]
     pub fn figures(&self) -> IndexFigures {
-        IndexFigures {
-            memory_objects: self.memory.len() as u64,
-            memory_bytes: self.memory.weight(),
-            memory_bytes_max: self.memory_bytes_max,
-            disk_objects: self.disk.len() as u64,
-            disk_bytes: self.disk.weight(),
-            disk_bytes_max: self.disk_bytes_max,
-        }
+        self.evictors.figures()
     }
 
     /// Returns the number of URIs in the table.
@@ -314,29 +235,40 @@ impl Index {
         self.shards.iter().map(|shard| uris(&lock(shard))).sum()
     }
 
+    /// Returns the objects in files that the origin has passed.
+    #[must_use]
+    pub fn passed_objects(&self) -> Vec<Arc<Object>> {
+        self.evictors.passed_objects()
+    }
+
+    /// Returns the number of these.
+    #[must_use]
+    pub fn passed_count(&self) -> usize {
+        self.evictors.passed_count()
+    }
+
+    /// Whether an object is stored. Does not count it as used.
+    #[must_use]
+    pub fn contains(&self, object: &Object) -> bool {
+        self.evictors.of(object).contains_key(&object.number())
+    }
+
     fn discard(&self, objects: &[Arc<Object>]) {
         for object in objects {
-            self.evictor_of(object).remove(&object.number());
+            self.evictors.of(object).remove(&object.number());
         }
     }
 
     /// Forgets the URIs of evicted objects, when the table has grown to twice the number of objects. The
     /// cost is amortised: as many objects were inserted since the last time.
     fn forget_dead(&self, shard: &mut Shard) {
-        let objects = (self.memory.len() + self.disk.len()) / INDEX_SHARDS;
+        let objects = self.evictors.len() / INDEX_SHARDS;
         if shard.variants.len() > 2 * objects + VARIANTS_MAX {
             let is_live = |variant: &Weak<Object>| variant.strong_count() > 0;
             shard.variants.retain(|_, variants| variants.iter().any(is_live));
         }
         if shard.slices.len() > 2 * objects + VARIANTS_MAX {
             shard.slices.forget_dead();
-        }
-    }
-
-    fn evictor_of(&self, object: &Object) -> &Evictor {
-        match object.content {
-            Content::Memory(_) => &self.memory,
-            Content::File(_) => &self.disk,
         }
     }
 
@@ -357,21 +289,6 @@ impl PurgeTarget {
             PurgeTarget::Tag(tag) => head.has_tag(tag),
             PurgeTarget::All => true,
         }
-    }
-}
-
-/// Creates an evictor of one shard: with several, each has a part of the budget, and an object that is
-/// larger than a part would be refused.
-fn evictor(bytes_max: u64, bytes_usual: u64, weight: Weight) -> Evictor {
-    let items = usize::try_from(bytes_max / bytes_usual.max(1)).unwrap_or(usize::MAX).clamp(64, FILES_MAX);
-    let mut options = OptionsBuilder::new();
-    options.shards(1).estimated_items_capacity(items).weight_capacity(bytes_max);
-    match options.build() {
-        Ok(options) => {
-            Cache::with_options(options, weight, DefaultHashBuilder::default(), DefaultLifecycle::default())
-        }
-        // Capacities are set above, which is all that can be missing.
-        Err(_) => Cache::with_weighter(items, bytes_max, weight),
     }
 }
 

@@ -1,17 +1,21 @@
-//! Storage: objects in memory and on disk, and the index of both.
+//! Storage: objects in memory, on disk and in open files of the origin, and the index of all.
 //!
-//! Not here: when a stored response may be used ([`super::policy`]). Invariants: memory and disk are
-//! bounded in bytes; an object is immutable.
+//! Not here: when a stored response may be used ([`super::policy`]). Invariants: memory, disk and
+//! open files are bounded; an object is immutable.
 
 mod disk;
+mod evictors;
 mod file_format;
 mod index;
 mod object;
+mod passed_file;
 mod slices;
 mod stored_file;
 
 pub use disk::{Disk, FoundObject, ObjectWriter};
-pub use index::{Index, IndexFigures, Lookup, PurgeTarget};
+pub use evictors::{CacheSizes, IndexFigures};
+pub use index::{Index, Lookup, PurgeTarget};
 pub use object::{Content, Object};
+pub use passed_file::PassedFile;
 pub use slices::PartialHead;
 pub use stored_file::StoredFile;

@@ -1,4 +1,4 @@
-//! A stored response: its head, and its content in memory or in a file.
+//! A stored response: its head, and its content in memory, in a file of the cache, or in a file of the origin.
 //!
 //! It is not an entry of the index. Invariant: it is immutable, except that it can be superseded by
 //! another with the same content and a newer head.
@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::passed_file::PassedFile;
 use super::stored_file::StoredFile;
 use crate::cache::limits::OBJECT_BYTES;
 use crate::cache::policy::StoredHead;
@@ -17,6 +18,8 @@ pub enum Content {
     Memory(Arc<[u8]>),
     /// In a file of its own.
     File(Arc<StoredFile>),
+    /// In a file of the origin, which is open.
+    Passed(Arc<PassedFile>),
 }
 
 impl Content {
@@ -26,6 +29,7 @@ impl Content {
         match self {
             Content::Memory(bytes) => bytes.len() as u64,
             Content::File(file) => file.content_bytes(),
+            Content::Passed(file) => file.content_bytes(),
         }
     }
 
@@ -67,16 +71,16 @@ impl Object {
     pub fn memory_bytes(&self) -> u64 {
         let content = match &self.content {
             Content::Memory(bytes) => bytes.len() as u64,
-            Content::File(_) => 0,
+            Content::File(_) | Content::Passed(_) => 0,
         };
         OBJECT_BYTES + self.head.memory_bytes() + content
     }
 
-    /// Returns the number of its file, if it has one.
+    /// Returns the number of its file on the cache's disk, if it has one.
     #[must_use]
     pub fn file_number(&self) -> Option<u64> {
         match &self.content {
-            Content::Memory(_) => None,
+            Content::Memory(_) | Content::Passed(_) => None,
             Content::File(file) => Some(file.sequence()),
         }
     }

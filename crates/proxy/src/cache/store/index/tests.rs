@@ -8,6 +8,10 @@ use crate::cache::policy::{FieldLines, ResourceKey, stored_for_tests as stored};
 
 const FRESH: &str = "Cache-Control: max-age=9\r\n";
 
+fn index_of(memory_bytes_max: u64, disk_bytes_max: u64) -> Index {
+    Index::new(CacheSizes { memory_bytes_max, disk_bytes_max, passed_files_max: 0 })
+}
+
 fn object(uri: &str, request: &str, lines: &str, bytes: usize) -> Arc<Object> {
     Object::new(stored(uri, request, lines), Content::Memory(vec![0; bytes].into()))
 }
@@ -30,7 +34,7 @@ fn found(index: &Index, uri: &str, lines: &str) -> Option<u64> {
 
 #[test]
 fn the_newest_object_that_answers_a_request_is_found() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     let (old, new) = (object("http://a/", "", FRESH, 9), object("http://a/", "", FRESH, 9));
     insert(&index, &old);
     insert(&index, &new);
@@ -41,7 +45,7 @@ fn the_newest_object_that_answers_a_request_is_found() {
 
 #[test]
 fn variants_are_selected_by_their_request_fields() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     let lines = "Cache-Control: max-age=9\r\nVary: Accept\r\n";
     let one = object("http://a/", "Accept: 1\r\n", lines, 9);
     let two = object("http://a/", "Accept: 2\r\n", lines, 9);
@@ -54,7 +58,7 @@ fn variants_are_selected_by_their_request_fields() {
 
 #[test]
 fn variants_above_the_limit_replace_the_oldest() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     let lines = "Cache-Control: max-age=9\r\nVary: Accept\r\n";
     for number in 0..=VARIANTS_MAX {
         insert(&index, &object("http://a/", &format!("Accept: {number}\r\n"), lines, 9));
@@ -66,7 +70,7 @@ fn variants_above_the_limit_replace_the_oldest() {
 
 #[test]
 fn memory_stays_within_its_budget_and_the_table_within_twice_the_objects() {
-    let index = Index::new(256 << 10, 0);
+    let index = index_of(256 << 10, 0);
     for number in 0..20_000 {
         insert(&index, &object(&format!("http://a/{number}"), "", FRESH, 100));
     }
@@ -78,7 +82,7 @@ fn memory_stays_within_its_budget_and_the_table_within_twice_the_objects() {
 
 #[test]
 fn a_scan_does_not_evict_objects_that_are_used_again() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     let hot: Vec<String> = (0..50).map(|number| format!("http://a/hot/{number}")).collect();
     for uri in &hot {
         insert(&index, &object(uri, "", FRESH, 1000));
@@ -97,7 +101,7 @@ fn a_scan_does_not_evict_objects_that_are_used_again() {
 
 #[test]
 fn purges_remove_by_uri_prefix_and_tag() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     let fill = || {
         insert(&index, &object("http://a/x/1", "", "Cache-Control: max-age=9\r\nCache-Tag: t\r\n", 9));
         insert(&index, &object("http://a/x/2", "", FRESH, 9));
@@ -135,7 +139,7 @@ fn slices(index: &Index, uri: &str) -> (Vec<u64>, Option<Vec<u8>>) {
 
 #[test]
 fn slices_of_one_tag_are_found_and_another_tag_or_length_drops_them() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     let (a, b) = ("ETag: \"a\"\r\n", "ETag: \"b\"\r\n");
     for number in [2, 0] {
         insert(&index, &slice("http://a/", a, number));
@@ -154,7 +158,7 @@ fn slices_of_one_tag_are_found_and_another_tag_or_length_drops_them() {
 
 #[test]
 fn a_whole_object_replaces_slices_and_purges_include_them() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     let tagged = "ETag: \"a\"\r\nCache-Tag: t\r\n";
     let digest = ResourceKey::parse(b"http://a/x").unwrap().digest();
     for target in [
@@ -177,14 +181,14 @@ fn a_whole_object_replaces_slices_and_purges_include_them() {
 
 #[test]
 fn an_object_that_is_no_longer_wanted_is_not_stored() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     assert!(!index.insert(object("http://a/", "", FRESH, 9), || false));
     assert!(matches!(index.lookup(&request("http://a/", "")), Lookup::Absent));
 }
 
 #[test]
 fn a_refresh_replaces_the_head_only_while_the_object_is_stored() {
-    let index = Index::new(1 << 20, 0);
+    let index = index_of(1 << 20, 0);
     let old = object("http://a/", "", FRESH, 9);
     let new = || Object::new(old.head.clone(), old.content.clone());
     insert(&index, &old);
