@@ -44,8 +44,8 @@ pub struct Scenario {
     pub proxies: Networks,
     /// Whether connections begin with a header of the PROXY protocol: those from `proxies`, or all.
     pub proxy_protocol: bool,
-    /// With it, HTTP is served over channels instead of TCP, and bodies reach the clients, or the proxy, as it
-    /// says.
+    /// With it, HTTP is served over channels instead of TCP, and bodies reach the clients, or the proxy, as
+    /// it says.
     pub channel: Option<Bodies>,
     /// The slots of the server's side of a channel.
     pub channel_slots: usize,

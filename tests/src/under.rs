@@ -161,22 +161,17 @@ impl Simulation {
             (Some(_), None) => {
                 (serve_at(Address::Unix("/channel.sock".into()), setup), server.stop().clone(), None)
             }
-            (Some(_), Some(settings)) => {
-                let origin = Address::Unix("/channel.sock".into());
-                let origin = sim.serve(&server, &origin, &setup).expect("the address is free");
-                // One machine: the proxy sends files of the server's disk.
-                let host = sim.host_with_disk("proxy", server.disk());
-                proxy_disk = Some(Disk::Simulated(Arc::clone(host.disk())));
-                let (at, setup) = (Address::Ip((host.ip(), 80).into()), proxy_of(settings, &origin));
-                let at = sim.serve(&host, &at, &counted(setup, &open)).expect("the address is free");
-                (at, host.stop().clone(), Some(origin))
-            }
             (None, None) => (serve(80, setup), server.stop().clone(), None),
-            (None, Some(settings)) => {
-                let origin = Address::Ip((server.ip(), 8080).into());
+            (channel, Some(settings)) => {
+                let (origin, host) = match channel {
+                    // One machine: the proxy sends files of the server's disk.
+                    Some(_) => {
+                        (Address::Unix("/channel.sock".into()), sim.host_with_disk("proxy", server.disk()))
+                    }
+                    None => (Address::Ip((server.ip(), 8080).into()), sim.host("proxy")),
+                };
                 let origin = sim.serve(&server, &origin, &setup).expect("the address is free");
-                let (host, setup) = (sim.host("proxy"), proxy_of(settings, &origin));
-                let at = Address::Ip((host.ip(), 80).into());
+                let (at, setup) = (Address::Ip((host.ip(), 80).into()), proxy_of(settings, &origin));
                 proxy_disk = Some(Disk::Simulated(Arc::clone(host.disk())));
                 let at = sim.serve(&host, &at, &counted(setup, &open)).expect("the address is free");
                 (at, host.stop().clone(), Some(origin))

@@ -228,8 +228,8 @@ impl Rx {
         .await
     }
 
-    /// Waits for something to receive. Returns the range of the open file that the peer has passed for the next
-    /// bytes, which stay to be received. Returns `None` if it is something else.
+    /// Waits for something to receive. Returns the range of the open file that the peer has passed for the
+    /// next bytes, which stay to be received. Returns `None` if it is something else.
     pub async fn passed_file(&mut self) -> Option<FileRange> {
         if self.held.is_some() {
             return None;

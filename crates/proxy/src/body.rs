@@ -153,7 +153,8 @@ impl BodyReader {
         }
     }
 
-    /// Returns the range of an open file that the peer has passed as the whole body, which stays to be received.
+    /// Returns the range of an open file that the peer has passed as the whole body, which stays to be
+    /// received.
     pub(crate) async fn passed_file(&self, rx: &mut Rx) -> Option<FileRange> {
         let Progress::Length(length) = self.progress else { return None };
         if !self.is_untouched() {

@@ -4,12 +4,21 @@
 //! zero.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Returns the number of descriptors that `pid` has open.
 pub fn descriptors(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).expect("the process is there").count()
+}
+
+/// Returns the paths of the files below `folder` that `pid` has open.
+pub fn open_files_below(pid: u32, folder: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(format!("/proc/{pid}/fd")).expect("the process is there");
+    // A descriptor may be closed between the listing and the read.
+    let paths = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    paths.filter(|path| path.starts_with(folder)).collect()
 }
 
 /// Returns the number of threads of `pid`.

@@ -32,6 +32,7 @@ mod ftp_settings;
 mod full;
 mod hostile;
 mod http_cache;
+mod kept_files;
 mod killed;
 mod lab;
 mod lab_conditions;

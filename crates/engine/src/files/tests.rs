@@ -208,3 +208,17 @@ fn what_there_is_not_enough_of_is_told_by_its_kind() {
         assert_eq!(error_of(errno).kind(), kind);
     }
 }
+
+#[test]
+fn the_names_of_a_file_are_counted_and_a_removed_one_has_none() {
+    let (held, root) = folder();
+    let file = SystemFs.open_beneath(&root, b"file").unwrap();
+    let count = || (SystemFs.stat(&file).unwrap().links, NonBlockingFs.stat(&file).unwrap().links);
+    assert_eq!(count(), (1, 1));
+    std::fs::hard_link(held.path().join("file"), held.path().join("other")).unwrap();
+    assert_eq!(count(), (2, 2));
+    SystemFs.remove_file(&root, b"other").unwrap();
+    std::fs::write(held.path().join("new"), "new").unwrap();
+    SystemFs.rename(&root, b"new", &root, b"file", Existing::Replaced).unwrap();
+    assert_eq!(count(), (0, 0));
+}

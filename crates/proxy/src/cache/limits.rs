@@ -43,12 +43,15 @@ pub const SLICE_BYTES: u64 = 1 << 20;
 pub const MEMORY_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// An object may have this part of the budget on disk: one of more would evict too many others.
 pub const OBJECT_SHARE: u64 = 8;
+/// Part of each budget for objects that are used again. The rest is for new objects. It has room for two of
+/// the largest: without room for one, each new object would evict one that is used again.
+pub const HOT_SHARE: f64 = 0.75;
 /// Bodies that are being received may take this part of the budget on disk, besides the stored ones.
 pub const RECORDING_SHARE: u64 = 2;
 /// Files of objects that stay open between requests.
 pub const OPEN_FILES_MAX: usize = 256;
-/// Files that an origin has passed and that stay open, as the contents of objects. The process's limit of open
-/// files may allow fewer.
+/// Files that an origin has passed and that stay open, as the contents of objects. The process's limit of
+/// open files may allow fewer.
 pub const PASSED_FILES_MAX: u64 = 1024;
 /// A file that has changed later than this before the request for it is copied. Timestamps of files are those
 /// of the kernel's last tick, and two changes within a tick look like one.

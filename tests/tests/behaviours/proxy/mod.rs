@@ -12,6 +12,7 @@ mod fields;
 mod origin;
 mod origins;
 mod passed;
+mod passed_changes;
 mod relaying;
 mod retries;
 mod slices;

@@ -9,24 +9,24 @@ use plimsoll_io::Address;
 use plimsoll_proxy::Settings;
 use plimsoll_proxy::cache::limits::FILE_TIME_TICK;
 use plimsoll_proxy::cache::opening::CacheOpener;
+use plimsoll_proxy::cache::policy::{ResourceKey, Servers};
 use plimsoll_proxy::cache::response_cache::{CacheFigures, CacheSizes, ResponseCache};
 use plimsoll_proxy::cache::store::PurgeTarget;
 use plimsoll_tests::proxy::plain;
-use plimsoll_tests::scene::LOOKED_UP_EACH_TIME;
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{Answer, Client, Scenario, Scene, Tree, behaviours, together};
+use plimsoll_tests::{Answer, Client, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree, behaviours, together};
 
 use super::cached::{cache_status, new_folder};
 
 /// More than the origin sends from memory.
-const SIZE: usize = 200_000;
+pub(super) const SIZE: usize = 200_000;
 /// The files that the cache may keep.
 const KEPT_MAX: u64 = 8;
 /// More files than these.
 const FILES: usize = 40;
 /// The fields of a response in this folder make it fresh for a minute.
 const TARGET: &str = "/aside/file.bin";
-const FILE: &str = "aside/file.bin";
+pub(super) const FILE: &str = "aside/file.bin";
 const MISS: &str = "plimsoll; fwd=uri-miss; stored";
 
 thread_local! {
@@ -34,7 +34,7 @@ thread_local! {
     static CACHE: RefCell<Option<(Arc<CacheOpener>, String)>> = const { RefCell::new(None) };
 }
 
-fn scenario() -> Scenario {
+pub(super) fn scenario() -> Scenario {
     let named =
         |tree: Tree, number: usize| tree.file(format!("aside/{number}.bin"), noise(number as u64 + 1, SIZE));
     let tree = (0..FILES).fold(Tree::new().file(FILE, noise(99, SIZE)), named);
@@ -66,7 +66,7 @@ fn cache() -> Arc<ResponseCache> {
     opened.expect("a request has opened the cache")
 }
 
-fn figures() -> CacheFigures {
+pub(super) fn figures() -> CacheFigures {
     cache().figures()
 }
 
@@ -83,7 +83,7 @@ fn assert_nothing_is_copied(scene: &Scene) {
 }
 
 /// Waits until a file has not changed for so long that the cache keeps its descriptor.
-async fn settle(scene: &Scene, name: &str) {
+pub(super) async fn settle(scene: &Scene, name: &str) {
     let root = scene.fs().open_root(scene.root()).unwrap();
     let file = scene.fs().open_beneath(&root, name.as_bytes()).unwrap();
     let changed = UNIX_EPOCH + scene.fs().stat(&file).unwrap().changed;
@@ -230,11 +230,16 @@ async fn a_scan_of_many_files_closes_all_but_the_hot_ones(scene: Scene) {
 
 async fn purges_and_invalidations_drop_a_kept_file(scene: Scene) {
     let mut client = scene.connect().await;
-    for target in [PurgeTarget::All, PurgeTarget::Prefix(b"http://".to_vec())] {
+    let key = ResourceKey::parse(format!("http://test{TARGET}").as_bytes()).unwrap();
+    let uri = PurgeTarget::Uri(key.at(Servers::Origins).digest());
+    for target in [PurgeTarget::All, PurgeTarget::Prefix(b"http://".to_vec()), uri.clone()] {
         get_kept(&scene, &mut client).await;
         assert_eq!(cache().purge(&scene.io, [target]).await.unwrap(), 1);
         assert_eq!(figures().index.passed_objects, 0);
     }
+    get_kept(&scene, &mut client).await;
+    cache().invalidate(&scene.io, uri).await.unwrap();
+    assert_eq!(figures().index.passed_objects, 0);
 }
 
 behaviours!(scenario but process;

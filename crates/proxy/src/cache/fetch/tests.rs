@@ -11,7 +11,7 @@ use plimsoll_io::Instant;
 use super::*;
 use crate::cache::limits::HIT_FOR_MISS_TIME;
 use crate::cache::policy::{ResourceKey, stored_for_tests as stored};
-use crate::cache::store::PurgeTarget;
+use crate::cache::store::{Content, Object, PurgeTarget};
 
 const FRESH: &str = "Cache-Control: max-age=9\r\nCache-Tag: t\r\n";
 
@@ -205,4 +205,23 @@ fn a_fetch_is_complete_from_its_last_byte_until_it_is_stored() {
     assert_eq!(read(&fetches.completed(&key("/x")).unwrap(), 1).unwrap(), b"bc");
     lead.finish();
     assert!(fetches.completed(&key("/x")).is_none());
+}
+
+#[test]
+fn followers_of_a_passed_file_get_its_object_and_later_requests_do_not_join() {
+    let fetches = Arc::<Fetches>::default();
+    let lead = lead(&fetches, "/x");
+    let follower = follow(&fetches, "/x");
+    let wakeups = Arc::<Wakeups>::default();
+    let waker = Waker::from(Arc::clone(&wakeups));
+    assert!(pin!(follower.head()).poll(&mut Context::from_waker(&waker)).is_pending());
+    let object = Object::new(stored("http://a/x", "", FRESH), Content::Memory(b"x"[..].into()));
+    lead.pass(&object);
+    assert_eq!(wakeups.0.load(Ordering::Relaxed), 1);
+    match poll(follower.head()) {
+        Poll::Ready(FollowedHead::Passed(passed)) => assert!(Arc::ptr_eq(&passed, &object)),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(fetches.figures().in_progress, 0);
+    assert!(matches!(fetches.join(&key("/x"), now()), Joined::Lead(_)));
 }

@@ -1,7 +1,7 @@
 //! Objects in files that the origin has passed: they are dropped when their file has changed.
 //!
-//! It stores no byte. Invariants: no request is answered from a file that has changed before its lookup; a file
-//! that was changed, replaced or removed is closed soon, and not by an event loop.
+//! It stores no byte. Invariants: no request is answered from a file that has changed before its lookup; a
+//! file that was changed, replaced or removed is closed soon, and by an event loop only under load.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -82,8 +82,8 @@ impl ResponseCache {
 
     fn drop_changed(&self, io: &Io, object: Arc<Object>) {
         self.discard_changed(&object);
-        // The last reference to a removed file frees its blocks. If too much waits for the disk, it is dropped
-        // here.
+        // The last reference to a removed file frees its blocks. If too much waits for the disk, it is
+        // dropped here.
         let _ = io.hand_off(Work::Chores, move |_| drop(object));
     }
 

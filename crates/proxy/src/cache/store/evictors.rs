@@ -1,9 +1,9 @@
 //! The objects that are stored, by the kind of their content, and their eviction.
 //!
-//! It finds no object ([`super::index`] does). Three caches hold the strong references: one bounds the memory of
-//! objects in memory, one the bytes on disk, and one the number and the bytes of files that the origin has
-//! passed. Their policy (quick_cache's, close to S3-FIFO) admits a new object to a small queue first, so that a
-//! scan of objects that are used once evicts no object that is used again.
+//! It finds no object ([`super::Index`] does). Three caches hold the strong references: one bounds the memory
+//! of objects in memory, one the bytes on disk, and one the number and the bytes of files that the origin has
+//! passed. Their policy (quick_cache's, close to S3-FIFO) admits a new object to a small queue first, so that
+//! a scan of objects that are used once evicts no object that is used again.
 //!
 //! Invariant: each of the budgets holds.
 
@@ -13,7 +13,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use super::object::{Content, Object};
-use crate::cache::limits::{FILES_MAX, OBJECT_BYTES};
+use crate::cache::limits::{FILES_MAX, HOT_SHARE, OBJECT_BYTES};
 
 pub(super) type Evictor = Cache<u64, IndexEntry, Weight>;
 
@@ -169,7 +169,7 @@ impl Weighter<u64, IndexEntry> for Weight {
 fn evictor(bytes_max: u64, bytes_usual: u64, weight: Weight) -> Evictor {
     let items = usize::try_from(bytes_max / bytes_usual.max(1)).unwrap_or(usize::MAX).clamp(64, FILES_MAX);
     let mut options = OptionsBuilder::new();
-    options.shards(1).estimated_items_capacity(items).weight_capacity(bytes_max);
+    options.shards(1).estimated_items_capacity(items).weight_capacity(bytes_max).hot_allocation(HOT_SHARE);
     match options.build() {
         Ok(options) => {
             Cache::with_options(options, weight, DefaultHashBuilder::default(), DefaultLifecycle::default())

@@ -1,7 +1,7 @@
 //! The index of all objects, in memory.
 //!
-//! It opens no file. The objects of a URI are found in a table of weak references; the evictors hold the strong
-//! ones ([`super::evictors`]).
+//! It opens no file. The objects of a URI are found in a table of weak references; the evictors
+//! (`evictors.rs`) hold the strong ones.
 //!
 //! Invariants: the budgets hold; an object that was evicted, replaced or purged is not found, and its file
 //! is queued for removal.

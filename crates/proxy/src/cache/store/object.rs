@@ -1,4 +1,4 @@
-//! A stored response: its head, and its content in memory, in a file of the cache, or in a file of the origin.
+//! A stored response: its head, and its content in memory, in a file of the cache, or in one of the origin.
 //!
 //! It is not an entry of the index. Invariant: it is immutable, except that it can be superseded by
 //! another with the same content and a newer head.

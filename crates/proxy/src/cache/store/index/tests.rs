@@ -3,8 +3,10 @@
 use plimsoll_wire::http::head::Method;
 
 use super::*;
-use crate::cache::limits::SLICE_BYTES;
+use crate::cache::limits::{OBJECT_SHARE, SLICE_BYTES};
 use crate::cache::policy::{FieldLines, ResourceKey, stored_for_tests as stored};
+use crate::cache::store::stored_file::{Folder, Removals};
+use crate::cache::store::{PassedFile, StoredFile};
 
 const FRESH: &str = "Cache-Control: max-age=9\r\n";
 
@@ -201,4 +203,75 @@ fn a_refresh_replaces_the_head_only_while_the_object_is_stored() {
     index.purge(&PurgeTarget::All);
     index.refresh(&refreshed, new(), || true);
     assert_eq!(found(&index, "http://a/", ""), None);
+}
+
+fn passed(uri: &str, bytes: u64) -> Arc<Object> {
+    Object::new(stored(uri, "", FRESH), Content::Passed(Arc::new(PassedFile::for_tests(bytes))))
+}
+
+#[test]
+fn passed_files_are_bounded_in_number_and_a_scan_closes_no_hot_one() {
+    let sizes = CacheSizes { memory_bytes_max: 1 << 20, disk_bytes_max: 1 << 30, passed_files_max: 33 };
+    let index = Index::new(sizes);
+    let hot: Vec<String> = (0..10).map(|number| format!("http://a/hot/{number}")).collect();
+    hot.iter().for_each(|uri| insert(&index, &passed(uri, 20_000)));
+    for _ in 0..3 {
+        assert!(hot.iter().all(|uri| found(&index, uri, "").is_some()));
+    }
+    for number in 0..1_000 {
+        insert(&index, &passed(&format!("http://a/scan/{number}"), 20_000));
+        assert!(index.figures().passed_objects <= 33);
+    }
+    assert!(index.figures().passed_objects > 16, "{:?}", index.figures());
+    assert_eq!((index.figures().disk_objects, index.figures().memory_objects), (0, 0));
+    let left = hot.iter().filter(|uri| found(&index, uri, "").is_some()).count();
+    assert!(left >= 9, "{left} of {} hot files are left", hot.len());
+    assert_eq!(index.passed_objects().len() as u64, index.figures().passed_objects);
+    index.purge(&PurgeTarget::All);
+    assert_eq!(index.figures().passed_objects, 0);
+}
+
+#[test]
+fn passed_files_are_bounded_in_bytes_and_none_is_kept_without_descriptors() {
+    let sizes = CacheSizes { memory_bytes_max: 1 << 20, disk_bytes_max: 1 << 20, passed_files_max: 100 };
+    let index = Index::new(sizes);
+    for number in 0..100 {
+        insert(&index, &passed(&format!("http://a/{number}"), 100_000));
+        assert!(index.figures().passed_bytes <= 1 << 20);
+    }
+    assert!((5..=10).contains(&index.figures().passed_objects), "{:?}", index.figures());
+    let none = Index::new(CacheSizes { passed_files_max: 0, ..sizes });
+    insert(&none, &passed("http://a/", 1));
+    assert_eq!((none.figures().passed_objects, found(&none, "http://a/", "")), (0, None));
+}
+
+#[test]
+fn a_scan_of_the_largest_objects_evicts_none_that_is_used_again() {
+    let sizes = CacheSizes { memory_bytes_max: 1 << 20, disk_bytes_max: 8 << 20, passed_files_max: 1_000 };
+    let index = Index::new(sizes);
+    let hot: Vec<String> = (0..50).map(|number| format!("http://a/hot/{number}")).collect();
+    hot.iter().for_each(|uri| insert(&index, &passed(uri, 20_000)));
+    for _ in 0..3 {
+        assert!(hot.iter().all(|uri| found(&index, uri, "").is_some()));
+    }
+    for number in 0..100 {
+        insert(&index, &passed(&format!("http://a/scan/{number}"), sizes.disk_bytes_max / OBJECT_SHARE));
+    }
+    let left = hot.iter().filter(|uri| found(&index, uri, "").is_some()).count();
+    assert_eq!(left, hot.len());
+}
+
+#[test]
+fn a_purge_queues_a_file_that_a_lookup_holds_at_this_moment() {
+    for target in [PurgeTarget::All, PurgeTarget::Uri(request("http://a/", "").key.digest())] {
+        let (index, removals) = (index_of(1 << 20, 1 << 20), Arc::<Removals>::default());
+        let file = Arc::new(StoredFile::new(7, 10, 20, &removals));
+        let object = Object::new(stored("http://a/", "", FRESH), Content::File(file));
+        insert(&index, &object);
+        let held = index.evictors.of(&object).get(&object.number()).unwrap();
+        assert_eq!(index.purge(&target), 1);
+        assert_eq!(removals.take(), [(Folder::Objects, 7)], "the purge does not wait for the lookup");
+        drop((held, object));
+        assert!(removals.take().is_empty(), "it is queued once");
+    }
 }
