@@ -260,6 +260,27 @@ fn a_command_that_leaves_a_process_behind_does_not_hang_the_run() {
 }
 
 #[test]
+fn contenders_that_are_started_for_each_trial_run_one_at_a_time() {
+    let alone = "[\"sh\", \"-c\", \"! grep --text --quiet of-the-othe[r] /proc/[0-9]*/cmdline\"]";
+    let other = EXPERIMENT
+        .split_once("[[contenders]]")
+        .and_then(|(_, rest)| rest.split_once("[load]"))
+        .map(|(contender, _)| {
+            contender.replace("\"ours\"", "\"other\"").replace("{dir}/data", "{dir}/of-the-other")
+        })
+        .unwrap();
+    let first = format!("name = \"ours\"\nbefore = [{alone}]\n");
+    let experiment = EXPERIMENT
+        .replace("name = \"ours\"\n", &first)
+        .replace("[load]", &format!("[[contenders]]{other}[load]"))
+        .replace("settle = \"0s\"", "settle = \"0s\"\nrestart = \"trial\"");
+    let folder = RunFolder::new(&experiment);
+    let done = folder.run(&["--quick"]).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done));
+    assert_eq!(folder.trials().len(), 4);
+}
+
+#[test]
 fn a_mistake_is_refused_in_one_line_before_anything_is_started() {
     for (from, to, why) in [
         ("users = 2", "usres = 2", "usres"),

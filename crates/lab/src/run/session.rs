@@ -137,8 +137,9 @@ impl<'a> Session<'a> {
         // The agent has ended all contenders also if it could not set the conditions.
         let is_new = set.as_ref().map_or(true, |location| location.is_new);
         let prefix = &self.experiment.contenders[contender].prefix;
-        // The memory limit is one for all processes: each contender has it alone.
-        let is_alone = conditions.memory.is_some();
+        // The memory limit is one for all processes: each contender has it alone. A contender that is started
+        // for each trial may have processes that put load on the machine, which ends with the trial.
+        let is_alone = conditions.memory.is_some() || self.experiment.order.restart == Restart::Trial;
         let mut ended = Vec::new();
         for (at, state) in self.contenders.iter_mut().enumerate() {
             let other = &self.experiment.contenders[at];
