@@ -123,12 +123,50 @@ fn run(program: &str, arguments: &[&str]) {
     assert!(done.status.success(), "{program} {arguments:?}: {}", text(&done));
 }
 
+/// Checks the experiment, and one with a condition that the other machine cannot set. The machine cannot be
+/// asked at all with a wrong path of plimsoll, or if its SSH server does not answer.
+fn check_of_conditions(folder: &RunFolder, experiment: &str) {
+    let check = |file: &str, experiment: &str| {
+        fs::write(folder.path().join(file), experiment).unwrap();
+        let mut check = command();
+        check.args(["lab", "check", file, "--work"]).arg(folder.path().join("work"));
+        check.current_dir(folder.path()).output().unwrap()
+    };
+    let possible = check("possible.toml", experiment);
+    assert!(possible.status.success() && text(&possible).contains("no mistakes"), "{}", text(&possible));
+    let impossible = format!("{experiment}[conditions]\ncongestion = \"none-such\"\n");
+    for (file, experiment, code, told) in [
+        ("impossible.toml", impossible.clone(), 1, ") cannot set the condition `congestion`: "),
+        (
+            "moved.toml",
+            experiment.replace("plimsoll = \"", "plimsoll = \"/none"),
+            1,
+            "cannot be asked: the agent",
+        ),
+        ("closed.toml", experiment.replace("22022", "22021"), 1, "/plimsoll lab agent"),
+    ] {
+        let checked = check(file, &experiment);
+        let line = text(&checked).lines().find(|line| line.contains(told)).map(str::to_owned);
+        let line = line.unwrap_or_default();
+        assert!(line.contains("the machine of \"there\" ("), "{file}: {}", text(&checked));
+        assert_eq!(checked.status.code(), Some(code), "{file}: {}", text(&checked));
+    }
+    fs::write(folder.path().join("experiment.toml"), impossible).unwrap();
+    let refused = folder.run(&[]).output().unwrap();
+    let told = "conditions cannot be set on the machine of \"there\"";
+    assert!(!refused.status.success() && text(&refused).contains(told), "{}", text(&refused));
+    assert!(folder.trials().is_empty() && folder.is_clean());
+    fs::remove_dir_all(folder.path().join("out")).unwrap_or_default();
+    fs::write(folder.path().join("experiment.toml"), experiment).unwrap();
+}
+
 #[test]
 fn a_contender_behind_ssh_is_measured_and_a_killed_run_leaves_nothing_there() {
     let _alone = crate::lab_conditions::alone_on_machine();
     let keys = tempfile::tempdir().unwrap();
     let other = OtherMachine::start(keys.path());
     let folder = RunFolder::new(&other.experiment(keys.path()));
+    check_of_conditions(&folder, &other.experiment(keys.path()));
     let mut killed = folder.second_trial();
     let finished = folder.trials();
     kill_process(Pid::from_child(&killed), Signal::KILL).unwrap();

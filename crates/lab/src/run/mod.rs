@@ -5,6 +5,7 @@
 //! trial is on the disk before the next starts. Every process and folder of the run ends with it.
 
 mod limits;
+mod machines;
 mod maxima;
 mod profiles;
 mod quick;
@@ -24,6 +25,7 @@ use crate::experiment::open_loop::OpenLoop;
 use crate::experiment::{Experiment, Trial};
 use crate::profile::Profiler;
 use crate::results::{Entrant, Machine, ResultsFolder, Run, TrialRecord, TrialResult};
+pub use machines::{RemoteMachine, remote_machines};
 use maxima::Maxima;
 use profiles::Profiles;
 pub use profiles::check_profiler;

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::Options;
 use super::limits::COMMAND_SECONDS_MAX;
+use super::machines::{machine_behind, remote_program};
 use super::trial::{command, figures, marks};
 use crate::agent::{Agent, Command, FileSet, Folders, Location, Output, Process, Request, Use, clock};
 use crate::conditions::Obstacle;
@@ -86,7 +87,11 @@ impl<'a> Session<'a> {
             let all = self.experiment.conditions_of(|contender| contender.prefix == *prefix)?;
             let obstacles: Vec<Obstacle> = agent.call(&Request::Obstacles(all))?;
             let lines: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-            ensure!(lines.is_empty(), "conditions cannot be set: {}", lines.join("; "));
+            let machine = match prefix.is_empty() {
+                true => String::new(),
+                false => format!(" on {}", machine_behind(self.experiment, prefix).text()),
+            };
+            ensure!(lines.is_empty(), "conditions cannot be set{machine}: {}", lines.join("; "));
         }
         Ok(())
     }
@@ -344,9 +349,8 @@ impl<'a> Session<'a> {
     /// Returns the path of plimsoll on the machine of a contender.
     fn program(&self, contender: &Contender) -> Result<String> {
         Ok(match (&contender.plimsoll, contender.prefix.is_empty()) {
-            (Some(path), _) => path.clone(),
             (None, true) => self.options.program.display().to_string(),
-            (None, false) => "plimsoll".to_owned(),
+            _ => remote_program(contender).to_owned(),
         })
     }
 

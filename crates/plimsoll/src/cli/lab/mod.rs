@@ -11,15 +11,16 @@ mod report;
 mod run;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
 use clap::builder::Resettable;
 use clap::{Args, Subcommand};
 use plimsoll_cli::WrongUsage;
 use plimsoll_cli::output::{print, print_json};
-use plimsoll_lab::conditions::distinct_obstacles;
+use plimsoll_lab::conditions::{Obstacle, distinct_obstacles};
 use plimsoll_lab::experiment::Experiment;
-use plimsoll_lab::run::Variation;
+use plimsoll_lab::run::{RemoteMachine, Variation, remote_machines};
 
 /// The default folder for files and servers' data: on a disk, which /tmp may not be.
 const WORK: &str = "/var/tmp";
@@ -50,13 +51,15 @@ enum Order {
     Agent(agent::AgentServer),
 }
 
-/// Find mistakes in experiment files, and conditions that this machine cannot set
+/// Find mistakes in experiment files, and conditions that a machine cannot set
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll lab check my.toml
   plimsoll lab check saturation-http --json
 
-Exit code 2: a file has a mistake. 1: this machine cannot set a condition; the remedy is shown.")]
+Contenders behind a prefix, such as ssh HOST, are on another machine: an agent there is asked.
+
+Exit code 2: a file has a mistake. 1: a machine cannot set a condition, or cannot be asked; the remedy is shown.")]
 struct Check {
     /// Experiment files, or names of `plimsoll lab list`
     #[arg(required = true, value_name = "FILE")]
@@ -116,35 +119,53 @@ impl Lab {
 
 impl Check {
     fn run(&self) -> anyhow::Result<()> {
-        let (mut all, mut missing) = (Vec::new(), 0);
+        let (mut all, mut missing, mut silent) = (Vec::new(), 0, 0);
         for file in &self.files {
             let experiment = checked(file, &self.variation.of(file)?)?;
             let (trials, contenders) = (experiment.trials().len(), experiment.contenders.len());
-            // Other machines are asked when the experiment runs.
             let conditions = experiment.conditions_of(|contender| contender.prefix.is_empty())?;
             let obstacles = distinct_obstacles(&conditions, &self.work);
-            missing += obstacles.len();
+            let machines = remote_machines(&experiment, &self.work, &AtomicBool::new(false))?;
+            missing += obstacles.len() + machines.iter().map(|one| one.obstacles.len()).sum::<usize>();
+            silent += machines.iter().filter(|one| one.error.is_some()).count();
             if self.json {
                 all.push(serde_json::json!({
-                    "name": experiment.name, "about": experiment.about,
-                    "trials": trials, "contenders": contenders, "obstacles": obstacles,
+                    "name": experiment.name, "about": experiment.about, "trials": trials,
+                    "contenders": contenders, "obstacles": obstacles, "machines": machines,
                 }));
             } else {
                 print(format!(
-                    "{}: {trials} trials of {contenders} contenders; no mistakes\n",
-                    experiment.name
+                    "{}: {trials} trials of {contenders} contenders; no mistakes\n{}",
+                    experiment.name,
+                    lines_of(&obstacles, &machines)
                 ))?;
-                for obstacle in &obstacles {
-                    print(format!("  this machine cannot set the condition {obstacle}\n"))?;
-                }
             }
         }
         if self.json {
             print_json(&all)?;
         }
-        anyhow::ensure!(missing == 0, "conditions that this machine cannot set: {missing}");
+        anyhow::ensure!(silent == 0, "machines that could not be asked: {silent}");
+        anyhow::ensure!(missing == 0, "conditions that cannot be set: {missing}");
         Ok(())
     }
+}
+
+/// Returns a line for each condition that a machine cannot set, and for each machine that could not be asked.
+fn lines_of(obstacles: &[Obstacle], machines: &[RemoteMachine]) -> String {
+    let mut lines = String::new();
+    for obstacle in obstacles {
+        lines += &format!("  this machine cannot set the condition {obstacle}\n");
+    }
+    for machine in machines {
+        let name = machine.text();
+        for obstacle in &machine.obstacles {
+            lines += &format!("  {name} cannot set the condition {obstacle}\n");
+        }
+        if let Some(error) = &machine.error {
+            lines += &format!("  {name} cannot be asked: {error}\n");
+        }
+    }
+    lines
 }
 
 /// Returns the text of an experiment: of a file, or of one that comes with the program.
