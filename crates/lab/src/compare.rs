@@ -150,18 +150,18 @@ pub fn compare(one: &Results, other: &Results) -> Comparison {
     }
 }
 
-/// Returns the reference that both runs have beside other contenders.
+/// Returns the reference that both runs have beside other contenders. Load tools are not compared.
 fn shared_reference<'a>(one: &'a Results, other: &Results) -> Option<&'a str> {
-    let entrants = &one.run.contenders;
-    let name = entrants.iter().find(|entrant| entrant.reference)?.name.as_str();
+    let entrants = one.run.contenders.iter().filter(|entrant| !one.experiment.is_tool(&entrant.name));
+    let name = entrants.clone().find(|entrant| entrant.reference)?.name.as_str();
     let is_shared = other.trials.iter().any(|trial| trial.contender == name);
-    (is_shared && entrants.len() > 1).then_some(name)
+    (is_shared && entrants.count() > 1).then_some(name)
 }
 
 /// Returns the contender and the point of each cell, in the order of the trials.
 fn cells(results: &Results) -> Vec<(String, Values)> {
     let mut cells: Vec<(String, Values)> = Vec::new();
-    for trial in &results.trials {
+    for trial in results.trials.iter().filter(|trial| !results.experiment.is_tool(&trial.contender)) {
         let cell = (trial.contender.clone(), trial.point.clone());
         if !cells.contains(&cell) {
             cells.push(cell);

@@ -260,6 +260,41 @@ fn a_command_that_leaves_a_process_behind_does_not_hang_the_run() {
 }
 
 #[test]
+fn a_load_tool_has_the_rate_that_it_prints_and_one_that_fails_has_a_reason() {
+    let tool = |name: &str, script: &str| {
+        format!(
+            "[[contenders]]\nname = \"{name}\"\nurl = \"http://127.0.0.1:1/\"\n[contenders.load_tool]\n\
+             command = [\"sh\", \"-c\", '''{script}''']\nbytes = \"/sum/bytes\"\nseconds = \"/sum/seconds\"\n"
+        )
+    };
+    let experiment = [
+        "name = \"tools\"\n".to_owned(),
+        tool("whole", r#"echo '{"sum": {"bytes": '{users}'000, "seconds": 0.5}}'"#),
+        tool("failing", r#"echo '{"error": "no server"}'; exit 1"#),
+        tool("silent", "true"),
+        "[load]\ntime = \"1s\"\n[sweep]\nusers = [1, 2]\n[order]\nrepetitions = 1\nsettle = \"0s\"\n"
+            .to_owned(),
+    ];
+    let folder = RunFolder::new(&experiment.concat());
+    let done = folder.run(&[]).output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{}", text(&done));
+    let trials = folder.trials();
+    let of = |name: &str| -> Vec<&Value> {
+        trials.iter().filter(|trial| trial["contender"] == name).map(|trial| &trial["result"]).collect()
+    };
+    let rates: Vec<Option<f64>> =
+        of("whole").iter().map(|one| one["measured"]["load"]["bytes_per_second"].as_f64()).collect();
+    assert_eq!(rates, [Some(2000.0), Some(4000.0)]);
+    // The others do not depend on the users.
+    for (name, reason) in [("failing", "no server"), ("silent", "printed no JSON")] {
+        let results = of(name);
+        assert!(results.len() == 1 && results[0]["failed"].to_string().contains(reason), "{results:?}");
+    }
+    let report = fs::read_to_string(folder.path().join("out/report.md")).unwrap();
+    assert!(report.contains("The path by other tools") && report.contains("no server"), "{report}");
+}
+
+#[test]
 fn contenders_that_are_started_for_each_trial_run_one_at_a_time() {
     let alone = "[\"sh\", \"-c\", \"! grep --text --quiet of-the-othe[r] /proc/[0-9]*/cmdline\"]";
     let other = EXPERIMENT

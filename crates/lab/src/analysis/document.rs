@@ -3,7 +3,7 @@
 //! It formats nothing. Invariants: a figure that the trials do not determine is missing; only measured
 //! repetitions after the discarded ones are in a figure.
 
-use super::{Curve, kept};
+use super::{Curve, bit_rates, kept};
 use crate::experiment::document::{Column, Figure, Selection};
 use crate::results::{Measured, Results};
 use crate::stats::MeanInterval;
@@ -33,6 +33,9 @@ pub fn document_figure(
     cell: &Selection,
     column: &Column,
 ) -> Option<OwnFigure> {
+    if column.figure == Figure::BitRateMax {
+        return bit_rate_max(results, cell);
+    }
     if column.figure.is_of_curve() {
         let curve = curves.iter().find(|curve| cell.has(&curve.contender, &curve.values))?;
         return of_curve(curve, column.figure);
@@ -41,6 +44,13 @@ pub fn document_figure(
     let measured = trials.filter_map(|trial| kept(results, trial));
     let values: Vec<f64> = measured.filter_map(|measured| of_trial(measured, column)).collect();
     MeanInterval::of(&values).map(OwnFigure::Mean)
+}
+
+/// Returns the largest rate of all numbers of users, in Mbit/s.
+fn bit_rate_max(results: &Results, cell: &Selection) -> Option<OwnFigure> {
+    let own = bit_rates(results).into_iter().filter(|rate| cell.has(&rate.contender, &rate.point));
+    let rates = own.map(|rate| rate.megabits);
+    rates.max_by(|one, other| one.mean.total_cmp(&other.mean)).map(OwnFigure::Mean)
 }
 
 fn of_curve(curve: &Curve, figure: Figure) -> Option<OwnFigure> {

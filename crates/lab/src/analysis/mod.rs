@@ -12,6 +12,7 @@
 //! Queuing Networks", Journal of the ACM 27 (2), 1980; Gunther, "Guerrilla Capacity Planning", 2007 (the
 //! universal scalability law).
 
+mod bit_rate;
 mod bounds;
 mod curve;
 mod document;
@@ -19,7 +20,9 @@ mod knee;
 mod mva;
 mod scalability;
 
+pub use bit_rate::{BitRate, bit_rates};
 pub use bounds::Bounds;
+use curve::settings;
 pub use curve::{
     Curve, DiskLoad, Hint, LoadPoint, OpenLoopPoint, PointFigures, PointRatio, Prediction, PredictionError,
     ProcessLoad, Resource, ResourceKind, ServiceDemand, ServiceDemands, curves, maximum_throughput,

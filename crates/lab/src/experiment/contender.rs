@@ -8,32 +8,13 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
+use super::inherit::{name_of, with_built_in};
+use super::load_tool::LoadTool;
 use super::template::{Values, fill, variables};
 use super::value::Scalar;
 
 /// The URL of the files of a contender that states none.
 const URL: &str = "http://{host}:{port}/{file}";
-/// The contenders that come with the program, in the order of `plimsoll lab list`.
-const BUILT_IN: [(&str, &str); 17] = [
-    ("plimsoll-epoll", include_str!("../../contenders/plimsoll-epoll.toml")),
-    ("plimsoll-uring", include_str!("../../contenders/plimsoll-uring.toml")),
-    ("plimsoll-thread", include_str!("../../contenders/plimsoll-thread.toml")),
-    ("nginx-stock", include_str!("../../contenders/nginx-stock.toml")),
-    ("nginx-tuned", include_str!("../../contenders/nginx-tuned.toml")),
-    ("lighttpd-stock", include_str!("../../contenders/lighttpd-stock.toml")),
-    ("lighttpd-tuned", include_str!("../../contenders/lighttpd-tuned.toml")),
-    ("h2o-stock", include_str!("../../contenders/h2o-stock.toml")),
-    ("h2o-tuned", include_str!("../../contenders/h2o-tuned.toml")),
-    ("caddy-stock", include_str!("../../contenders/caddy-stock.toml")),
-    ("000-mariadb", include_str!("../../contenders/documents/000-mariadb.toml")),
-    ("000-redis", include_str!("../../contenders/documents/000-redis.toml")),
-    ("001-plimsoll", include_str!("../../contenders/documents/001-plimsoll.toml")),
-    ("001-vsftpd", include_str!("../../contenders/documents/001-vsftpd.toml")),
-    ("002-tiers", include_str!("../../contenders/documents/002-tiers.toml")),
-    ("003-proxy", include_str!("../../contenders/documents/003-proxy.toml")),
-    ("003-web", include_str!("../../contenders/documents/003-web.toml")),
-];
-
 /// A system under test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,7 +24,7 @@ pub struct Contender {
     /// Its distinguishing feature, in one line.
     #[serde(default)]
     pub about: String,
-    /// The built-in contender whose values it has where it states none.
+    /// The contender whose values it has where it states none.
     #[serde(default)]
     pub like: Option<String>,
     /// Whether the other contenders are compared with it, and with it over several runs.
@@ -76,6 +57,12 @@ pub struct Contender {
     /// Its processes, in the order in which they start. None: the server at `url` runs already.
     #[serde(default)]
     pub processes: Vec<Process>,
+    /// More processes, which start after these: they run beside those of the contender that it is like.
+    #[serde(default)]
+    companions: Vec<Process>,
+    /// The tool that puts the load on it, if `plimsoll load` does not.
+    #[serde(default)]
+    pub load_tool: Option<LoadTool>,
     /// The command of a contender with one process.
     #[serde(default)]
     command: Vec<String>,
@@ -136,30 +123,27 @@ fn host() -> String {
 }
 
 impl Contender {
-    /// Reads a contender of an experiment: the values of a built-in one, replaced by its own.
+    /// Reads a contender of an experiment: the values of a built-in one, replaced by its own. Values of an
+    /// earlier contender are in `own` already.
     ///
     /// # Errors
     /// An unknown key, an unknown built-in contender, or neither a command nor a URL.
     pub(super) fn read(own: toml::Table) -> Result<Contender> {
-        let name = own.get("name").or_else(|| own.get("like"));
-        let name = name.and_then(toml::Value::as_str).context("a contender has no `name`")?.to_owned();
+        let name = name_of(&own).context("a contender has no `name`")?.to_owned();
         Contender::merged(own).with_context(|| format!("contender {name:?}"))
     }
 
     fn merged(own: toml::Table) -> Result<Contender> {
-        let mut table = match own.get("like").and_then(toml::Value::as_str) {
-            Some(like) => built_in(like)?,
-            None => toml::Table::new(),
-        };
         let has_url = own.contains_key("url");
-        table.extend(own);
-        let mut contender: Contender = table.try_into()?;
+        let mut contender: Contender = with_built_in(own)?.try_into()?;
         contender.join_short_form()?;
+        contender.processes.append(&mut contender.companions);
         ensure!(
             has_url || !contender.processes.is_empty(),
             "it has no `command`, no `processes` and no `url`: say how to start it, or where it runs"
         );
         contender.check_names()?;
+        contender.check_load_tool()?;
         Ok(contender)
     }
 
@@ -190,7 +174,22 @@ impl Contender {
         Ok(())
     }
 
-    /// Returns all texts that may have variables, but for the URL.
+    fn check_load_tool(&self) -> Result<()> {
+        let Some(tool) = &self.load_tool else { return Ok(()) };
+        ensure!(!self.reference, "`reference = true` needs a contender without a `load_tool`");
+        tool.check()
+    }
+
+    /// Returns the texts of the load on it: the URL, or the command of its load tool.
+    pub fn load_texts(&self) -> impl Iterator<Item = &str> {
+        let words: &[String] = match &self.load_tool {
+            Some(tool) => &tool.command,
+            None => std::slice::from_ref(&self.url),
+        };
+        words.iter().map(String::as_str)
+    }
+
+    /// Returns all texts that may have variables, but for those of the load.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let commands = [&self.version, &self.requires, &self.prefix].into_iter();
         let words = commands.chain(&self.before).chain(&self.after).flatten();
@@ -204,7 +203,8 @@ impl Contender {
     /// in which its processes name them.
     pub fn ports(&self) -> Vec<String> {
         let mut ports: Vec<String> = Vec::new();
-        for name in self.processes.iter().flat_map(Process::ports).chain(ports_of(&self.url)) {
+        for name in self.processes.iter().flat_map(Process::ports).chain(self.load_texts().flat_map(ports_of))
+        {
             if !ports.iter().any(|port| port == name) {
                 ports.push(name.to_owned());
             }
@@ -252,25 +252,25 @@ pub(super) fn is_port(name: &str) -> bool {
     name == "port" || name.starts_with("port.")
 }
 
-/// Returns the names of the built-in contenders.
-pub fn built_in_names() -> impl Iterator<Item = &'static str> {
-    BUILT_IN.iter().map(|(name, _)| *name)
-}
-
-fn built_in(name: &str) -> Result<toml::Table> {
-    let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
-        let names: Vec<&str> = built_in_names().collect();
-        bail!("no built-in contender is called {name:?}; there are {}", names.join(", "));
-    };
-    Ok(text.parse()?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use crate::experiment::inherit::built_in_names;
+
     fn read(text: &str) -> Result<Contender> {
         Contender::read(text.parse().unwrap())
+    }
+
+    #[test]
+    fn companions_start_after_the_processes_of_the_built_in_contender() {
+        let text = "like = \"nginx-tuned\"\nname = \"mine\"\ncores = 0\n\
+                    [[companions]]\nname = \"readers\"\ncommand = [\"read\", \"{port}\"]\n";
+        let contender = read(text).unwrap();
+        let names: Vec<&str> = contender.processes.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["server", "readers"]);
+        let twice = format!("{:#}", read(&text.replace("readers", "server")).unwrap_err());
+        assert!(twice.contains("two processes are called"), "{twice}");
     }
 
     #[test]
@@ -311,6 +311,7 @@ mod tests {
             ("name = \"a\"\nconfig = \"b\"\nurl = \"http://h/\"", "need a `command`"),
             ("like = \"nginx\"", "nginx-tuned"),
             ("about = \"b\"", "no `name`"),
+            ("like = \"iperf3\"\nreference = true", "without a `load_tool`"),
             ("name = \"a\"\ncommand = [\"b\"]\n[[processes]]\nname = \"c\"\ncommand = [\"d\"]", "write all"),
             ("name = \"a\"\n[[processes]]\nname = \"c\"\ncommand = []", "empty `command`"),
         ] {

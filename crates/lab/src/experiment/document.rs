@@ -70,6 +70,8 @@ pub enum Figure {
     ResponseAtSaturation,
     /// The bottleneck, as a hint.
     Bottleneck,
+    /// The largest rate of bodies of all numbers of users, in Mbit/s. A load tool has it too.
+    BitRateMax,
     /// Requests a second.
     Throughput,
     /// The mean response time in seconds.
@@ -94,8 +96,11 @@ impl Figure {
 
     /// Returns whether the figure belongs to all numbers of users together.
     pub fn is_of_curve(self) -> bool {
-        use Figure::{Bottleneck, NearlyAll, ResponseAtSaturation, Saturation, ThroughputMax};
-        matches!(self, Saturation | NearlyAll | ThroughputMax | ResponseAtSaturation | Bottleneck)
+        use Figure::{BitRateMax, Bottleneck, NearlyAll, ResponseAtSaturation, Saturation, ThroughputMax};
+        matches!(
+            self,
+            Saturation | NearlyAll | ThroughputMax | ResponseAtSaturation | Bottleneck | BitRateMax
+        )
     }
 }
 

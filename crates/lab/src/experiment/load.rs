@@ -119,6 +119,11 @@ impl Settings {
         self.get("files")
     }
 
+    /// Returns the list of the generator's cores, if one is stated.
+    pub fn cores(&self) -> Option<&str> {
+        self.get("cores")
+    }
+
     /// Returns the password of the account.
     pub fn password(&self) -> Option<&str> {
         self.get("password")

@@ -8,11 +8,14 @@ pub mod conditions;
 pub mod contender;
 pub mod document;
 pub mod files;
+mod inherit;
 pub mod limits;
 pub mod load;
+pub mod load_tool;
 pub mod open_loop;
 pub mod order;
 pub(crate) mod plan;
+mod sweep;
 pub mod template;
 mod value;
 
@@ -25,11 +28,14 @@ use conditions::Conditions;
 use contender::Contender;
 use document::DocumentTable;
 use files::{FileSet, Files};
+pub use inherit::built_in_names;
+pub(crate) use inherit::{copy_from_earlier, name_of};
 use limits::{EXPERIMENT_BYTES_MAX, TRIALS_MAX};
 use load::Load;
 use open_loop::OpenLoops;
 use order::Order;
 pub use plan::Trial;
+use sweep::{points, swept};
 use template::{Values, fill, variables};
 pub use value::{Scalar, core_list};
 
@@ -118,7 +124,8 @@ impl Experiment {
             text.len() <= EXPERIMENT_BYTES_MAX,
             "an experiment file may have {EXPERIMENT_BYTES_MAX} bytes at most"
         );
-        let document: Document = toml::from_str(text)?;
+        let mut document: Document = toml::from_str(text)?;
+        copy_from_earlier(&mut document.contenders);
         let sweep = swept(document.sweep)?;
         let points = points(&sweep, &document.points)?;
         let contenders = document.contenders.into_iter().map(Contender::read).collect::<Result<Vec<_>>>()?;
@@ -166,9 +173,20 @@ impl Experiment {
         values.extend(trial.point.clone());
         values.insert("repetition".to_owned(), trial.repetition.to_string());
         let fill = |text: &str| fill(text, &values);
-        let files = self.file_set(&load)?.map(|set| set.files(load.users()?, &fill)).transpose()?;
+        let set = if self.has_load_tool(trial.contender) { None } else { self.file_set(&load)? };
+        let files = set.map(|set| set.files(load.users()?, &fill)).transpose()?;
         let conditions = self.conditions.settings(&fill).context("`conditions`")?;
         Ok(TrialSettings { load, files, conditions })
+    }
+
+    /// Returns whether a tool other than `plimsoll load` puts the load on a contender.
+    pub fn has_load_tool(&self, contender: usize) -> bool {
+        self.contenders.get(contender).is_some_and(|contender| contender.load_tool.is_some())
+    }
+
+    /// Returns whether the contender of this name has a load tool.
+    pub fn is_tool(&self, name: &str) -> bool {
+        self.contenders.iter().any(|contender| contender.name == name && contender.load_tool.is_some())
     }
 
     /// Returns the values of all variables in the texts of a trial's contender: `run` has those that the
@@ -182,6 +200,9 @@ impl Experiment {
         values.extend(trial.point.clone());
         values.extend(run);
         values.insert("repetition".to_owned(), trial.repetition.to_string());
+        if !values.contains_key(load::USERS) {
+            values.insert(load::USERS.to_owned(), settings.load.users()?.to_string());
+        }
         if let Some(files) = &settings.files {
             values.insert("file".to_owned(), format!("{}/{}", files.folder, files.pattern));
         }
@@ -240,9 +261,12 @@ impl Experiment {
             let numbers = [&set.count, &set.per_user, &set.budget].into_iter().flatten();
             numbers.chain([&set.size]).map(|value| value.0.as_str()).chain([set.pattern.as_str()])
         });
-        let texts = contender.texts().chain([contender.url.as_str()]);
-        let texts = texts.chain(load).chain(files).chain(self.conditions.texts());
-        let mut used: BTreeSet<String> = texts.flat_map(variables).map(str::to_owned).collect();
+        let texts = contender.texts().chain(contender.load_texts()).chain(self.conditions.texts());
+        let texts = texts.chain(load);
+        if contender.load_tool.is_some() {
+            return texts.flat_map(variables).map(str::to_owned).collect();
+        }
+        let mut used: BTreeSet<String> = texts.chain(files).flat_map(variables).map(str::to_owned).collect();
         let settings = self.variables().into_iter().filter(|name| load::is_setting(name));
         used.extend(settings.map(str::to_owned));
         used
@@ -333,7 +357,9 @@ impl Experiment {
 
     fn check_texts(&self, trial: &Trial, contender: &Contender) -> Result<()> {
         let settings = self.settings(trial)?;
-        settings.load.check()?;
+        if contender.load_tool.is_none() {
+            settings.load.check()?;
+        }
         let mut run: Values = contender.ports().into_iter().map(|port| (port, "1".to_owned())).collect();
         for name in RUN_VARIABLES.iter().filter(|name| !matches!(**name, "file" | "repetition")) {
             run.insert((*name).to_owned(), String::new());
@@ -342,50 +368,8 @@ impl Experiment {
         for cores_of in contender.processes.iter().filter_map(|process| process.cores.as_ref()) {
             core_list(&fill(&cores_of.0, &values)?)?;
         }
-        contender.texts().chain([contender.url.as_str()]).try_for_each(|text| fill(text, &values).map(|_| ()))
+        contender.texts().chain(contender.load_texts()).try_for_each(|text| fill(text, &values).map(|_| ()))
     }
-}
-
-fn swept(table: toml::Table) -> Result<Vec<(String, Vec<Scalar>)>> {
-    let values = |(name, value): (String, toml::Value)| {
-        let values: Vec<Scalar> = value
-            .try_into()
-            .with_context(|| format!("`sweep.{name}` must be a list of values, such as [1, 2, 4]"))?;
-        ensure!(!values.is_empty(), "`sweep.{name}` is empty");
-        Ok((name, values))
-    };
-    table.into_iter().map(values).collect()
-}
-
-/// Returns the product of all values of the sweep, for each of the listed points.
-fn points(sweep: &[(String, Vec<Scalar>)], listed: &[toml::Table]) -> Result<Vec<Values>> {
-    let mut points: Vec<Values> = vec![Values::new()];
-    for (name, values) in sweep {
-        let with = |point: &Values, value: &Scalar| {
-            let mut point = point.clone();
-            point.insert(name.clone(), value.0.clone());
-            point
-        };
-        let count = points.len().saturating_mul(values.len());
-        ensure!(count <= TRIALS_MAX, "the sweep has {count} points; {TRIALS_MAX} are possible");
-        points = points.iter().flat_map(|point| values.iter().map(|value| with(point, value))).collect();
-    }
-    if listed.is_empty() {
-        return Ok(points);
-    }
-    let mut all = Vec::new();
-    for swept in points {
-        for table in listed {
-            let mut point = swept.clone();
-            for (name, value) in table {
-                let value: Scalar = value.clone().try_into().with_context(|| format!("`points.{name}`"))?;
-                let before = point.insert(name.clone(), value.0);
-                ensure!(before.is_none(), "`sweep` and `points` both have `{name}`: leave it out of one");
-            }
-            all.push(point);
-        }
-    }
-    Ok(all)
 }
 
 #[cfg(test)]

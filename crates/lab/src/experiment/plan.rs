@@ -52,13 +52,14 @@ impl Experiment {
     }
 
     /// Returns a trial for the profile of each contender and case, with the largest number of users. A
-    /// contender that runs already has none.
+    /// contender that runs already has none, nor has one with a load tool.
     pub fn profiled(&self) -> Vec<Trial> {
         let used: Vec<BTreeSet<String>> = self.contenders.iter().map(|one| self.used_by(one)).collect();
         let mut cases: Vec<(usize, CaseTrials)> = cases(&self.closed_loops(&used))
             .into_iter()
             .map(|((contender, _), case)| (contender, case))
             .filter(|(contender, _)| !self.contenders[*contender].processes.is_empty())
+            .filter(|(contender, _)| !self.has_load_tool(*contender))
             .collect();
         cases.sort_by_key(|(_, case)| case.last);
         let trial = |(contender, case): (usize, CaseTrials)| Trial {
@@ -91,6 +92,7 @@ impl Experiment {
             return Vec::new();
         }
         let mut measured = cases(closed);
+        measured.retain(|(contender, _), _| !self.has_load_tool(*contender));
         let mut blocks = Vec::new();
         for point in &self.points {
             // Each case of a contender is taken out by the first point that has it.

@@ -248,3 +248,59 @@ fn every_cut_of_a_file_is_refused_or_read_without_a_panic() {
         let _ = Experiment::parse(&text[..at]);
     }
 }
+
+#[test]
+fn a_load_tool_is_measured_at_the_points_of_its_own_variables_without_files_and_open_loops() {
+    let text = r#"
+name = "n"
+[[files]]
+name = "small"
+size = "1kB"
+count = 1
+[[files]]
+name = "large"
+size = "1MB"
+count = 1
+[[contenders]]
+name = "ours"
+url = "http://h/{file}"
+[[contenders]]
+name = "tool"
+url = "http://h/"
+load_tool = { command = ["carry", "{streams}", "{users}"], bytes = "/bytes", seconds = "/seconds" }
+[load]
+time = "1s"
+[sweep]
+files = ["small", "large"]
+streams = [1, 2]
+[open_loop]
+percent = [50]
+[order]
+repetitions = 1
+"#;
+    let planned = trials(text);
+    let own: Vec<&String> = planned.iter().filter(|trial| trial.starts_with("tool")).collect();
+    assert_eq!(own, ["tool streams=1 1", "tool streams=2 1"]);
+    let experiment = Experiment::parse(text).unwrap();
+    let trial = experiment.trials().into_iter().find(|trial| trial.contender == 1).unwrap();
+    let settings = experiment.settings(&trial).unwrap();
+    assert_eq!(settings.files, None);
+    let values = experiment.values(&trial, &settings, Values::new()).unwrap();
+    let tool = experiment.contenders[1].load_tool.as_ref().unwrap();
+    assert_eq!(tool.words(&values).unwrap(), ["carry", "1", "1"]);
+    assert!(refusal(&text.replace("{streams}", "{strems}")).contains("{strems}"));
+}
+
+#[test]
+fn an_experiment_file_that_is_cut_anywhere_is_read_or_refused_with_a_reason() {
+    let text = include_str!("../../../../lab/experiments/000-network.toml");
+    let mut read = 0;
+    for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+        match Experiment::parse(&text[..cut]) {
+            Ok(experiment) => read += usize::from(!experiment.trials().is_empty()),
+            Err(error) => assert!(!format!("{error:#}").is_empty()),
+        }
+    }
+    // The tables of the document, which are at the end, can be cut off.
+    assert!(read > 0 && read < text.len() / 2, "{read}");
+}

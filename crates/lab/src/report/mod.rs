@@ -15,6 +15,7 @@ mod open_loop;
 mod profiles;
 mod svg;
 mod tables;
+mod tools;
 mod trials;
 
 use std::path::Path;
@@ -58,6 +59,9 @@ pub fn summary(results: &Results) -> String {
     let plain = |data: &DataTable| markdown::table(data, str::to_owned);
     let mut text = format!("{}\n{}\n\n", results.experiment.name, facts(results));
     text += &plain(&tables::overview(&curves, sweep_axis(results)));
+    if let Some(rates) = tools::table(results) {
+        text += &format!("\nThe path by other tools\n{}", plain(&rates));
+    }
     if let Some(name) = reference(results) {
         let ratios = tables::ratios(results, &paired_ratios(results, &curves, name));
         if !ratios.rows.is_empty() {
@@ -79,13 +83,18 @@ fn contents(results: &Results) -> Report {
     let curves = curves(results);
     let axis = sweep_axis(results);
     let mut sections = Vec::new();
-    if curves.is_empty() {
+    if results.all().next().is_none() {
         sections.push(Section::new("Results", vec![Block::Text("No trial has finished.".to_owned())]));
     } else {
+        sections.extend(document::sections(results, &curves));
+    }
+    if !curves.is_empty() {
         let mut blocks = vec![Block::Table(tables::overview(&curves, axis))];
         blocks.extend((axis == Some("users")).then(|| Block::Text(OVERVIEW.to_owned())));
-        sections.extend(document::sections(results, &curves));
         sections.push(Section::new("Overview", blocks));
+    }
+    sections.extend(tools::section(results));
+    if !curves.is_empty() {
         sections.extend(charts::sections(&curves, Sweep { axis }));
     }
     sections.extend(ratio_section(results, &curves));

@@ -91,7 +91,17 @@ fn figures(trial: &Measured) -> Vec<String> {
     fields
 }
 
+/// The number of figures of the load.
+const LOAD: usize = 19;
+
 fn load(load: &LoadFigures) -> Vec<String> {
+    if load.is_of_tool() {
+        let mut fields = vec![String::new(); LOAD];
+        fields[0] = load.pace.clone();
+        fields[1] = load.seconds.to_string();
+        fields[4] = format!("{:.3}", load.bytes_per_second);
+        return fields;
+    }
     let latency = load.latency_us;
     let mut fields = vec![load.pace.clone(), load.seconds.to_string(), load.requests.to_string()];
     fields.extend([load.requests_per_second, load.bytes_per_second].map(|rate| format!("{rate:.3}")));

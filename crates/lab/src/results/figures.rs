@@ -31,7 +31,7 @@ pub struct LoadFigures {
     pub bytes_per_second: f64,
     /// Latencies in microseconds.
     pub latency_us: Latency,
-    /// `closed` or `open`.
+    /// `closed` or `open`; `none` for a load tool, which has no requests.
     #[serde(rename = "loop")]
     pub pace: String,
     /// Little's law.
@@ -212,7 +212,20 @@ pub struct Pressure {
     pub io: f64,
 }
 
+/// The loop of a load tool.
+const NO_LOOP: &str = "none";
+
 impl LoadFigures {
+    /// Creates the figures of a load tool, still without bytes and seconds.
+    pub(crate) fn of_tool() -> LoadFigures {
+        LoadFigures { pace: NO_LOOP.to_owned(), ..LoadFigures::default() }
+    }
+
+    /// Returns whether these are the figures of a load tool: it has bytes and seconds, and no requests.
+    pub fn is_of_tool(&self) -> bool {
+        self.pace == NO_LOOP
+    }
+
     /// Returns the number of errors of all kinds.
     pub fn errors_all(&self) -> u64 {
         self.errors.values().sum()

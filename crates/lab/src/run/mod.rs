@@ -165,8 +165,9 @@ impl<'a> Plan<'a> {
 /// # Errors
 /// The first setting that cannot work.
 pub fn check(experiment: &Experiment, check_load: &dyn Fn(&[String]) -> Result<()>) -> Result<()> {
-    for trial in experiment.trials().iter().filter(|trial| trial.repetition == 1) {
-        let settings = experiment.settings(trial)?;
+    let first = experiment.trials().into_iter().filter(|trial| trial.repetition == 1);
+    for trial in first.filter(|trial| !experiment.has_load_tool(trial.contender)) {
+        let settings = experiment.settings(&trial)?;
         trial::plain_arguments(&settings)
             .and_then(|arguments| check_load(&arguments))
             .with_context(|| format!("contender {:?}", experiment.contenders[trial.contender].name))?;

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::Options;
 use super::limits::COMMAND_SECONDS_MAX;
 use super::machines::{machine_behind, remote_program};
-use super::trial::{command, figures, marks};
+use super::trial::{command, figures, marks, tool_command, tool_figures};
 use crate::agent::{Agent, Command, FileSet, Folders, Location, Output, Process, Request, Use, clock};
 use crate::conditions::Obstacle;
 use crate::experiment::conditions::{Cache, Settings};
@@ -174,8 +174,7 @@ impl<'a> Session<'a> {
             let request = Request::PrepareCache(settings.conditions.cache, set.clone());
             cached = self.agent(trial.contender)?.call(&request)?;
         }
-        let url = fill(&self.experiment.contenders[trial.contender].url, &values)?;
-        let mut measured = self.load(trial.contender, settings, &url, &location.root)?;
+        let mut measured = self.load(trial.contender, settings, &values, &location.root)?;
         let bytes = set.map_or(0, |set| set.count.saturating_mul(set.bytes));
         measured.marks.extend(cached.and_then(|cached| cache_mark(settings.conditions.cache, cached, bytes)));
         Ok(measured)
@@ -186,20 +185,27 @@ impl<'a> Session<'a> {
         &mut self,
         contender: usize,
         settings: &TrialSettings,
-        url: &str,
+        values: &Values,
         root: &Path,
     ) -> Result<Measured> {
         let settle = self.experiment.order.settle()?;
-        let root = self.experiment.contenders[contender].prefix.is_empty().then_some(root);
-        let name = self.experiment.contenders[contender].name.clone();
+        let Contender { name, prefix, url, load_tool, .. } = &self.experiment.contenders[contender];
+        let root = prefix.is_empty().then_some(root);
+        let name = name.clone();
         let agent = self.agent(contender)?;
         let settled: bool = agent.call(&Request::Settle(settle.as_secs_f64()))?;
         agent.call::<()>(&Request::StartProbe { name })?;
         let program = self.options.program.display().to_string();
-        let command = command(&program, settings, url, root)?;
+        let command = match load_tool {
+            Some(tool) => tool_command(tool, settings, values)?,
+            None => command(&program, settings, &fill(url, values)?, root)?,
+        };
         let output: Result<Output> = self.generator.call(&Request::Run(command));
         let end = clock();
-        let figures = output.and_then(|output| figures(&output, settings));
+        let figures = output.and_then(|output| match load_tool {
+            Some(tool) => tool_figures(tool, &output, settings),
+            None => figures(&output, settings),
+        });
         let (from, to) = figures.as_ref().map_or((end, end), |figures| window(figures, end));
         let agent = self.agent(contender)?;
         let (from, to) = (agent.its_time(from), agent.its_time(to));

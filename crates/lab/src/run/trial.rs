@@ -10,13 +10,17 @@ use serde::Deserialize;
 
 use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX};
 use crate::agent::{Command, Output};
-use crate::experiment::TrialSettings;
 use crate::experiment::conditions::Cache;
+use crate::experiment::load_tool::LoadTool;
+use crate::experiment::template::Values;
+use crate::experiment::{TrialSettings, core_list};
 use crate::load::limits::START_SPREAD_SHARE;
 use crate::results::{LoadFigures, Measured};
 
 /// How far Little's law may be off.
 const LITTLE_SHARE: f64 = 0.05;
+/// The most characters of a load tool's output in an error.
+const QUOTED_MAX: usize = 300;
 /// The share of a core above which the sampling itself disturbs.
 const PROBE_SHARE: f64 = 0.02;
 
@@ -80,6 +84,35 @@ pub(super) fn command(
         seconds_max: planned.unwrap_or(COUNTED_TRIAL_SECONDS_MAX),
         input: settings.load.xml().unwrap_or_default().to_owned(),
     })
+}
+
+/// Returns the command of a load tool, on the cores of the generator.
+pub(super) fn tool_command(tool: &LoadTool, settings: &TrialSettings, values: &Values) -> Result<Command> {
+    let cores = settings.load.cores().map(core_list).transpose()?;
+    Ok(Command {
+        words: tool.words(values)?,
+        cores: cores.unwrap_or_default(),
+        seconds_max: COUNTED_TRIAL_SECONDS_MAX,
+        ..Command::default()
+    })
+}
+
+/// Parses the output of a load tool.
+///
+/// # Errors
+/// The tool failed, or its figures are missing.
+pub(super) fn tool_figures(
+    tool: &LoadTool,
+    output: &Output,
+    settings: &TrialSettings,
+) -> Result<LoadFigures> {
+    let printed: String = output.stderr.chars().chain(output.stdout.chars()).take(QUOTED_MAX).collect();
+    ensure!(output.code == Some(0), "the load tool failed: {}", printed.trim());
+    let (bytes, seconds) = tool.read(&output.stdout)?;
+    #[allow(clippy::cast_precision_loss, reason = "a count below 2^52")]
+    let bytes_per_second = bytes as f64 / seconds;
+    let users = settings.load.users()?;
+    Ok(LoadFigures { users, seconds, bytes, bytes_per_second, ..LoadFigures::of_tool() })
 }
 
 /// Parses the generator's output, which has figures also after errors.

@@ -3,10 +3,10 @@
 //! It runs nothing. Invariant: a variation is an experiment file of its own, which the results contain, so
 //! that its results cannot be taken for those of the original.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use toml::{Table, Value};
 
-use crate::experiment::{conditions, order};
+use crate::experiment::{conditions, copy_from_earlier, name_of, order};
 
 /// The tables of an experiment file in which a key can have another value.
 const TABLES: [&str; 5] = ["load", "order", "conditions", "sweep", "open_loop"];
@@ -40,17 +40,19 @@ impl Variation {
 
     fn select_contenders(&self, file: &mut Table) -> Result<()> {
         let Some(Value::Array(contenders)) = file.get_mut("contenders") else { return Ok(()) };
-        let name = |one: &Value| {
-            let name = one.get("name").or_else(|| one.get("like"))?;
-            name.as_str().map(str::to_owned)
-        };
-        let names: Vec<String> = contenders.iter().filter_map(name).collect();
-        if let Some(unknown) = self.only.iter().find(|only| !names.contains(only)) {
-            ensure!(false, "`--only`: no contender is called {unknown:?}; there are {}", names.join(", "));
+        if self.only.is_empty() {
+            return Ok(());
         }
-        if !self.only.is_empty() {
-            contenders.retain(|one| name(one).is_some_and(|name| self.only.contains(&name)));
+        let tables = contenders.iter().map(|one| one.as_table().cloned()).collect::<Option<Vec<Table>>>();
+        let mut tables = tables.context("`contenders` is no list of tables")?;
+        let names: Vec<&str> = tables.iter().filter_map(name_of).collect();
+        if let Some(unknown) = self.only.iter().find(|only| !names.contains(&only.as_str())) {
+            bail!("`--only`: no contender is called {unknown:?}; there are {}", names.join(", "));
         }
+        // A contender may have the values of one that is left out.
+        copy_from_earlier(&mut tables);
+        tables.retain(|one| name_of(one).is_some_and(|name| self.only.iter().any(|only| only == name)));
+        *contenders = tables.into_iter().map(Value::Table).collect();
         Ok(())
     }
 }
@@ -175,6 +177,17 @@ mod tests {
         let expected =
             [("connections", "new"), ("files", "1M"), ("think", "1s"), ("time", "2s"), ("users", "8")];
         assert_eq!(load.0.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_contender_keeps_the_values_of_an_earlier_one_that_is_left_out() {
+        let more = "[[contenders]]\nname = \"third\"\nlike = \"other\"\nabout = \"as the other\"\n[load]";
+        let only = vec!["third".to_owned()];
+        let variation = Variation { only, ..Variation::default() };
+        let text = variation.of(&TEXT.replace("[load]", more)).unwrap();
+        let experiment = Experiment::parse(&text).unwrap();
+        let [third] = experiment.contenders.as_slice() else { panic!("one contender") };
+        assert_eq!((third.name.as_str(), third.url.as_str()), ("third", "http://127.0.0.1:1/{file}"));
     }
 
     #[test]

@@ -95,11 +95,12 @@ pub fn sweep_axis(results: &Results) -> Option<&'static str> {
     [USERS, RATE].into_iter().find(|name| is_swept(name))
 }
 
-/// Returns the curves of all contenders, in the order of the contenders and of the trials.
+/// Returns the curves of all contenders, in the order of the contenders and of the trials. Load tools have
+/// none: they have no requests.
 pub fn curves(results: &Results) -> Vec<Curve> {
     let axis = sweep_axis(results).unwrap_or(USERS);
     let mut keys: Vec<(&str, Values)> = Vec::new();
-    for trial in &results.trials {
+    for trial in results.trials.iter().filter(|trial| !results.experiment.is_tool(&trial.contender)) {
         let mut values = trial.point.clone();
         values.remove(axis);
         let key = (trial.contender.as_str(), values);
@@ -154,7 +155,7 @@ fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curv
 }
 
 /// Returns what the experiment says about a finished trial. None if its contender is unknown.
-fn settings(results: &Results, trial: &TrialRecord) -> Option<TrialSettings> {
+pub(super) fn settings(results: &Results, trial: &TrialRecord) -> Option<TrialSettings> {
     let contender = results.experiment.contenders.iter().position(|one| one.name == trial.contender)?;
     let (open_loop, repetition) = (trial.open_loop, trial.repetition);
     let planned = Trial { contender, point: trial.point.clone(), open_loop, repetition };

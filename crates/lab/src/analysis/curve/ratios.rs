@@ -26,8 +26,8 @@ pub struct PointRatio {
 
 /// Returns the name of the contender that the others are compared with: the reference, or else the first.
 pub fn reference(results: &Results) -> Option<&str> {
-    let entrants = &results.run.contenders;
-    let marked = entrants.iter().find(|one| one.reference).or_else(|| entrants.first());
+    let mut entrants = results.run.contenders.iter().filter(|one| !results.experiment.is_tool(&one.name));
+    let marked = entrants.clone().find(|one| one.reference).or_else(|| entrants.next());
     marked.map(|one| one.name.as_str()).or_else(|| results.trials.first().map(|one| one.contender.as_str()))
 }
 

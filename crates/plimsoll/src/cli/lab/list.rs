@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::Resettable;
 use plimsoll_cli::output::{print, print_json};
 use plimsoll_lab::experiment::Experiment;
-use plimsoll_lab::experiment::contender::built_in_names;
+use plimsoll_lab::experiment::built_in_names;
 
 /// The experiments, by their names.
 pub(super) const EXPERIMENTS: [(&str, &str); 32] = [
