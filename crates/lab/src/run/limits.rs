@@ -10,3 +10,5 @@ pub(super) const OVERTIME_SECONDS_MAX: f64 = 330.0;
 pub(super) const COUNTED_TRIAL_SECONDS_MAX: f64 = 3600.0;
 /// Maximum length of a profiler's file. It is copied as text, which may have 64 MiB.
 pub(super) const PROFILE_BYTES_MAX: u64 = 40 * 1024 * 1024;
+/// Maximum length of the quoted output of a load tool that failed, in characters.
+pub(super) const QUOTED_CHARACTERS_MAX: usize = 300;

@@ -10,6 +10,7 @@ mod maxima;
 mod profiles;
 mod quick;
 mod session;
+mod tables;
 mod trial;
 mod variation;
 

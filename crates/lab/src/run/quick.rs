@@ -8,6 +8,8 @@ mod documents;
 use anyhow::Result;
 use toml::{Table, Value};
 
+use super::tables;
+
 /// The time of a trial, and of its warm-up.
 const TIME: &str = "300ms";
 const WARM_UP: &str = "100ms";
@@ -62,7 +64,7 @@ pub fn quick(text: &str) -> Result<String> {
     if let Some(Value::Array(sets)) = file.get_mut("files") {
         sets.iter_mut().filter_map(Value::as_table_mut).for_each(shrink);
     }
-    documents::shorten_tables(&mut file);
+    tables::shorten(&mut file);
     Ok(toml::to_string(&file)?)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX};
+use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX, QUOTED_CHARACTERS_MAX};
 use crate::agent::{Command, Output};
 use crate::experiment::conditions::Cache;
 use crate::experiment::load_tool::LoadTool;
@@ -19,8 +19,6 @@ use crate::results::{LoadFigures, Measured};
 
 /// How far Little's law may be off.
 const LITTLE_SHARE: f64 = 0.05;
-/// The most characters of a load tool's output in an error.
-const QUOTED_MAX: usize = 300;
 /// The share of a core above which the sampling itself disturbs.
 const PROBE_SHARE: f64 = 0.02;
 
@@ -106,7 +104,8 @@ pub(super) fn tool_figures(
     output: &Output,
     settings: &TrialSettings,
 ) -> Result<LoadFigures> {
-    let printed: String = output.stderr.chars().chain(output.stdout.chars()).take(QUOTED_MAX).collect();
+    let printed: String =
+        output.stderr.chars().chain(output.stdout.chars()).take(QUOTED_CHARACTERS_MAX).collect();
     ensure!(output.code == Some(0), "the load tool failed: {}", printed.trim());
     let (bytes, seconds) = tool.read(&output.stdout)?;
     #[allow(clippy::cast_precision_loss, reason = "a count below 2^52")]

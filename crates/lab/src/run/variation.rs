@@ -6,6 +6,7 @@
 use anyhow::{Context as _, Result, bail, ensure};
 use toml::{Table, Value};
 
+use super::tables;
 use crate::experiment::{conditions, copy_from_earlier, name_of, order};
 
 /// The tables of an experiment file in which a key can have another value.
@@ -14,7 +15,7 @@ const TABLES: [&str; 5] = ["load", "order", "conditions", "sweep", "open_loop"];
 /// A variation of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Variation {
-    /// The names of the contenders that take part; empty for all.
+    /// The names of the contenders that take part, also several separated by commas; empty for all.
     pub only: Vec<String>,
     /// Points that are left: keys with the values that remain, separated by commas.
     pub at: Vec<(String, String)>,
@@ -35,6 +36,7 @@ impl Variation {
         self.select_contenders(&mut file)?;
         self.at.iter().try_for_each(|(key, values)| select_points(&mut file, key, values))?;
         self.set.iter().try_for_each(|(key, value)| set(&mut file, key, value))?;
+        tables::shorten(&mut file);
         Ok(toml::to_string(&file)?)
     }
 
@@ -46,12 +48,18 @@ impl Variation {
         let tables = contenders.iter().map(|one| one.as_table().cloned()).collect::<Option<Vec<Table>>>();
         let mut tables = tables.context("`contenders` is no list of tables")?;
         let names: Vec<&str> = tables.iter().filter_map(name_of).collect();
-        if let Some(unknown) = self.only.iter().find(|only| !names.contains(&only.as_str())) {
+        // A name may have a comma.
+        let wanted = self.only.iter().flat_map(|only| match names.contains(&only.as_str()) {
+            true => vec![only.as_str()],
+            false => only.split(',').collect(),
+        });
+        let wanted: Vec<String> = wanted.map(str::to_owned).collect();
+        if let Some(unknown) = wanted.iter().find(|only| !names.contains(&only.as_str())) {
             bail!("`--only`: no contender is called {unknown:?}; there are {}", names.join(", "));
         }
         // A contender may have the values of one that is left out.
         copy_from_earlier(&mut tables);
-        tables.retain(|one| name_of(one).is_some_and(|name| self.only.iter().any(|only| only == name)));
+        tables.retain(|one| name_of(one).is_some_and(|name| wanted.iter().any(|only| only == name)));
         *contenders = tables.into_iter().map(Value::Table).collect();
         Ok(())
     }
@@ -177,6 +185,28 @@ mod tests {
         let expected =
             [("connections", "new"), ("files", "1M"), ("think", "1s"), ("time", "2s"), ("users", "8")];
         assert_eq!(load.0.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn the_tables_of_a_document_keep_the_contenders_and_points_that_are_left() {
+        let text = TEXT.replace("\"other\"", "\"other, too\"")
+            + "[[document]]\nsource = \"a\"\ntitle = \"a\"\nrow = \"files\"\nrows = [\"1K\", \"1M\"]\n\
+               [[document.columns]]\ntitle = \"X\"\nfigure = \"throughput\"\nat = { connections = \"new\" }\n\
+               contenders = [\"nginx-tuned\", \"other, too\"]\npublished = [1, 2]\n\
+               [[document.columns]]\ntitle = \"R\"\nfigure = \"response\"\nat = { connections = \"new\" }\n\
+               contenders = [\"nginx-tuned\"]\n\
+               [[document]]\nsource = \"b\"\ntitle = \"b\"\nrow = \"contender\"\nrows = [\"nginx-tuned\"]\n\
+               [[document.columns]]\ntitle = \"X\"\nfigure = \"throughput\"\n\
+               at = { files = \"1M\", connections = \"new\" }\n";
+        Experiment::parse(&text).unwrap();
+        let (only, at) = (vec!["other, too".to_owned()], vec![("files".to_owned(), "1M".to_owned())]);
+        let less = Experiment::parse(&Variation { only, at, set: Vec::new() }.of(&text).unwrap()).unwrap();
+        let [table] = less.documents.as_slice() else { panic!("one table") };
+        assert_eq!((table.rows.len(), table.columns.len()), (1, 1));
+        let column = &table.columns[0];
+        assert_eq!((column.contenders[0].as_str(), column.published[0].0.as_str()), ("other, too", "2"));
+        let both = Variation { only: vec!["nginx-tuned,ot".to_owned()], ..Variation::default() };
+        assert!(both.of(&text).unwrap_err().to_string().contains("\"ot\""));
     }
 
     #[test]

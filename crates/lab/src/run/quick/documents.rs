@@ -120,41 +120,6 @@ fn set_variable(file: &mut Table, name: &str) {
     }
 }
 
-/// Leaves the rows and columns out of a document's tables that have no trials any more.
-pub(super) fn shorten_tables(file: &mut Table) {
-    let swept: Table = file.get("sweep").and_then(Value::as_table).cloned().unwrap_or_default();
-    let points = file.get("points").and_then(Value::as_array).cloned().unwrap_or_default();
-    let is_left = |name: &str, value: &Value| {
-        let values = swept.get(name).and_then(Value::as_array).into_iter().flatten();
-        let mut values = values.chain(points.iter().filter_map(|point| point.get(name))).peekable();
-        values.peek().is_none() || values.any(|left| left == value)
-    };
-    let Some(Value::Array(tables)) = file.get_mut("document") else { return };
-    for table in tables.iter_mut().filter_map(Value::as_table_mut) {
-        let row = table.get("row").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let rows = table.get("rows").and_then(Value::as_array).cloned().unwrap_or_default();
-        let kept: Vec<bool> = rows.iter().map(|value| is_left(&row, value)).collect();
-        let keep = |values: &mut Vec<Value>| {
-            let mut kept = kept.iter();
-            values.retain(|_| kept.next().copied().unwrap_or(true));
-        };
-        if let Some(Value::Array(rows)) = table.get_mut("rows") {
-            keep(rows);
-        }
-        let Some(Value::Array(columns)) = table.get_mut("columns") else { continue };
-        columns.retain(|column| {
-            let at = column.get("at").and_then(Value::as_table).into_iter().flatten();
-            at.into_iter().all(|(name, value)| is_left(name, value))
-        });
-        let published = columns.iter_mut().filter_map(|column| column.get_mut("published")?.as_array_mut());
-        published.for_each(keep);
-    }
-    tables.retain(|table| {
-        let is_empty = |name: &str| table.get(name).and_then(Value::as_array).is_some_and(Vec::is_empty);
-        !is_empty("rows") && !is_empty("columns")
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::quick;

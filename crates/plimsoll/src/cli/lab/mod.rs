@@ -78,7 +78,7 @@ struct Check {
 #[derive(Args)]
 struct VariationFlags {
     /// Contenders that take part [default: all]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,...")]
     only: Vec<String>,
     /// Points that take part, by the values of a variable
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = pair)]
