@@ -13,9 +13,6 @@ use plimsoll_tests::{Protocol, Scenario};
 /// How long an origin of these tests may be silent. The simulator delays each byte by some milliseconds.
 const SHORT: Duration = Duration::from_secs(4);
 
-/// Longer than any behaviour.
-const FOREVER: Duration = Duration::from_secs(3600);
-
 /// The next step of the origin after a response.
 enum Then {
     /// Waits for the next request.
@@ -118,7 +115,8 @@ async fn serve(io: Io, stream: Stream) {
                 io.sleep(Duration::from_millis(20)).await;
                 return;
             }
-            Then::Stall => io.sleep(FOREVER).await,
+            // Until the end of the test: else the origin's connection would have the whole grace period.
+            Then::Stall => return io.stopping().await,
         }
     }
     received.stream.tx.finish();
