@@ -1,5 +1,5 @@
-//! A model of the ring, of the doorbell and of their wake-ups. It tries every order of the two sides' accesses
-//! that the memory model permits: no word and no wake-up is lost.
+//! A model of the ring, of the doorbell and of their wake-ups. It tries every order of the two sides'
+//! accesses that the memory model permits: no word and no wake-up is lost.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "tests")]
 
 use std::sync::atomic::Ordering;
