@@ -283,6 +283,7 @@ fn a_peer_of_another_protocol_or_version_gets_no_channel() {
 
 #[test]
 fn a_first_message_with_anything_wrong_gets_no_channel() {
+    type Make = fn() -> [OwnedFd; 2];
     let unsealed = || {
         let [page, wake] = doorbell();
         drop(page);
@@ -296,7 +297,7 @@ fn a_first_message_with_anything_wrong_gets_no_channel() {
         [page, doorbell().into_iter().next_back().unwrap()]
     };
     let blocking = || [doorbell().into_iter().next().unwrap(), eventfd(0, EventfdFlags::empty()).unwrap()];
-    let wrong: [(u32, usize, fn() -> [OwnedFd; 2]); 7] = [
+    let wrong: [(u32, usize, Make); 7] = [
         (0, 0, doorbell),
         (0, 1, doorbell),
         (512, 2, doorbell),
