@@ -1,7 +1,8 @@
 //! A kept file that changes while its response is validated.
 //!
-//! The origin is one of a few lines. It passes the file at the path in `X-File`. Before it answers a conditional
-//! request, it changes that file; then it does what `X-Then` says: `304`, `503`, or `end` without a response.
+//! The origin is one of a few lines. It passes the file at the path in `X-File`. Before it answers a
+//! conditional request, it changes that file; then it does what `X-Then` says: `304`, `503`, or `end` without
+//! a response.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
 //! Objects in files that the origin has passed: they are dropped when their file has changed.
 //!
 //! It stores no byte. Invariants: no request is answered from a file that has changed before its lookup; a
-//! file that was changed, replaced or removed is closed soon, and by an event loop only under load.
+//! file that was changed, replaced or removed is closed once that is noticed, by a thread that may block
+//! unless too much waits for the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
