@@ -21,6 +21,9 @@ use super::{Greeting, Request, Response};
 /// The interval between two checks whether an agent has responded or ended, or the run is to end.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
+/// How often the clock of another machine is read.
+const CLOCK_READINGS: usize = 5;
+
 /// A running agent.
 #[derive(Debug)]
 pub struct Agent<'a> {
@@ -30,7 +33,7 @@ pub struct Agent<'a> {
     output: Receiver<String>,
     /// Its description of itself.
     pub greeting: Greeting,
-    /// Its clock minus ours, in seconds.
+    /// Its clock minus ours, in seconds; 0 on this machine.
     clock_ahead: f64,
     /// Set when the run is to end.
     stop: &'a AtomicBool,
@@ -65,7 +68,9 @@ impl<'a> Agent<'a> {
                 agent.greeting.version
             );
         }
-        agent.compare_clocks()?;
+        if !prefix.is_empty() {
+            agent.compare_clocks()?;
+        }
         Ok(agent)
     }
 
@@ -102,14 +107,33 @@ impl<'a> Agent<'a> {
         ours + self.clock_ahead
     }
 
-    /// Compares the clocks: its clock was read in the middle between request and response, as nearly as can
-    /// be known.
+    /// Compares the clocks of two machines. On one machine, they are the same clock.
     fn compare_clocks(&mut self) -> Result<()> {
-        let before = clock();
-        let its: f64 = self.call(&Request::Clock)?;
-        self.clock_ahead = its - (before + clock()) / 2.0;
+        let mut readings = Vec::new();
+        for _ in 0..CLOCK_READINGS {
+            let before = clock();
+            let its: f64 = self.call(&Request::Clock)?;
+            readings.push(Reading { before, its, after: clock() });
+        }
+        self.clock_ahead = clock_ahead(&readings);
         Ok(())
     }
+}
+
+/// A reading of the agent's clock, and the times of the request and of the response by ours.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    before: f64,
+    its: f64,
+    after: f64,
+}
+
+/// Returns the difference of the clocks by the reading with the shortest round trip. The agent's clock was
+/// read between request and response, so that the error is at most half of it.
+fn clock_ahead(readings: &[Reading]) -> f64 {
+    let round_trip = |reading: &Reading| reading.after - reading.before;
+    let best = readings.iter().min_by(|one, other| round_trip(one).total_cmp(&round_trip(other)));
+    best.map_or(0.0, |one| one.its - f64::midpoint(one.before, one.after))
 }
 
 /// Returns the lines of an agent's output, which a thread reads.
@@ -139,5 +163,20 @@ impl Drop for Agent<'_> {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_response_does_not_move_the_clock_of_another_machine() {
+        // The clock is 100 s ahead. A response is late by 2 s, and a request by 4 s.
+        let reading = |before: f64, its: f64, after: f64| Reading { before, its, after };
+        let readings =
+            [reading(1.0, 101.001, 3.002), reading(4.0, 104.001, 4.002), reading(5.0, 109.0, 9.001)];
+        assert!((clock_ahead(&readings) - 100.0).abs() < 0.001);
+        assert!((clock_ahead(&readings[..1]) - 100.0).abs() > 0.9);
     }
 }
