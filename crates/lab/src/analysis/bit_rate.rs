@@ -1,7 +1,7 @@
 //! The rates of bodies in Mbit/s, of file servers and of load tools alike.
 //!
-//! It has no requests. Invariants: a rate is that of the bodies, or of what a tool counts as received: headers
-//! are in neither. A share of a link exists only where the conditions limit its rate.
+//! It has no requests. Invariants: a rate is that of the bodies, or of the bytes that a tool counts as
+//! received: headers are in neither. A share of a link exists only where the conditions limit its rate.
 
 use super::{kept, settings};
 use crate::experiment::template::Values;

@@ -1,7 +1,7 @@
 //! `like`: contenders that have the values of another one where they state none.
 //!
 //! It reads no contender. Invariants: `like` names an earlier contender of the experiment, or else a built-in
-//! one. What an earlier one is to the experiment (its name, whether it is the reference) is not inherited.
+//! one. The name of an earlier one, and its role as the reference, are not inherited.
 
 use anyhow::{Context as _, Result, bail};
 use toml::{Table, Value};

@@ -9,9 +9,9 @@ use crate::analysis::{BitRate, bit_rates};
 use crate::format::figures::{percent, three_digits};
 use crate::results::Results;
 
-const TEXT: &str = "A load tool carries bytes and serves no file: its rate is what the path carries under the \
-                    same conditions. Rates are those of bodies, without headers, and so are their shares of \
-                    the link.";
+const TEXT: &str = "A load tool carries bytes and serves no file: its rate is that of the path under the \
+                    same conditions. Rates are those of bodies, without headers, and so are their shares \
+                    of the link.";
 
 /// Returns the section; none without a measured load tool.
 pub(super) fn section(results: &Results) -> Option<Section> {

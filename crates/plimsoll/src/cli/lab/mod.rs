@@ -59,7 +59,8 @@ enum Order {
 
 Contenders behind a prefix, such as ssh HOST, are on another machine: an agent there is asked.
 
-Exit code 2: a file has a mistake. 1: a machine cannot set a condition, or cannot be asked; the remedy is shown.")]
+Exit code 2: a file has a mistake. 1: a machine cannot set a condition, or cannot be asked; the remedy is
+shown.")]
 struct Check {
     /// Experiment files, or names of `plimsoll lab list`
     #[arg(required = true, value_name = "FILE")]
