@@ -97,7 +97,10 @@ pub(crate) fn check_peer(socket: impl AsFd) -> io::Result<Pid> {
 }
 
 /// Sends a message with descriptors. The socket's buffer of an orderly peer has room for it.
-pub(crate) fn send(socket: impl AsFd, message: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
+///
+/// # Errors
+/// The error of sendmsg(2), or [`io::ErrorKind::WriteZero`] if the buffer has no room.
+pub fn send(socket: impl AsFd, message: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MESSAGE_FILES_MAX))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !files.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(files)) {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use plimsoll_io::Address;
-use plimsoll_proxy::Origin;
 use plimsoll_tests::{Scenario, Scene, behaviours, together};
 
 use super::cached::{FRESH, LARGE, cache_status, caching, get, log_key, number_of, open_gate, scenario};
@@ -284,7 +283,7 @@ fn forwarding() -> Scenario {
     let proxy = |origin: &Address| {
         let mut settings = caching(origin);
         let url = settings.origins.origins()[0].url().clone();
-        settings.forward.add("forwarded.test", Origin::new(url));
+        settings.forward.add("forwarded.test", &url, None);
         settings
     };
     Scenario { proxy: Some(proxy), ..scenario() }

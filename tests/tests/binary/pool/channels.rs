@@ -1,16 +1,20 @@
 //! Connections by shared memory between two requests: they hold no worker, and lose no request.
 
 use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use plimsoll_channel::message::hello;
+use plimsoll_channel::limits::DOORBELL_BYTES;
+use plimsoll_channel::message::{hello, send};
 use plimsoll_channel::{Bodies, Connector, Settings};
 use plimsoll_engine::block_on;
 use plimsoll_io::{Address, Io};
 use plimsoll_tests::Client;
 use plimsoll_tests::binary::{EngineKind, PATIENCE, Server, among_others, until};
 use plimsoll_tests::tree::noise;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::process::Signal;
 
 use super::{LARGE_BYTES, start};
@@ -42,6 +46,14 @@ async fn clients(io: &Io, socket: &Path) -> Vec<Client> {
         clients.push(Client::new(io, stream));
     }
     clients
+}
+
+/// Returns a doorbell, as a client passes it: its page and its eventfd.
+fn doorbell() -> [OwnedFd; 2] {
+    let page = memfd_create("doorbell", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&page, DOORBELL_BYTES as u64).unwrap();
+    fcntl_add_seals(&page, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW).unwrap();
+    [page, eventfd(0, EventfdFlags::NONBLOCK).unwrap()]
 }
 
 fn count(server: &Server, name: &str) -> u64 {
@@ -106,7 +118,8 @@ fn nonsense_on_the_socket_of_a_channel_without_a_worker_ends_it() {
         .map(|_| {
             let mut stream = UnixStream::connect(&socket).unwrap();
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
-            stream.write_all(&hello()).unwrap();
+            let [page, wake] = doorbell();
+            send(&stream, &hello(0), &[page.as_fd(), wake.as_fd()]).unwrap();
             // The descriptors of the offer are not taken.
             assert!(stream.read(&mut [0; 64]).unwrap() > 0);
             stream
