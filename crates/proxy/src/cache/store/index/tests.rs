@@ -3,7 +3,7 @@
 use plimsoll_wire::http::head::Method;
 
 use super::*;
-use crate::cache::limits::{OBJECT_SHARE, SLICE_BYTES};
+use crate::cache::limits::SLICE_BYTES;
 use crate::cache::policy::{FieldLines, ResourceKey, stored_for_tests as stored};
 use crate::cache::store::stored_file::{Folder, Removals};
 use crate::cache::store::{PassedFile, StoredFile};
@@ -246,16 +246,18 @@ fn passed_files_are_bounded_in_bytes_and_none_is_kept_without_descriptors() {
 }
 
 #[test]
-fn a_scan_of_the_largest_objects_evicts_none_that_is_used_again() {
+fn a_scan_of_large_objects_evicts_none_that_is_used_again() {
     let sizes = CacheSizes { memory_bytes_max: 1 << 20, disk_bytes_max: 8 << 20, passed_files_max: 1_000 };
     let index = Index::new(sizes);
-    let hot: Vec<String> = (0..50).map(|number| format!("http://a/hot/{number}")).collect();
-    hot.iter().for_each(|uri| insert(&index, &passed(uri, 20_000)));
+    // Eight have room, and use more than 96 % of it.
+    let bytes = sizes.disk_bytes_max * 10 / 83;
+    let hot: Vec<String> = (0..4).map(|number| format!("http://a/hot/{number}")).collect();
+    hot.iter().for_each(|uri| insert(&index, &passed(uri, bytes)));
     for _ in 0..3 {
         assert!(hot.iter().all(|uri| found(&index, uri, "").is_some()));
     }
     for number in 0..100 {
-        insert(&index, &passed(&format!("http://a/scan/{number}"), sizes.disk_bytes_max / OBJECT_SHARE));
+        insert(&index, &passed(&format!("http://a/scan/{number}"), bytes));
     }
     let left = hot.iter().filter(|uri| found(&index, uri, "").is_some()).count();
     assert_eq!(left, hot.len());
