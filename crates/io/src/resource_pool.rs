@@ -28,7 +28,8 @@ impl ResourcePool {
     /// the pool has `most` of its type and key already.
     pub fn put<T: 'static>(&self, place: &Arc<str>, thing: T, most: usize) {
         let mut things = self.0.borrow_mut();
-        if things.iter().filter(|kept| kept.is::<T>(place)).count() < most {
+        // With fewer resources in all, there is no need to count those of this type and key.
+        if things.len() < most || things.iter().filter(|kept| kept.is::<T>(place)).count() < most {
             things.push(Kept { place: Arc::clone(place), thing: Box::new(thing) });
             return;
         }

@@ -69,7 +69,7 @@ impl OriginConnection {
     pub(crate) fn watch(&mut self) -> bool {
         self.is_reused = true;
         self.inbox.begin();
-        self.woken = Arc::default();
+        self.woken.0.store(false, Ordering::Relaxed);
         self.is_quiet()
     }
 

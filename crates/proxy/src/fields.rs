@@ -148,18 +148,23 @@ impl Hop<'_> {
             Peer::Ip(ip, _) => Some(ip.to_canonical()),
             Peer::Unix => None,
         };
-        let mut forwarded = earlier.forwarded();
-        forwarded.extend_from_slice(format!("for={};proto=http", quoted(address)).as_bytes());
+        let node = plain(address);
+        let (before, after) = if address.is_some_and(|ip| ip.is_ipv6()) { ("\"[", "]\"") } else { ("", "") };
+        out.extend_from_slice(b"Forwarded: ");
+        out.extend_from_slice(&earlier.forwarded());
+        for part in ["for=", before, &node, after, ";proto=http"] {
+            out.extend_from_slice(part.as_bytes());
+        }
         if let Some(host) = self.host {
             // A host has no byte that would need a backslash, but may have a colon.
-            forwarded.extend_from_slice(b";host=\"");
-            forwarded.extend_from_slice(host);
-            forwarded.push(b'"');
+            out.extend_from_slice(b";host=\"");
+            out.extend_from_slice(host);
+            out.push(b'"');
         }
-        write_field(b"Forwarded", &forwarded, out);
-        let mut forwarded_for = earlier.forwarded_for();
-        forwarded_for.extend_from_slice(plain(address).as_bytes());
-        write_field(b"X-Forwarded-For", &forwarded_for, out);
+        out.extend_from_slice(b"\r\nX-Forwarded-For: ");
+        out.extend_from_slice(&earlier.forwarded_for());
+        out.extend_from_slice(node.as_bytes());
+        out.extend_from_slice(b"\r\n");
         if !earlier.has_proto {
             write_field(b"X-Forwarded-Proto", b"http", out);
         }
