@@ -1,7 +1,7 @@
-//! A doorbell: the marks by which the channels of a thread say that there is something for it, in a page of
-//! shared memory.
+//! A doorbell: one bit for each channel, the mark, in a page of shared memory. The peer sets it when the owner's
+//! thread should look at the channel.
 //!
-//! It wakes no thread itself: it says when that is due. Each side of a channel has one, which the channels to
+//! [`press`] only returns whether the owner's thread waits; its caller then writes to the eventfd. Each side of a channel has one, which the channels to
 //! one process share. So a thread that is awake, or that was just woken, costs its peers no system call,
 //! however many of its channels they write to. Invariant: a peer's nonsense in the page causes needless
 //! reports, or delays those of the peer's own channels, and nothing else.

@@ -1,9 +1,9 @@
 //! The limit of open files, and its division between connections, homes and hot files.
 //!
 //! It is not the doctor. Invariants: the server raises its soft limit to the hard limit, and never beyond.
-//! Open homes, hot files and the files of a
-//! proxy's cache leave the connections their share.
+//! Open homes, hot files and the files of a proxy's cache leave the connections their share.
 
+use plimsoll_channel::Bodies;
 use plimsoll_engine::limits::{WRITE_THREADS, pipes_of};
 use plimsoll_engine::{EngineKind, ProcessBound, processes_max};
 use plimsoll_proxy::cache::limits::PASSED_FILES_MAX;
@@ -18,8 +18,8 @@ const EACH_HOME: u64 = 2;
 /// data connection (first its listener, then its stream).
 const EACH_FILE: u64 = 1;
 const EACH_DATA: u64 = 1;
-/// Descriptors of a channel beside its socket: an eventfd for each side.
-const EACH_CHANNEL: u64 = 2;
+/// Descriptors of a channel beside its socket: an eventfd for each side, and the page of its own doorbell.
+const EACH_CHANNEL: u64 = 3;
 const EACH_PIPE: u64 = 2;
 /// RPC connections of a connection process to the main process. Two go to the auth tier: for requests with
 /// a password and without. Two go to the store: for requests and, over FTP, for a transfer.
@@ -58,8 +58,9 @@ pub(crate) fn hot_files_max(config: &Config, limit: u64) -> u64 {
 
 /// Returns how many files that origins pass may stay open in a proxy's cache where `limit` files may be open.
 pub(crate) fn passed_files_max(config: &Config, limit: u64) -> u64 {
+    let are_passed = config.live.proxy.proxy_channel.bodies() == Some(Bodies::Passed);
     let has_cache = config.fixed.is_proxy && config.fixed.proxy_cache.0.is_some();
-    if has_cache { PASSED_FILES_MAX.min(limit / PASSED_PART) } else { 0 }
+    if are_passed && has_cache { PASSED_FILES_MAX.min(limit / PASSED_PART) } else { 0 }
 }
 
 /// The resource that bounds the number of connections.
@@ -120,6 +121,7 @@ pub(crate) fn at_desks(config: &Config) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Channel;
 
     /// Descriptors kept from connections at a limit of 1,024, including two pipes and 32 replaced files.
     const RESERVED: usize = 64 + 4 + 32;
@@ -142,9 +144,10 @@ mod tests {
     fn files_that_origins_pass_to_a_proxy_take_an_eighth_and_never_more_than_they_need() {
         let mut config = Config::of(&["--engine", "epoll", "--accounts", "false", "--hot-bytes", "0"]);
         let before = connections_max(&config, 1_024);
-        assert_eq!(passed_files_max(&config, 1_024), 0);
         config.fixed.is_proxy = true;
         config.fixed.proxy_cache.0 = Some("/cache".into());
+        assert_eq!(passed_files_max(&config, 1_024), 0, "none is passed over TCP");
+        config.live.proxy.proxy_channel = Channel::Shm;
         assert_eq!([128, 1_024, 1 << 20].map(|limit| passed_files_max(&config, limit)), [16, 128, 1_024]);
         assert_eq!(connections_max(&config, 1_024), before - 128 / 2);
     }

@@ -37,7 +37,7 @@ pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
     let (state, side) = (ConnectionState::of(&stream, &shared), SideTasks::default());
     let mut client = Client::new(stream, &shared, &side, state);
     let ending = side.beside(pin!(answer_in_turn(&mut client))).await;
-    // Boxed, as below: an idle connection has no room for its end.
+    // Boxed: inlining it would enlarge every connection's future.
     side.beside(Box::pin(client.end(ending)).as_mut()).await;
     side.finish().await;
 }

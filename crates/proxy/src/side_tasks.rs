@@ -31,7 +31,7 @@ impl SideTasks {
     }
 
     /// Performs `main`, and the tasks beside it. Ready as soon as `main` is.
-    // Pinned by the caller: a future that is moved into another has room in both.
+    // The caller pins `main`: passed by value, it would be in the connection's future twice.
     pub(crate) async fn beside<F: Future>(&self, mut main: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| {
             loop {

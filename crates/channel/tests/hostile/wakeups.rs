@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::channel;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plimsoll_channel::message::{hello, number_of};
 use plimsoll_channel::{Channels, Settings};
@@ -112,9 +112,7 @@ impl Sides {
     fn wakeups_of_answers(&self) -> u64 {
         let request = [BYTES | 5 << 32, u64::from_ne_bytes(*b"hello   "), END];
         self.sides.iter().for_each(|side| side.publish(&request[..2]));
-        while self.marks() != (1 << COUNT) - 1 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until("all are marked", || self.marks() == (1 << COUNT) - 1);
         self.sides.iter().for_each(|side| side.publish(&request));
         // After the end, the other side writes nothing any more.
         self.sides.iter().for_each(RawSide::expect_end);
@@ -126,6 +124,15 @@ impl Sides {
         let mut marks = [0; 8];
         self.page.read_exact_at(&mut marks, MARKS as u64 * 8).unwrap();
         u64::from_ne_bytes(marks)
+    }
+}
+
+/// Waits until `is_done`.
+fn until(what: &str, is_done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_done() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -147,9 +154,7 @@ fn a_wakeup_for_nothing_is_not_answered_by_another() {
             // When the second is taken, the first was handled.
             for _ in 0..2 {
                 sides.sides.iter().for_each(RawSide::ring);
-                while sides.sides.iter().any(RawSide::is_marked) {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
+                until("no mark is left", || !sides.sides.iter().any(RawSide::is_marked));
             }
             assert_eq!((sides.marks(), sides.wakeups()), (0, 0), "{kind}");
         }

@@ -1,7 +1,7 @@
 //! The section with the rates of load tools, and of the file servers beside them.
 //!
-//! It computes nothing. Invariant: all rates of the section are of the same run, and of the same direction as
-//! the commands of the tools say.
+//! It computes nothing. Invariant: all rates are from one run. The section does not verify their direction and
+//! their length: the command of each tool decides them.
 
 use super::cells::{mean, variables};
 use super::content::{Block, Cell, DataTable, Section};
@@ -10,7 +10,7 @@ use crate::format::figures::{percent, three_digits};
 use crate::results::Results;
 
 const TEXT: &str = "A load tool carries bytes and serves no file: its rate is that of the path under the \
-                    same conditions. Rates are those of bodies, without headers, and so are their shares \
+                    same conditions, for the time that its command says. Rates are those of bodies, without headers, and so are their shares \
                     of the link.";
 
 /// Returns the section; none without a measured load tool.

@@ -1,7 +1,7 @@
 //! The machines of contenders behind a prefix, and the conditions that they cannot set.
 //!
-//! It starts no contender. Invariant: an agent that was started to be asked has ended afterwards, and its
-//! machine is as before.
+//! It starts no contender. Invariant: an agent that was started to be asked has ended afterwards. As at the
+//! start of every agent, it undoes the conditions of one that was killed.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

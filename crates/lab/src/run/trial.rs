@@ -74,12 +74,11 @@ pub(super) fn command(
     if let Some(password) = settings.load.password() {
         environment.insert("PLIMSOLL_PASSWORD".to_owned(), password.to_owned());
     }
-    let planned = settings.load.planned_time()?.map(|time| time.as_secs_f64() + OVERTIME_SECONDS_MAX);
     Ok(Command {
         words: words.collect(),
         environment,
         cores: Vec::new(),
-        seconds_max: planned.unwrap_or(COUNTED_TRIAL_SECONDS_MAX),
+        seconds_max: seconds_max(settings)?,
         input: settings.load.xml().unwrap_or_default().to_owned(),
     })
 }
@@ -90,9 +89,15 @@ pub(super) fn tool_command(tool: &LoadTool, settings: &TrialSettings, values: &V
     Ok(Command {
         words: tool.words(values)?,
         cores: cores.unwrap_or_default(),
-        seconds_max: COUNTED_TRIAL_SECONDS_MAX,
+        seconds_max: seconds_max(settings)?,
         ..Command::default()
     })
+}
+
+/// Returns the time after which the load is ended.
+fn seconds_max(settings: &TrialSettings) -> Result<f64> {
+    let planned = settings.load.planned_time()?.map(|time| time.as_secs_f64() + OVERTIME_SECONDS_MAX);
+    Ok(planned.unwrap_or(COUNTED_TRIAL_SECONDS_MAX))
 }
 
 /// Parses the output of a load tool.

@@ -43,8 +43,8 @@ pub const SLICE_BYTES: u64 = 1 << 20;
 pub const MEMORY_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// An object may have this part of the budget on disk: one of more would evict too many others.
 pub const OBJECT_SHARE: u64 = 8;
-/// Part of each budget for objects that are used again. The rest is for new objects. It has room for two of
-/// the largest: without room for one, each new object would evict one that is used again.
+/// Part of each budget for objects that are used again. The rest, for new objects, has room for two of the
+/// largest. With room for none, each new object would evict one that is used again.
 pub const HOT_SHARE: f64 = 0.75;
 /// Bodies that are being received may take this part of the budget on disk, besides the stored ones.
 pub const RECORDING_SHARE: u64 = 2;
@@ -53,11 +53,11 @@ pub const OPEN_FILES_MAX: usize = 256;
 /// Files that an origin has passed and that stay open, as the contents of objects. The process's limit of
 /// open files may allow fewer.
 pub const PASSED_FILES_MAX: u64 = 1024;
-/// A file that has changed later than this before the request for it is copied. Timestamps of files are those
-/// of the kernel's last tick, and two changes within a tick look like one.
+/// The least age of a file's last change, when it is requested, for its descriptor to be kept. Two changes
+/// within one tick of the kernel have the same ctime.
 pub const FILE_TIME_TICK: Duration = Duration::from_millis(20);
-/// Interval at which passed files are checked: one that was changed, replaced or removed is closed, so that
-/// its blocks are free within this time. A check is one fstat(2) per file.
+/// Interval at which passed files are checked. One that was changed, replaced or removed is closed, so that
+/// its blocks become free. A check is one fstat(2) per file.
 pub const PASSED_CHECK_TIME: Duration = Duration::from_secs(1);
 /// Time for which nothing is written to disk after an error of the disk.
 pub const DISK_RETRY_TIME: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ mod writing;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use plimsoll_io::{File, Fs, Io, Work};
 use quick_cache::sync::Cache;
@@ -40,6 +40,8 @@ pub struct ResponseCache {
     disk_rests_until: AtomicU64,
     /// Nanoseconds since the engine's start from which passed files are checked again.
     next_check: AtomicU64,
+    /// Whether a check is in progress.
+    is_checking: AtomicBool,
 }
 
 impl ResponseCache {
@@ -60,6 +62,7 @@ impl ResponseCache {
             refreshes: Arc::default(),
             disk_rests_until: AtomicU64::new(0),
             next_check: AtomicU64::new(0),
+            is_checking: AtomicBool::new(false),
         };
         for FoundObject { head, file } in found {
             cache.index.insert(Object::new(head, Content::File(Arc::new(file))), || true);

@@ -127,7 +127,9 @@ impl Download<'_, '_> {
         let Some(file) = self.passed_file(&mut body, recording.sent).await? else {
             return self.record(request, recording, (head, body), status).await;
         };
-        let Recording { cache, lead, head: stored, is_for_client, .. } = recording;
+        let Recording { cache, lead, head: stored, room, is_for_client, .. } = recording;
+        // Nothing is written, and the client may be slow.
+        drop(room);
         let (object, is_stored) = cache.keep(*stored, file, lead.validity());
         lead.pass(&object);
         // It may have replaced an object with a file on disk, which a start would find again.
@@ -142,7 +144,7 @@ impl Download<'_, '_> {
         Ok(Downloaded::Whole { keep, is_reusable })
     }
 
-    /// Receives the whole body as an open file, if the origin has passed one whose changes can be noticed.
+    /// Receives the whole body as an open file, if the origin has passed one.
     async fn passed_file(
         &mut self,
         body: &mut BodyReader,

@@ -154,6 +154,25 @@ async fn a_kept_file_that_is_replaced_is_fetched_again_although_it_is_fresh(scen
     assert_eq!(client.head_with(TARGET, "").await.field("Content-Length"), Some("100001"));
 }
 
+async fn a_file_that_has_just_changed_is_sent_and_neither_kept_nor_copied(scene: Scene) {
+    let mut client = scene.connect().await;
+    get_kept(&scene, &mut client).await;
+    for round in 0..5 {
+        // No pause: its next change could leave the same times.
+        let bytes = noise(4_000 + round, SIZE);
+        if round % 2 == 0 {
+            scene.replace(FILE, &bytes)
+        } else {
+            scene.write(FILE, &bytes)
+        }
+        assert!(client.get(TARGET).await.body == bytes, "round {round}");
+        assert_nothing_is_copied(&scene);
+    }
+    settle(&scene, FILE).await;
+    assert!(client.get(TARGET).await.body == noise(4_004, SIZE));
+    assert!(is_hit(&client.get(TARGET).await));
+}
+
 async fn a_kept_file_that_is_removed_is_not_found_any_more(scene: Scene) {
     let mut client = scene.connect().await;
     get_kept(&scene, &mut client).await;
@@ -246,6 +265,7 @@ behaviours!(scenario but process;
     a_passed_file_is_kept_open_and_nothing_is_copied,
     a_kept_file_that_changes_in_place_is_fetched_again,
     a_kept_file_that_is_replaced_is_fetched_again_although_it_is_fresh,
+    a_file_that_has_just_changed_is_sent_and_neither_kept_nor_copied,
     a_kept_file_that_is_removed_is_not_found_any_more,
     a_kept_file_that_changes_is_closed_also_without_a_request,
     ranges_are_sent_from_a_kept_file,

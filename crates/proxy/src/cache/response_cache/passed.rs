@@ -34,16 +34,22 @@ impl ResponseCache {
         has_changed
     }
 
-    /// Stores an object whose content is a file that the origin has passed, unless `is_wanted` returns false.
-    /// Returns the object, and whether it is stored.
+    /// Stores an object whose content is a file that the origin has passed, unless `is_wanted` returns false
+    /// or later changes of the file might not be noticed. Returns the object, and whether it is stored.
     pub fn keep(
         &self,
         head: StoredHead,
         file: PassedFile,
         is_wanted: impl FnOnce() -> bool,
     ) -> (Arc<Object>, bool) {
+        let may_be_kept = file.may_be_kept();
         let object = Object::new(head, Content::Passed(Arc::new(file)));
-        let is_stored = self.index.insert(Arc::clone(&object), is_wanted);
+        let is_inserted = self.index.insert(Arc::clone(&object), is_wanted);
+        if is_inserted && !may_be_kept {
+            // It has replaced an older object for the same requests.
+            self.index.remove(&object);
+        }
+        let is_stored = is_inserted && may_be_kept;
         self.counts.stored.fetch_add(u64::from(is_stored), Ordering::Relaxed);
         (object, is_stored)
     }
@@ -58,17 +64,22 @@ impl ResponseCache {
     pub fn check_files(self: &Arc<Self>, io: &Io) {
         let now = u64::try_from(io.now().since_start().as_nanos()).unwrap_or(u64::MAX);
         let time = u64::try_from(PASSED_CHECK_TIME.as_nanos()).unwrap_or(u64::MAX);
-        let next = self.next_check.load(Ordering::Relaxed);
-        let is_due = self.index.passed_count() > 0 && now >= next;
-        // One of the threads does it.
-        let claim = |from| {
-            let to = now.saturating_add(time);
-            self.next_check.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        // One of the threads does it, and not before the last check has ended: a file system may hang.
+        if self.index.passed_count() == 0
+            || now < self.next_check.load(Ordering::Relaxed)
+            || self.is_checking.swap(true, Ordering::Acquire)
+        {
+            return;
+        }
+        self.next_check.store(now.saturating_add(time), Ordering::Relaxed);
+        let cache = Arc::clone(self);
+        let check = move |fs: &dyn Fs| {
+            cache.check_files_on(fs);
+            cache.is_checking.store(false, Ordering::Release);
         };
-        if is_due && claim(next) {
-            let cache = Arc::clone(self);
-            // If too much waits for the disk, the next check does it.
-            let _ = io.hand_off(Work::Chores, move |fs| cache.check_files_on(fs));
+        // If too much waits for the disk, the next check does it.
+        if io.hand_off(Work::Chores, check).is_err() {
+            self.is_checking.store(false, Ordering::Release);
         }
     }
 

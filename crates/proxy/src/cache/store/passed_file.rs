@@ -16,18 +16,18 @@ use crate::cache::limits::FILE_TIME_TICK;
 pub struct PassedFile {
     part: FileRange,
     stat: Stat,
+    may_be_kept: bool,
 }
 
 impl PassedFile {
-    /// Returns the passed range, if a later change of it can be noticed. That takes a file which still has a
-    /// name, and which has not changed since the request was sent: the head of the response, which the origin
-    /// wrote after that, then describes the file of these metadata.
+    /// Reads the metadata of the file. Returns `None` if that fails, or if the file ends before the range.
     pub async fn new(io: &Io, part: FileRange, request_sent: SystemTime) -> Option<PassedFile> {
         let stat = stat(io, &part.file).await.ok()?;
         let changed = SystemTime::UNIX_EPOCH + stat.changed;
         let is_settled = changed + FILE_TIME_TICK <= request_sent;
         let is_whole = part.range.start <= part.range.end && part.range.end <= stat.size;
-        (stat.links > 0 && is_settled && is_whole).then(|| PassedFile { part, stat })
+        let may_be_kept = stat.links > 0 && is_settled;
+        is_whole.then(|| PassedFile { part, stat, may_be_kept })
     }
 
     #[cfg(test)]
@@ -37,7 +37,15 @@ impl PassedFile {
         let file = File::new(Handle::Simulated { inode: 1, cuts: 0, writes: false });
         let (kind, size) = (FileKind::File, content_bytes);
         let stat = Stat { kind, size, device: 1, inode: 1, modified: time, changed: time, links: 1 };
-        PassedFile { part: FileRange { file, range: 0..content_bytes }, stat }
+        PassedFile { part: FileRange { file, range: 0..content_bytes }, stat, may_be_kept: true }
+    }
+
+    /// Whether its later changes can be noticed. They cannot if the file has no name, or if it changed less
+    /// than [`FILE_TIME_TICK`] before the request was sent, or after it: the head of the response, which the
+    /// origin wrote after that, may then describe other contents.
+    #[must_use]
+    pub fn may_be_kept(&self) -> bool {
+        self.may_be_kept
     }
 
     /// Returns its length in bytes.
@@ -114,15 +122,18 @@ mod tests {
             let settled = changed + FILE_TIME_TICK;
             let part = passed(&io, &file, 2..10, settled).await.unwrap();
             assert_eq!((part.content_bytes(), part.range_of(&(1..3))), (8, 3..5));
-            assert!(passed(&io, &file, 0..10, settled - Duration::from_nanos(1)).await.is_none());
+            assert!(part.may_be_kept());
+            let early = passed(&io, &file, 0..10, settled - Duration::from_nanos(1)).await.unwrap();
+            assert!(!early.may_be_kept());
             assert!(passed(&io, &file, 0..11, settled).await.is_none(), "it ends before the range");
             host.disk().remove_file(&folder, b"file").unwrap();
-            assert!(passed(&io, &file, 0..10, settled + FILE_TIME_TICK).await.is_none());
+            let removed = passed(&io, &file, 0..10, settled + FILE_TIME_TICK).await.unwrap();
+            assert!(!removed.may_be_kept());
         });
     }
 
     #[test]
-    fn every_change_of_a_file_is_noticed() {
+    fn changes_and_removals_of_a_file_are_noticed() {
         type Change = fn(&Host, &File);
         let changes: [(Change, bool); 6] = [
             (|_, _| {}, false),
