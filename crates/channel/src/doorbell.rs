@@ -1,10 +1,11 @@
-//! A doorbell: one bit for each channel, the mark, in a page of shared memory. The peer sets it when the owner's
-//! thread should look at the channel.
+//! A doorbell: one bit for each channel, the mark, in a page of shared memory. The peer sets it when the
+//! owner's thread should look at the channel.
 //!
-//! [`press`] only returns whether the owner's thread waits; its caller then writes to the eventfd. Each side of a channel has one, which the channels to
-//! one process share. So a thread that is awake, or that was just woken, costs its peers no system call,
-//! however many of its channels they write to. Invariant: a peer's nonsense in the page causes needless
-//! reports, or delays those of the peer's own channels, and nothing else.
+//! [`press`] only returns whether the owner's thread waits; its caller then writes to the eventfd. Each side of
+//! a channel has a doorbell, which the channels to one process share. So a thread that is awake, or that was
+//! just woken, costs its peers no system call, however many of its channels they write to. Invariant: a
+//! peer's nonsense in the page causes needless reports, or delays those of the peer's own channels, and
+//! nothing else.
 //!
 //! Order: the peer sets the mark, then has a fence, and then loads the flag. The owner raises the flag, then
 //! has a fence, and then loads the marks. As with the flags of a [ring](crate::ring), the fences exclude

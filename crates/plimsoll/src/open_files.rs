@@ -187,7 +187,7 @@ mod tests {
                 |more: &[&str]| connections_max(&Config::of(&[&["--engine", engine], more].concat()), 4_096);
             assert_eq!(max(&[]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / each);
             assert_eq!(max(&["--ftp", ":2121"]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / (each + 1));
-            assert_eq!(max(&["--channel", "a"]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / (each + 2));
+            assert_eq!(max(&["--channel", "a"]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / (each + 3));
         }
     }
 }

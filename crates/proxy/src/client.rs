@@ -128,7 +128,7 @@ impl Turns for Client<'_> {
     async fn answer_request(&mut self, block: &Lease, head: &Head) -> Result<Answered, Ending> {
         let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
         // Bytes behind a request for an upgrade belong to the tunnel.
-        let takes_rest = has_body || head.field(&block, Field::Upgrade).is_some();
+        let takes_rest = has_body || head.field(block, Field::Upgrade).is_some();
         let received = block.get(head.len()..).filter(|rest| takes_rest && !rest.is_empty());
         let received = received.map(|rest| Lease::owned(rest.to_vec()));
         let reader = BodyReader::of_request(head.framing(), received);

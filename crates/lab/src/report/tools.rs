@@ -1,7 +1,7 @@
 //! The section with the rates of load tools, and of the file servers beside them.
 //!
-//! It computes nothing. Invariant: all rates are from one run. The section does not verify their direction and
-//! their length: the command of each tool decides them.
+//! It computes nothing. Invariant: all rates are from one run. The section does not verify their direction
+//! and their length: the command of each tool decides them.
 
 use super::cells::{mean, variables};
 use super::content::{Block, Cell, DataTable, Section};
@@ -10,8 +10,8 @@ use crate::format::figures::{percent, three_digits};
 use crate::results::Results;
 
 const TEXT: &str = "A load tool carries bytes and serves no file: its rate is that of the path under the \
-                    same conditions, for the time that its command says. Rates are those of bodies, without headers, and so are their shares \
-                    of the link.";
+                    same conditions, for the time that its command says. Rates are those of bodies, \
+                    without headers, and so are their shares of the link.";
 
 /// Returns the section; none without a measured load tool.
 pub(super) fn section(results: &Results) -> Option<Section> {

@@ -1,9 +1,9 @@
 //! Ambiguous requests through the proxy into nginx, lighttpd and plimsoll.
 //!
-//! The proxy and its origin must agree about where a request ends. Two ordinary requests follow each ambiguous
-//! one: the first on the same connection, the second on a new one, for which the proxy reuses its connection
-//! to the origin. Invariants: each of the two gets its own response; the first may get none, if its connection
-//! ends. The origin's log has no request that no client sent.
+//! The proxy and its origin must agree about where a request ends. Two ordinary requests follow each
+//! ambiguous one: the first on the same connection, the second on a new one, for which the proxy reuses its
+//! connection to the origin. Invariants: each of the two gets its own response; the first may get none, if
+//! its connection ends. The origin's log has no request that no client sent.
 
 mod table;
 
