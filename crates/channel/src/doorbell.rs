@@ -1,9 +1,9 @@
 //! A doorbell: one bit for each channel, the mark, in a page of shared memory. The peer sets it when the
 //! owner's thread should look at the channel.
 //!
-//! [`press`] only returns whether the owner's thread waits; its caller then writes to the eventfd. Each side of
-//! a channel has a doorbell, which the channels to one process share. So a thread that is awake, or that was
-//! just woken, costs its peers no system call, however many of its channels they write to. Invariant: a
+//! [`press`] only returns whether the owner's thread waits; its caller then writes to the eventfd. Each side
+//! of a channel has a doorbell, which the channels to one process share. So a thread that is awake, or that
+//! was just woken, costs its peers no system call, however many of its channels they write to. Invariant: a
 //! peer's nonsense in the page causes needless reports, or delays those of the peer's own channels, and
 //! nothing else.
 //!
