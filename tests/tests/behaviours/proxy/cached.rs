@@ -116,19 +116,24 @@ impl Request {
     }
 }
 
+/// Receives the next head of a request. Bytes behind it stay in `bytes`. Returns `None` at the end.
+pub(super) async fn next_head(stream: &mut Stream, bytes: &mut Vec<u8>) -> Option<String> {
+    loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            return Some(String::from_utf8(bytes.drain(..end + 4).collect()).expect("ASCII"));
+        }
+        match stream.rx.recv(Want::Body).await {
+            Ok(Some(lease)) => bytes.extend_from_slice(&lease),
+            _ => return None,
+        }
+    }
+}
+
 /// Answers requests until the proxy ends the connection.
 async fn serve(io: Io, mut stream: Stream) {
     let mut bytes = Vec::new();
     loop {
-        let head = loop {
-            if let Some(end) = bytes.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
-                break String::from_utf8(bytes.drain(..end + 4).collect()).expect("ASCII");
-            }
-            match stream.rx.recv(Want::Body).await {
-                Ok(Some(lease)) => bytes.extend_from_slice(&lease),
-                _ => return stream.tx.finish(),
-            }
-        };
+        let Some(head) = next_head(&mut stream, &mut bytes).await else { return stream.tx.finish() };
         let request = Request(head);
         request.log();
         io.sleep(request.pause("X-Delay")).await;

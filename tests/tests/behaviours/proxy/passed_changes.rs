@@ -8,12 +8,12 @@ use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use plimsoll_io::{FileRange, Fs, Handler, Io, Segment, Stream, Want, Work};
+use plimsoll_io::{FileRange, Fs, Handler, Io, Segment, Stream, Work};
 use plimsoll_tests::service::Each;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Protocol, Scenario, Scene, behaviours};
 
-use super::cached::cache_status;
+use super::cached::{cache_status, next_head};
 use super::passed::{FILE, SIZE, figures, scenario as passing, settle};
 
 fn scenario() -> Scenario {
@@ -27,15 +27,7 @@ fn changing(io: Io) -> Rc<dyn Handler> {
 async fn serve(io: Io, mut stream: Stream) {
     let mut bytes = Vec::new();
     loop {
-        let head = loop {
-            if let Some(end) = bytes.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
-                break String::from_utf8(bytes.drain(..end + 4).collect()).expect("ASCII");
-            }
-            match stream.rx.recv(Want::Head).await {
-                Ok(Some(lease)) => bytes.extend_from_slice(&lease),
-                _ => return stream.tx.finish(),
-            }
-        };
+        let Some(head) = next_head(&mut stream, &mut bytes).await else { return stream.tx.finish() };
         let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
         let path = PathBuf::from(field("X-File: ").expect("a path"));
         let fields = "ETag: \"a\"\r\nCache-Control: max-age=0, stale-if-error=60";
