@@ -125,7 +125,12 @@ fn write_cache(figures: &CacheFigures, text: &mut String) {
         ("disk_bytes_max", "gauge", "The limit of that.", index.disk_bytes_max),
         ("passed_objects", "gauge", "Responses in open files of the origin.", index.passed_objects),
         ("passed_objects_max", "gauge", "The limit of that.", index.passed_objects_max),
-        ("passed_bytes", "gauge", "Their bytes.", index.passed_bytes),
+        (
+            "passed_bytes",
+            "gauge",
+            "Their bytes, a small file counted as passed_bytes_max by passed_objects_max.",
+            index.passed_bytes,
+        ),
         ("passed_bytes_max", "gauge", "The limit of that.", index.passed_bytes_max),
     ] {
         let _ = writeln!(text, "# HELP plimsoll_proxy_cache_{name} {help}");

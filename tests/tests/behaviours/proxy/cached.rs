@@ -20,13 +20,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_io::{Address, Handler, Io, Segment, Stream, Tx, Want};
+use plimsoll_io::{Address, Handler, Io, Segment, Stream, Tx};
 use plimsoll_proxy::Settings;
 use plimsoll_proxy::cache::opening::CacheOpener;
 use plimsoll_proxy::cache::response_cache::CacheSizes;
 use plimsoll_tests::proxy::plain;
 use plimsoll_tests::service::Each;
 use plimsoll_tests::{Answer, Client, Protocol, Scenario};
+
+use super::origin::next_head;
 
 /// More than the cache stores in memory, and than the buffers of a connection.
 pub(super) const LARGE: usize = 700_000;
@@ -112,19 +114,6 @@ impl Request {
             let line = self.0.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1");
             let line = format!("{line} {}", self.field("Range").unwrap_or_default());
             LOG.lock().unwrap().push((key.to_owned(), line.trim_end().to_owned()));
-        }
-    }
-}
-
-/// Receives the next head of a request. Bytes behind it stay in `bytes`. Returns `None` at the end.
-pub(super) async fn next_head(stream: &mut Stream, bytes: &mut Vec<u8>) -> Option<String> {
-    loop {
-        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            return Some(String::from_utf8(bytes.drain(..end + 4).collect()).expect("ASCII"));
-        }
-        match stream.rx.recv(Want::Body).await {
-            Ok(Some(lease)) => bytes.extend_from_slice(&lease),
-            _ => return None,
         }
     }
 }

@@ -58,19 +58,6 @@ impl Received {
         }
     }
 
-    /// Returns the next head.
-    async fn head(&mut self) -> Option<String> {
-        loop {
-            if let Some(end) = self.bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-                let head = self.bytes.drain(..end + 4).collect();
-                return Some(String::from_utf8(head).expect("ASCII"));
-            }
-            if !self.more().await {
-                return None;
-            }
-        }
-    }
-
     /// Returns a body of a known length, or `None` if it was cut short.
     async fn body(&mut self, length: usize) -> Option<Vec<u8>> {
         while self.bytes.len() < length {
@@ -86,10 +73,23 @@ impl Received {
     }
 }
 
+/// Receives the next head of a request. Bytes behind it stay in `bytes`. Returns `None` at the end.
+pub(super) async fn next_head(stream: &mut Stream, bytes: &mut Vec<u8>) -> Option<String> {
+    loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            return Some(String::from_utf8(bytes.drain(..end + 4).collect()).expect("ASCII"));
+        }
+        match stream.rx.recv(Want::Body).await {
+            Ok(Some(lease)) => bytes.extend_from_slice(&lease),
+            _ => return None,
+        }
+    }
+}
+
 /// Plays the script until the proxy ends the connection.
 async fn serve(io: Io, stream: Stream) {
     let (mut received, mut requests) = (Received { stream, bytes: Vec::new() }, 0);
-    while let Some(head) = received.head().await {
+    while let Some(head) = next_head(&mut received.stream, &mut received.bytes).await {
         requests += 1;
         let target = head.split(' ').nth(1).expect("a target").to_owned();
         let target = target.split('?').next().expect("a path").to_owned();

@@ -13,7 +13,8 @@ use plimsoll_tests::service::Each;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Protocol, Scenario, Scene, behaviours};
 
-use super::cached::{cache_status, next_head};
+use super::cached::cache_status;
+use super::origin::next_head;
 use super::passed::{FILE, SIZE, figures, scenario as passing, settle};
 
 fn scenario() -> Scenario {

@@ -35,7 +35,8 @@ impl ResponseCache {
     }
 
     /// Stores an object whose content is a file that the origin has passed, unless `is_wanted` returns false
-    /// or later changes of the file might not be noticed. Returns the object, and whether it is stored.
+    /// or later changes of the file might not be noticed. It replaces older objects either way, if it is
+    /// wanted. Returns the object, and whether it is stored.
     pub fn keep(
         &self,
         head: StoredHead,
@@ -44,12 +45,11 @@ impl ResponseCache {
     ) -> (Arc<Object>, bool) {
         let may_be_kept = file.may_be_kept();
         let object = Object::new(head, Content::Passed(Arc::new(file)));
-        let is_inserted = self.index.insert(Arc::clone(&object), is_wanted);
-        if is_inserted && !may_be_kept {
-            // It has replaced an older object for the same requests.
-            self.index.remove(&object);
+        if !may_be_kept {
+            self.index.remove_replaced(&object, is_wanted);
+            return (object, false);
         }
-        let is_stored = is_inserted && may_be_kept;
+        let is_stored = self.index.insert(Arc::clone(&object), is_wanted);
         self.counts.stored.fetch_add(u64::from(is_stored), Ordering::Relaxed);
         (object, is_stored)
     }

@@ -129,15 +129,7 @@ impl Index {
             None => shard.slices.remove(&object.head),
         };
         let variants = shard.variants.entry(digest).or_default();
-        variants.retain(|variant| {
-            let Some(old) = variant.upgrade() else { return false };
-            // A slice is stored only if no whole object is, or if that has changed.
-            let stays = !object.replaces(&old);
-            if !stays {
-                dropped.push(old);
-            }
-            stays
-        });
+        take_replaced(variants, &object, &mut dropped);
         if object.head.slice.is_none() {
             variants.insert(0, Arc::downgrade(&object));
         }
@@ -147,6 +139,21 @@ impl Index {
         drop(shard);
         self.discard(&dropped);
         true
+    }
+
+    /// Removes the objects that a whole object replaces, and does not store it, unless `is_wanted` returns
+    /// false. That is called as for [`Index::insert`].
+    pub fn remove_replaced(&self, object: &Object, is_wanted: impl FnOnce() -> bool) {
+        let mut shard = self.shard(object.head.key.digest());
+        if !is_wanted() {
+            return;
+        }
+        let mut dropped = shard.slices.remove(&object.head);
+        if let Some(variants) = shard.variants.get_mut(&object.head.key.digest()) {
+            take_replaced(variants, object, &mut dropped);
+        }
+        drop(shard);
+        self.discard(&dropped);
     }
 
     /// Whether a whole object is stored that makes a slice superfluous: it is newer, or has the same bytes.
@@ -290,6 +297,19 @@ impl PurgeTarget {
             PurgeTarget::All => true,
         }
     }
+}
+
+/// Moves the objects that an object replaces from `variants` to `dropped`, and forgets evicted ones.
+fn take_replaced(variants: &mut Variants, object: &Object, dropped: &mut Vec<Arc<Object>>) {
+    variants.retain(|variant| {
+        let Some(old) = variant.upgrade() else { return false };
+        // A slice is stored only if no whole object is, or if that has changed.
+        let stays = !object.replaces(&old);
+        if !stays {
+            dropped.push(old);
+        }
+        stays
+    });
 }
 
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {

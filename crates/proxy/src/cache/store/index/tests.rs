@@ -1,5 +1,7 @@
 //! Tests of the index: selection, budgets, admission and purges.
 
+use std::collections::BTreeSet;
+
 use plimsoll_wire::http::head::Method;
 
 use super::*;
@@ -243,6 +245,27 @@ fn passed_files_are_bounded_in_bytes_and_none_is_kept_without_descriptors() {
     let none = Index::new(CacheSizes { passed_files_max: 0, ..sizes });
     insert(&none, &passed("http://a/", 1));
     assert_eq!((none.figures().passed_objects, found(&none, "http://a/", "")), (0, None));
+}
+
+#[test]
+fn an_object_that_is_not_stored_removes_those_that_it_replaces_and_evicts_no_other() {
+    let sizes = CacheSizes { memory_bytes_max: 1 << 20, disk_bytes_max: 1 << 20, passed_files_max: 10 };
+    let index = Index::new(sizes);
+    (0..20).for_each(|number| insert(&index, &passed(&format!("http://a/{number}"), 1)));
+    let kept = || index.passed_objects().iter().map(|object| object.number()).collect::<BTreeSet<_>>();
+    let before = kept();
+    let variant = |accept| object("http://a/", accept, "Cache-Control: max-age=9\r\nVary: Accept\r\n", 9);
+    let [one, two] = ["Accept: 1\r\n", "Accept: 2\r\n"];
+    insert(&index, &variant(one));
+    insert(&index, &variant(two));
+    index.remove_replaced(&variant(two), || false);
+    assert!(found(&index, "http://a/", two).is_some(), "the newer one is not wanted");
+    index.remove_replaced(&variant(two), || true);
+    assert_eq!(found(&index, "http://a/", two), None);
+    assert!(found(&index, "http://a/", one).is_some());
+    (0..20).for_each(|_| index.remove_replaced(&passed("http://a/new", 1), || true));
+    assert!(!before.is_empty() && kept() == before);
+    assert!(matches!(index.lookup(&request("http://a/new", "")), Lookup::Absent));
 }
 
 #[test]
