@@ -34,6 +34,9 @@ const QUEUE_FRAMES: u64 = 20;
 const SEGMENTS: u64 = 44;
 /// Packets on their way through a link with a delay.
 const DELAYED_PACKETS: u64 = 100_000;
+/// Lets the servers of a contender, which connect to each other by the address of the link, use the ports of
+/// closed connections again after a second, as the kernel does by itself for loopback addresses only.
+const REUSED_PORTS: (&str, &str) = ("ipv4/tcp_tw_reuse", "1");
 /// Settings that a new namespace would have with the kernel's defaults instead of the machine's values.
 const INHERITED: [&str; 3] = ["core/somaxconn", "ipv4/tcp_max_syn_backlog", "ipv4/ip_local_port_range"];
 
@@ -86,7 +89,7 @@ pub(super) fn create_namespace(name: &str, journal: &mut Journal) -> Result<()> 
 pub(super) fn create(link: &Link, work: &Path, journal: &mut Journal) -> Result<NetworkLink> {
     let namespace = journal.name.clone();
     create_namespace(&namespace, journal)?;
-    inherit(&namespace)?;
+    set_up(&namespace)?;
     // Names of interfaces have at most 15 bytes.
     let outside = format!("pl{:x}-{:x}", std::process::id(), journal.sequence);
     journal.record(UndoStep::RemoveInterface { name: outside.clone() })?;
@@ -116,12 +119,14 @@ pub(super) fn create(link: &Link, work: &Path, journal: &mut Journal) -> Result<
     Ok(NetworkLink { namespace, address })
 }
 
-/// Copies settings of the machine into the namespace.
-fn inherit(namespace: &str) -> Result<()> {
+/// Copies settings of the machine into the namespace, and sets [`REUSED_PORTS`].
+fn set_up(namespace: &str) -> Result<()> {
     let path = |name| Path::new("/proc/sys/net").join(name);
-    let values = INHERITED.map(|name| (path(name), fs::read(path(name))));
+    let inherited = INHERITED.map(|name| (path(name), fs::read(path(name))));
+    let (name, value) = REUSED_PORTS;
+    let values = [(path(name), Ok(value.into()))];
     in_namespace(namespace, || {
-        for (file, value) in &values {
+        for (file, value) in inherited.iter().chain(&values) {
             // An older kernel has the setting for the whole machine: it is not in the namespace.
             if let Ok(value) = value
                 && file.exists()

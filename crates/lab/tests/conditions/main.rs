@@ -10,11 +10,11 @@ mod kernel;
 mod recovery;
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernel::{AloneOnMachine, is_root, process_groups, read, text_of};
 use plimsoll_lab::conditions::{AppliedConditions, PeriodicDrop, cached_bytes, obstacles};
@@ -230,6 +230,37 @@ fn a_link_has_its_rate_and_mtu_in_both_directions_and_carries_connections() {
         accepted.read_to_end(&mut received).unwrap();
         sender.join().unwrap().unwrap();
         assert_eq!(received, vec![7; 100_000]);
+    });
+}
+
+#[test]
+fn servers_behind_a_link_connect_to_each_other_again_when_all_ports_have_been_used() {
+    let settings = Settings { link: Some(Link::default()), ..Settings::default() };
+    with_applied(&settings, |applied| {
+        let prefix = applied.command_prefix();
+        let address = applied.address().unwrap();
+        kernel::in_namespace(prefix.last().unwrap(), || {
+            fs::write("/proc/sys/net/ipv4/ip_local_port_range", "20000 20003").unwrap();
+            let listener = TcpListener::bind((address, 9)).unwrap();
+            // The side that closes first keeps the port, for a minute if it may not be used again.
+            let connect = || {
+                let first = TcpStream::connect(listener.local_addr()?)?;
+                let (second, _) = listener.accept()?;
+                drop(first);
+                drop(second);
+                io::Result::Ok(())
+            };
+            let used = (0..4).filter(|_| connect().is_ok()).count();
+            assert_eq!(
+                (used, connect().map_err(|error| error.kind())),
+                (4, Err(ErrorKind::AddrNotAvailable))
+            );
+            let until = Instant::now() + Duration::from_secs(20);
+            while let Err(error) = connect() {
+                assert!(Instant::now() < until, "{error}");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
     });
 }
 
