@@ -108,7 +108,7 @@ impl Recorder {
         let Recorder { cache, lead, head, writer, room, .. } = self;
         let Some(writer) = writer else {
             if let Some(bytes) = lead.in_memory() {
-                cache.insert(head, Content::Memory(bytes.into()), lead.validity());
+                cache.insert(head, Content::Memory(bytes.into()), lead.storing());
                 // It may have replaced an object with a file, which a start would find again.
                 cache.remove_later(io);
             }
@@ -117,7 +117,7 @@ impl Recorder {
         let now = io.now();
         let handed_off = io.hand_off(Work::Writes, move |fs| {
             // An error is counted and logged there.
-            let _: io::Result<bool> = cache.commit_on(fs, now, writer, &head, lead.validity());
+            let _: io::Result<bool> = cache.commit_on(fs, now, writer, &head, lead.storing());
             drop(room);
             lead.finish();
         });
@@ -131,7 +131,7 @@ impl Recorder {
     /// voided the fetch, or the disk failed.
     pub async fn finish(mut self, io: &Io) -> bool {
         self.lead.complete();
-        let is_wanted = self.lead.validity();
+        let is_wanted = self.lead.storing();
         let is_stored = match self.writer.take() {
             None => {
                 let content = self.lead.in_memory().map(|bytes| Content::Memory(bytes.into()));

@@ -204,7 +204,7 @@ impl ResponseCache {
     pub async fn invalidate(self: &Arc<Self>, io: &Io, target: PurgeTarget) -> io::Result<()> {
         let has_files = self.index.has_files(&target) || self.disk.has_removals();
         // A fetch in progress may be committing a file: the lock of a purge waits for that.
-        if has_files || self.fetches.void(&target) > 0 {
+        if has_files || self.fetches.void(&target).all > 0 {
             return self.purge(io, [target]).await.map(drop);
         }
         self.purge_index(&target);
@@ -214,7 +214,7 @@ impl ResponseCache {
     /// Returns the number of purged objects and fetches.
     fn purge_index(&self, target: &PurgeTarget) -> u64 {
         // Fetches first: one that ends in between finds itself void, or its object is purged below.
-        let purged = self.fetches.void(target) + self.index.purge(target);
+        let purged = self.fetches.void(target).not_stored + self.index.purge(target);
         self.counts.purged.fetch_add(purged, Ordering::Relaxed);
         purged
     }

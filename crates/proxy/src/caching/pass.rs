@@ -242,7 +242,7 @@ async fn validated(
     match merge_not_modified(&object.head, request, lines, times) {
         Merged::Updated(head) => {
             let fields = head.fields.clone();
-            let object = cache.refresh(object, head, lead.validity());
+            let object = cache.refresh(object, head, lead.storing());
             lead.retire();
             Received::Stored { cache: Arc::clone(cache), object, fields }
         }

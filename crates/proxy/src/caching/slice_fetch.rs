@@ -47,8 +47,8 @@ impl Validated {
     /// Replaces the head after a 304, unless the fetch was voided.
     fn refresh(&self, cache: &Arc<ResponseCache>, head: StoredHead, lead: &Lead) {
         match self {
-            Validated::Partial(partial) => cache.refresh_partial(partial, head, lead.validity()),
-            Validated::Whole(object) => drop(cache.refresh(object, head, lead.validity())),
+            Validated::Partial(partial) => cache.refresh_partial(partial, head, lead.storing()),
+            Validated::Whole(object) => drop(cache.refresh(object, head, lead.storing())),
         }
     }
 

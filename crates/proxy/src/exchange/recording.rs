@@ -130,7 +130,7 @@ impl Download<'_, '_> {
         let Recording { cache, lead, head: stored, room, is_for_client, .. } = recording;
         // Nothing is written, and the client may be slow.
         drop(room);
-        let (object, is_stored) = cache.keep(*stored, file, lead.validity());
+        let (object, is_stored) = cache.keep(*stored, file, lead.storing());
         lead.pass(&object);
         // It may have replaced an object with a file on disk, which a start would find again.
         cache.remove_later(&self.shared.io);

@@ -107,10 +107,15 @@ impl Lead {
         self.fetch.lock().is_void
     }
 
-    /// Returns a function that reports whether a purge voided the fetch, for another thread.
-    pub fn validity(&self) -> impl Fn() -> bool + Send + 'static {
+    /// Returns a function that is called when the response is about to be stored. It returns false if a purge
+    /// has voided the fetch; else it notes that a later purge finds the response in the index.
+    pub fn storing(&self) -> impl Fn() -> bool + Send + 'static {
         let fetch = Arc::clone(&self.fetch);
-        move || !fetch.lock().is_void
+        move || {
+            let mut state = fetch.lock();
+            state.is_stored |= !state.is_void;
+            !state.is_void
+        }
     }
 
     /// Returns the body, if all that was received is in memory.

@@ -72,6 +72,15 @@ pub struct FetchFigures {
     pub joined: u64,
 }
 
+/// The numbers of fetches that a purge has voided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Voided {
+    /// All of them.
+    pub all: u64,
+    /// Those whose response is not in the index yet: the others are found and counted there.
+    pub not_stored: u64,
+}
+
 /// The fetches in progress, shared by all threads.
 pub struct Fetches {
     table: Mutex<HashMap<Slot, Arc<Fetch>>>,
@@ -113,6 +122,8 @@ pub(super) struct State {
     /// The length of the body, if it was announced.
     pub(super) length: Option<u64>,
     pub(super) is_void: bool,
+    /// Whether the response has been stored, or is being stored.
+    pub(super) is_stored: bool,
     pub(super) wakers: Vec<Waker>,
 }
 
@@ -193,6 +204,7 @@ impl Fetches {
             spool: Spool::default(),
             length: None,
             is_void: false,
+            is_stored: false,
             wakers: Vec::new(),
         };
         let fetch = Arc::new(Fetch { key: key.clone(), slot, state: Mutex::new(state) });
@@ -202,8 +214,8 @@ impl Fetches {
 
     /// Voids fetches that a purge includes: they serve the requests that joined before, and are not stored.
     /// A fetch without a head may have any tag.
-    pub fn void(&self, target: &PurgeTarget) -> u64 {
-        let mut voided = 0;
+    pub fn void(&self, target: &PurgeTarget) -> Voided {
+        let mut voided = Voided::default();
         self.table().retain(|_, fetch| {
             let mut state = fetch.lock();
             let is_included = match (target, &state.phase) {
@@ -213,7 +225,8 @@ impl Fetches {
                 (PurgeTarget::Tag(_) | PurgeTarget::All, _) => true,
             };
             state.is_void |= is_included;
-            voided += u64::from(is_included);
+            voided.all += u64::from(is_included);
+            voided.not_stored += u64::from(is_included && !state.is_stored);
             !is_included
         });
         voided

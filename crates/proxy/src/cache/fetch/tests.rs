@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use plimsoll_io::Instant;
 
+use super::table::Voided;
 use super::*;
 use crate::cache::limits::HIT_FOR_MISS_TIME;
 use crate::cache::policy::{ResourceKey, stored_for_tests as stored};
@@ -146,12 +147,13 @@ fn a_purge_voids_fetches_in_flight_and_the_next_request_fetches_anew() {
         let (voided, other) = (lead(&fetches, "/x"), lead(&fetches, "/y"));
         open(&voided, "/x");
         other.open(stored("http://a/y", "", "Cache-Control: max-age=9\r\n"), None);
-        let is_valid = voided.validity();
+        let storing = voided.storing();
         let follower = follow(&fetches, "/x");
         let count = fetches.void(&target);
-        assert!(voided.is_void() && !is_valid(), "{target:?}");
+        assert!(voided.is_void() && !storing(), "{target:?}");
         assert_eq!(other.is_void(), target == PurgeTarget::All);
-        assert_eq!(count, 1 + u64::from(target == PurgeTarget::All));
+        let all = 1 + u64::from(target == PurgeTarget::All);
+        assert_eq!(count, Voided { all, not_stored: all });
         // A request that joined before the purge is served.
         voided.publish(b"a"[..].into());
         assert_eq!(read(&follower, 0).unwrap(), b"a");
@@ -188,7 +190,7 @@ fn a_fetch_with_credentials_is_joined_by_no_request_and_marks_nothing_but_is_pur
     let alone = fetches.lead_alone(&key("/x"));
     let shared = lead(&fetches, "/x");
     let second = fetches.lead_alone(&key("/x"));
-    assert_eq!(fetches.void(&PurgeTarget::All), 3);
+    assert_eq!(fetches.void(&PurgeTarget::All).all, 3);
     assert!(alone.is_void() && shared.is_void() && second.is_void());
     alone.refuse(now());
     assert!(matches!(fetches.join(&key("/x"), now()), Joined::Lead(_)));

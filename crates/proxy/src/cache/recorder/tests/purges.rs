@@ -51,6 +51,22 @@ fn is_found_after(second: usize, purge: fn(Arc<ResponseCache>, Io) -> plimsoll_i
 }
 
 #[test]
+fn a_purge_counts_a_response_once_that_is_stored_while_its_fetch_ends() {
+    let sim = Sim::new(0, Faults::none());
+    let host = sim.host("one");
+    let (cache, io) = (open(&host), host.io());
+    sim.run(&host, async move {
+        let key = cache.fetch_key(&request("/x"), &Lookup::Absent);
+        let Joined::Lead(lead) = cache.fetches().join(&key, io.now()) else { panic!("no lead") };
+        let content = Content::Memory(body(100).into());
+        assert!(cache.insert(stored("http://a/x", "", FRESH), content, lead.storing()));
+        assert_eq!(cache.purge(&io, [PurgeTarget::All]).await.unwrap(), 1);
+        assert!(found(&cache, "/x").is_none());
+        lead.finish();
+    });
+}
+
+#[test]
 fn a_purge_removes_replaced_files_that_are_in_use() {
     for second in [100, 300_000] {
         assert!(!is_found_after(second, |cache, io| Box::pin(async move {
