@@ -144,19 +144,16 @@ impl Turns for Client<'_> {
                 (keep, Some(answer.status()), self.push_own(&answer, &form))
             }
             OutcomeEnding::Tunnelled => {
-                self.count_and_log(block, Some(head), status, pushed);
+                self.count_and_log(block, Some(head), status, self.sent_of(pushed));
                 return Err(Ending::Close);
             }
             // Without a cache, no exchange is repeated.
             OutcomeEnding::Aborted | OutcomeEnding::Repeat => {
-                self.count_and_log(block, Some(head), status, pushed);
+                self.count_and_log(block, Some(head), status, self.sent_of(pushed));
                 return Err(Ending::Abort);
             }
         };
-        let send_time = self.shared.settings.limits.send_time;
-        let sent = drain(&mut self.tx, UNSENT_BYTES_MAX, &self.deadlines.download, send_time).await;
-        self.count_and_log(block, Some(head), status, pushed);
-        if sent.is_err() {
+        if !self.send_and_log(block, Some(head), status, pushed).await {
             return Err(Ending::Abort);
         }
         let has_ended = body.reader().has_ended() || (keep && self.discard(&mut body).await);
@@ -274,10 +271,8 @@ impl<'a> Client<'a> {
         let method = head.map_or(Method::Other, Head::method);
         let version = head.map_or(Version::Http11, Head::version);
         let body_bytes = self.push_own(answer, &AnswerForm { method, version, keep: false });
-        let send_time = self.shared.settings.limits.send_time;
-        let sent = drain(&mut self.tx, UNSENT_BYTES_MAX, &self.deadlines.download, send_time).await;
-        self.count_and_log(block, head, Some(answer.status()), body_bytes);
-        if sent.is_ok() { Ending::Linger } else { Ending::Abort }
+        let is_sent = self.send_and_log(block, head, Some(answer.status()), body_bytes).await;
+        if is_sent { Ending::Linger } else { Ending::Abort }
     }
 
     /// Refuses a request because no worker is free. Waits for the request first, so that the client takes the
@@ -296,10 +291,29 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Counts and logs a response. Bytes that were pushed and not sent do not count. Without a status, the
-    /// client has left before a response.
-    fn count_and_log(&self, block: &[u8], head: Option<&Head>, status: Option<Status>, pushed: u64) {
-        let body_bytes = pushed.saturating_sub(self.tx.unsent() + self.tx.lost());
+    /// Sends a response of which all is pushed, up to a rest that the engine sends while the connection
+    /// waits. Then counts and logs it, with all of its body if the client receives. Returns whether it does.
+    async fn send_and_log(
+        &mut self,
+        block: &[u8],
+        head: Option<&Head>,
+        status: Option<Status>,
+        pushed: u64,
+    ) -> bool {
+        let send_time = self.shared.settings.limits.send_time;
+        let sent = drain(&mut self.tx, UNSENT_BYTES_MAX, &self.deadlines.download, send_time).await;
+        let body_bytes = if sent.is_ok() { pushed } else { self.sent_of(pushed) };
+        self.count_and_log(block, head, status, body_bytes);
+        sent.is_ok()
+    }
+
+    /// Returns the bytes of a body that the kernel has accepted, of those that were pushed.
+    fn sent_of(&self, pushed: u64) -> u64 {
+        pushed.saturating_sub(self.tx.unsent() + self.tx.lost())
+    }
+
+    /// Counts and logs a response. Without a status, the client has left before a response.
+    fn count_and_log(&self, block: &[u8], head: Option<&Head>, status: Option<Status>, body_bytes: u64) {
         if let Some(status) = status {
             self.shared.counters.answered(status, body_bytes);
         }

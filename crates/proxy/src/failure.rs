@@ -69,9 +69,12 @@ impl Failure {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Failure::Malformed(bad) => bad.detail(),
-            Failure::Broken => "the connection ended",
-            Failure::Late => "it takes too long",
-            _ => "another failure",
+            Failure::Broken => "the origin ended the connection before the end of its response",
+            Failure::Late => "the origin did not answer in time",
+            Failure::Unexpected => "the origin sent what was not requested",
+            Failure::Unreachable => "the origin accepts no connection",
+            Failure::ConnectLate => "the origin accepts no connection in time",
+            Failure::ClientGone | Failure::ClientBody(..) => "the client's request failed",
         }
     }
 

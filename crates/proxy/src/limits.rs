@@ -51,6 +51,8 @@ pub const FAILURES_MAX: u64 = 3;
 pub const UNHEALTHY_TIME: Duration = Duration::from_secs(5);
 /// How often an unhealthy origin is checked.
 pub const HEALTH_CHECK_TIME: Duration = Duration::from_secs(2);
+/// How often a failed request is a warning in the log, for each origin. The others are at level debug.
+pub const FAILURE_REPORT_TIME: Duration = Duration::from_secs(10);
 /// Origins of one proxy.
 pub const ORIGINS_MAX: usize = 64;
 /// Hosts that one proxy forwards to.

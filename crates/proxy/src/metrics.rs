@@ -52,7 +52,9 @@ pub fn metrics(settings: &Settings) -> String {
             let _ = writeln!(text, "plimsoll_proxy_{name}{{{}}} {value}", label(origin));
         }
     }
-    let _ = writeln!(text, "# HELP plimsoll_proxy_origin_up 0 while an origin accepts no connections.");
+    let failures = limits::FAILURES_MAX;
+    let help = format!("0 after {failures} failures in a row to connect, until a connection is accepted.");
+    let _ = writeln!(text, "# HELP plimsoll_proxy_origin_up {help}");
     let _ = writeln!(text, "# TYPE plimsoll_proxy_origin_up gauge");
     for origin in origins(settings) {
         let up = u8::from(!origin.is_failing());

@@ -15,7 +15,8 @@ use plimsoll_io::{Address, Deadline, Instant, Io, Stream};
 use crate::connection::OriginConnection;
 use crate::histogram::Histogram;
 use crate::limits::{
-    FAILURES_MAX, FRESH_CONNECTION_TIME, IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX, UNHEALTHY_TIME,
+    FAILURE_REPORT_TIME, FAILURES_MAX, FRESH_CONNECTION_TIME, IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX,
+    UNHEALTHY_TIME,
 };
 
 /// One origin, shared by all threads.
@@ -35,6 +36,8 @@ struct Health {
     failures: AtomicU64,
     /// The time of the next attempt after those, in nanoseconds since the engine's start.
     retry_at: AtomicU64,
+    /// The time from which a failed request is a warning again, in the same unit.
+    report_at: AtomicU64,
 }
 
 /// Counts of one origin since the start.
@@ -127,6 +130,19 @@ impl Origin {
         self.health.retry_at.store(nanos(now + UNHEALTHY_TIME), Ordering::Relaxed);
         if self.health.failures.fetch_add(1, Ordering::Relaxed) + 1 == FAILURES_MAX {
             tracing::warn!(origin = %self.url, %error, "the origin accepts no connections");
+        }
+    }
+
+    /// Logs that a request got no whole response: as a warning, unless one was logged within
+    /// [`FAILURE_REPORT_TIME`].
+    pub(crate) fn report(&self, now: Instant, reason: &str) {
+        let next = nanos(now + FAILURE_REPORT_TIME);
+        let is_due = |at: u64| (nanos(now) >= at).then_some(next);
+        let report_at = &self.health.report_at;
+        if report_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_due).is_ok() {
+            tracing::warn!(origin = %self.url, reason, "a request failed");
+        } else {
+            tracing::debug!(origin = %self.url, reason, "a request failed");
         }
     }
 

@@ -219,6 +219,42 @@ fn purges_are_for_operators_and_remove_for_good(kind: EngineKind) {
     assert!(text.contains("\nplimsoll_proxy_cache_purged_total 1\n"), "{text}");
 }
 
+fn answers_are_counted_by_their_kind_and_logged_with_their_bytes(kind: EngineKind) {
+    let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
+    let origin = Server::start(kind, site.path(), &[]);
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let log = cache.path().join("access.log");
+    let folder = cache.path().join("cache");
+    let args = ["--metrics", &metrics, "--access-log", log.to_str().unwrap()];
+    let proxy = caching_proxy(kind, &origin, &folder, &args);
+    let figures = || {
+        let page = curl(&[&format!("http://{metrics}/api/status")]);
+        let page: serde_json::Value = serde_json::from_slice(&page).unwrap();
+        ["hits", "misses", "validated"].map(|name| page["proxy"]["cache"][name].as_u64().unwrap())
+    };
+    let [small, large] = ["/0.bin", "/9.bin"].map(|path| proxy.url(path));
+    until("the response is stored", || cache_status(&small).starts_with("plimsoll; hit"));
+    let [hits, misses, validated] = figures();
+    assert!(hits > 0 && misses > 0 && validated == 0, "{hits} {misses} {validated}");
+    assert!(curl(&["--header", HOST, "--header", "Cache-Control: no-cache", &small]) == bytes_of(0));
+    assert_eq!(figures(), [hits, misses, 1], "a validated response is no miss");
+    assert!(get(&large) == bytes_of(9));
+    let refused = curl(&["--proxy", &proxy.url("/"), "http://elsewhere.test/0.bin"]);
+    let lines = [
+        format!("GET /0.bin HTTP/1.1\" 200 {}", bytes_of(0).len()),
+        format!("GET /9.bin HTTP/1.1\" 200 {}", bytes_of(9).len()),
+        format!("GET http://elsewhere.test/0.bin HTTP/1.1\" 421 {}", refused.len()),
+    ];
+    until("each answer is in the log", || {
+        let text = std::fs::read_to_string(&log).unwrap();
+        lines.iter().all(|line| text.lines().any(|logged| logged.ends_with(line.as_str())))
+    });
+    let text = std::fs::read_to_string(&log).unwrap();
+    let hits_and_misses = text.lines().filter(|line| line.contains("/0.bin") && line.contains("\" 200 "));
+    assert!(hits_and_misses.clone().all(|line| line.ends_with(&lines[0])), "{text}");
+    assert_eq!(hits_and_misses.count() as u64, hits + misses + 1);
+}
+
 /// A client that does not take a stored response keeps its file in use while another response replaces it.
 fn a_purge_of_a_replaced_response_survives_kill_9(kind: EngineKind) {
     // More than the buffers of a connection.
@@ -296,6 +332,7 @@ on_each_engine!(
     a_killed_proxy_has_no_wrong_slice,
     large_responses_are_found_again_after_a_restart,
     purges_are_for_operators_and_remove_for_good,
+    answers_are_counted_by_their_kind_and_logged_with_their_bytes,
     a_purge_of_a_replaced_response_survives_kill_9,
     hits_of_many_files_keep_few_of_them_open,
 );

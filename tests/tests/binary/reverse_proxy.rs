@@ -181,6 +181,19 @@ fn an_origin_that_accepts_nothing_gets_504(kind: EngineKind) {
     assert_eq!(status(&proxy.url("/small.txt")), "504");
 }
 
+fn a_failed_request_is_a_warning_with_its_origin_and_a_remedy(kind: EngineKind) {
+    let (folder, socket) = (site(), tempfile::tempdir().unwrap());
+    let at = format!("unix:{}", socket.path().join("channel").display());
+    let _origin = Server::start(kind, folder.path(), &["--channel", at.strip_prefix("unix:").unwrap()]);
+    let proxy = proxy(kind, &["--origin", &at]);
+    assert_eq!(status(&proxy.url("/small.txt")), "502");
+    until("the warning is written", || {
+        let text = proxy.stderr();
+        let warning = text.lines().find(|line| line.contains("a request failed"));
+        warning.is_some_and(|line| line.contains(&at) && line.contains("add `--channel shm`"))
+    });
+}
+
 fn a_download_in_progress_is_completed_at_the_order_to_stop(kind: EngineKind) {
     let folder = site();
     let origin = Server::start(kind, folder.path(), &[]);
@@ -315,7 +328,7 @@ mod in_one_process {
     use plimsoll_tests::on_each_engine;
 
     use super::{
-        an_origin_that_accepts_nothing_gets_504,
+        a_failed_request_is_a_warning_with_its_origin_and_a_remedy, an_origin_that_accepts_nothing_gets_504,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
         both_sides_of_a_channel_show_its_limits_and_counts, files_arrive_over_shared_memory_as_copies,
         files_arrive_over_shared_memory_as_descriptors, files_of_nginx_arrive_through_the_proxy,
@@ -329,6 +342,7 @@ mod in_one_process {
         files_arrive_over_shared_memory_as_copies,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
         an_origin_that_accepts_nothing_gets_504,
+        a_failed_request_is_a_warning_with_its_origin_and_a_remedy,
         nginx_in_front_of_the_proxy_names_the_client,
         both_sides_of_a_channel_show_its_limits_and_counts,
         one_client_needs_one_channel,

@@ -54,8 +54,7 @@ pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -
     let request = cache_request(exchange.request.head, exchange.request.block, exchange.route);
     if let Some(bypass) = request.bypass {
         count(&cache.counts().bypassed);
-        let status =
-            CacheStatus { detail: Some(bypass.detail()), ..CacheStatus::forwarded(Forwarded::Bypass) };
+        let status = CacheStatus::bypassed(bypass);
         exchange.pass = Some(CachePass::new(&cache, &request, PassKind::Plain, status));
         return exchange.run().await;
     }
@@ -97,6 +96,10 @@ impl Caching<'_> {
                     (Some(Arc::clone(object)), if is_fresh { Forwarded::Request } else { Forwarded::Stale })
                 }
             },
+            // It is for requests without Authorization only.
+            Lookup::OtherVariants(object) if object.head.is_selected_by(&self.request) => {
+                (None, Forwarded::Request)
+            }
             Lookup::OtherVariants(_) => (None, Forwarded::VaryMiss),
             Lookup::Absent => (None, Forwarded::UriMiss),
         };
@@ -107,17 +110,13 @@ impl Caching<'_> {
                 Ranged::Done(outcome) => return Some(outcome),
                 Ranged::Again => return None,
                 Ranged::Past => {}
-                Ranged::Forward => {
-                    let status = CacheStatus::forwarded(reason);
-                    return Some(self.plain(status, stored).await);
-                }
+                Ranged::Forward => return Some(self.plain(CacheStatus::forwarded(reason), stored).await),
             }
         }
         if self.request.directives.only_if_cached {
             const DETAIL: &str = "The cache has no response that only-if-cached permits.";
             return Some(refused(OwnAnswer::new(Status::GATEWAY_TIMEOUT, DETAIL)));
         }
-        count(&self.cache.counts().misses);
         let status = CacheStatus::forwarded(reason);
         // A response to HEAD or to a range cannot fill the cache: the request is forwarded as it is. If there
         // is a stale object, a range becomes a conditional GET of the whole.
@@ -225,6 +224,7 @@ impl Caching<'_> {
 
     /// Forwards the request, without storing the response.
     async fn plain(&mut self, status: CacheStatus, stored: Option<Arc<Object>>) -> Outcome {
+        count(&self.cache.counts().misses);
         let pass = CachePass::new(&self.cache, &self.request, PassKind::Plain, status);
         self.exchange.pass = Some(pass);
         let outcome = self.exchange.run().await;
@@ -240,8 +240,10 @@ impl Caching<'_> {
         status: CacheStatus,
     ) -> Option<Outcome> {
         let mut pass = CachePass::new(&self.cache, &self.request, PassKind::Lead(lead), status);
-        if let Some(object) = &stored {
-            pass = pass.validating(object);
+        match &stored {
+            // Its response is counted by its status.
+            Some(object) => pass = pass.validating(object),
+            None => count(&self.cache.counts().misses),
         }
         self.exchange.pass = Some(pass);
         let outcome = self.exchange.run().await;
@@ -295,7 +297,9 @@ impl Caching<'_> {
                     && object.head.freshness.is_usable_now(&self.request.directives, now) =>
             {
                 let status = CacheStatus { is_collapsed: true, ..status };
-                return Some(Some(self.send(&object, &status).await?));
+                let outcome = self.send(&object, &status).await?;
+                count(&self.cache.counts().misses);
+                return Some(Some(outcome));
             }
             Ok(FollowedHead::Open(..) | FollowedHead::Passed(_) | FollowedHead::Uncacheable)
             | Err(Elapsed) => return Some(None),
@@ -306,6 +310,9 @@ impl Caching<'_> {
         let status = CacheStatus { is_collapsed: true, ..status };
         let sent = client.send_fetched(follower, &head, length, &status, HeadTime::WithBody).await;
         let (keep, framing) = (client.keep, client.framing(length));
+        if !matches!(sent, Err(NotSent::Unstarted)) {
+            count(&self.cache.counts().misses);
+        }
         match sent {
             Ok(()) => Some(Some(signals.outcome(OutcomeEnding::Relayed { keep }))),
             Err(NotSent::Unstarted) => match follower.head().await {

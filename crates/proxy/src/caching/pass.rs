@@ -6,6 +6,7 @@
 //! cut short is never stored.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use plimsoll_io::Io;
@@ -177,6 +178,10 @@ impl<'a> CachePass<'a> {
         if let Some(object) = &stored {
             let is_failed = matches!(head.status().code(), 500 | 502 | 503 | 504);
             let is_usable = object.head.freshness.is_usable_on_error(&request.directives, received);
+            // No client waits for a refresh.
+            if !is_refresh {
+                count_validation(&cache, head.status(), is_failed && is_usable);
+            }
             if head.status() == Status::NOT_MODIFIED {
                 return validated(io, &cache, &request, lead, object, lines, times).await;
             }
@@ -213,6 +218,17 @@ impl<'a> CachePass<'a> {
             }
         }
     }
+}
+
+/// Counts a request whose stored object was validated, by the response.
+fn count_validation(cache: &ResponseCache, status: Status, is_answered_stale: bool) {
+    let counts = cache.counts();
+    let counter = match status {
+        Status::NOT_MODIFIED => &counts.validated,
+        _ if is_answered_stale => &counts.stale,
+        _ => &counts.misses,
+    };
+    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Returns the head to store.

@@ -96,7 +96,9 @@ impl Caching<'_> {
             count(&self.cache.counts().hits);
             CacheStatus::hit(partial.head.freshness.seconds_left(now))
         } else {
-            count(&self.cache.counts().misses);
+            // Slices that are stored and no hit have been validated.
+            let counts = self.cache.counts();
+            count(if is_stored { &counts.validated } else { &counts.misses });
             let reason = if known.is_some() { Forwarded::Partial } else { Forwarded::UriMiss };
             CacheStatus { is_stored: true, ..CacheStatus::forwarded(reason) }
         };
@@ -141,7 +143,9 @@ impl Caching<'_> {
             Lookup::Found(new) if new.head.freshness.is_newer_than(&old.head.freshness) => {
                 let status = CacheStatus::forwarded(Forwarded::Stale);
                 let status = CachePass::stored_status(status, Status::NOT_MODIFIED);
-                self.send(&new, &status).await.map_or(Ranged::Again, Ranged::Done)
+                let Some(outcome) = self.send(&new, &status).await else { return Ranged::Again };
+                count(&self.cache.counts().validated);
+                Ranged::Done(outcome)
             }
             _ => Ranged::Again,
         }

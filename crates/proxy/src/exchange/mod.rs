@@ -110,6 +110,8 @@ impl Exchange<'_> {
         let signals = Signals::default();
         let mut attempts = Attempts { count: 0, tried: Vec::new(), is_fresh: false };
         let mut failure = Failure::Unreachable;
+        // The origin that failed last, and why.
+        let mut last: Option<(Arc<Origin>, String)> = None;
         while attempts.count < ATTEMPTS_MAX
             && let Some(origin) = self.choose(&attempts)
         {
@@ -118,7 +120,7 @@ impl Exchange<'_> {
             let mut connection = match self.connection(&origin, &attempts).await {
                 Ok(connection) => connection,
                 Err(error) => {
-                    tracing::debug!(origin = %origin.key(), %error, "cannot connect to the origin");
+                    last = Some((Arc::clone(&origin), error.to_string()));
                     failure = Failure::of_connecting(&error);
                     origin.counts.failures.fetch_add(1, Ordering::Relaxed);
                     attempts.tried.push(origin);
@@ -134,8 +136,7 @@ impl Exchange<'_> {
             }
             if !failure.is_of_client() {
                 origin.counts.failures.fetch_add(1, Ordering::Relaxed);
-                let reason = failure.reason();
-                tracing::debug!(origin = %origin.key(), reason, "the origin did not answer");
+                last = Some((Arc::clone(&origin), self.explain(&failure, &origin)));
             }
             if !self.may_retry(&failure, &connection, &signals) {
                 break;
@@ -145,6 +146,9 @@ impl Exchange<'_> {
             if !connection.is_reused {
                 attempts.tried.push(origin);
             }
+        }
+        if let Some((origin, reason)) = last.filter(|_| !failure.is_of_client()) {
+            origin.report(self.shared.io.now(), &reason);
         }
         let ending = match failure.own_answer() {
             Some(answer) if !signals.is_answered() => OutcomeEnding::Refused(answer),
@@ -207,6 +211,16 @@ impl Exchange<'_> {
             connection.tx.push(Segment::Owned(header));
         }
         Ok(connection)
+    }
+
+    /// Returns the reason of an origin's failure for the operator's log.
+    fn explain(&self, failure: &Failure, origin: &Origin) -> String {
+        const CHANNEL: &str = "if this is the socket of `plimsoll serve --channel`, add `--channel shm`";
+        let is_plain_socket = self.shared.settings.channel.is_none() && origin.url().unix_socket().is_some();
+        match failure {
+            Failure::Broken if is_plain_socket => format!("{}; {CHANNEL}", failure.reason()),
+            _ => failure.reason().to_owned(),
+        }
     }
 
     /// Whether the request could be sent again from its start.

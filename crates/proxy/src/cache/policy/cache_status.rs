@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use super::request::Bypass;
+
 /// The reason why a request was forwarded to the origin (RFC 9211, section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarded {
@@ -68,6 +70,15 @@ impl CacheStatus {
     pub fn forwarded(reason: Forwarded) -> CacheStatus {
         CacheStatus { forwarded: Some(reason), ..CacheStatus::default() }
     }
+
+    /// Creates the status of a request that went past the cache.
+    #[must_use]
+    pub fn bypassed(bypass: Bypass) -> CacheStatus {
+        match bypass {
+            Bypass::Method => CacheStatus::forwarded(Forwarded::Method),
+            _ => CacheStatus { detail: Some(bypass.detail()), ..CacheStatus::forwarded(Forwarded::Bypass) },
+        }
+    }
 }
 
 impl fmt::Display for CacheStatus {
@@ -111,7 +122,8 @@ mod tests {
         let joined =
             CacheStatus { is_collapsed: true, is_stored: true, ..CacheStatus::forwarded(Forwarded::UriMiss) };
         assert_eq!(joined.to_string(), "plimsoll; fwd=uri-miss; stored; collapsed");
-        let bypassed = CacheStatus { detail: Some("no-store"), ..CacheStatus::forwarded(Forwarded::Bypass) };
-        assert_eq!(bypassed.to_string(), "plimsoll; fwd=bypass; detail=no-store");
+        let bypassed = |bypass| CacheStatus::bypassed(bypass).to_string();
+        assert_eq!(bypassed(Bypass::NoStore), "plimsoll; fwd=bypass; detail=no-store");
+        assert_eq!(bypassed(Bypass::Method), "plimsoll; fwd=method");
     }
 }

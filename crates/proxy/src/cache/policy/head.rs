@@ -130,9 +130,14 @@ impl StoredHead {
     /// Whether the response answers a request, as far as Vary and Authorization decide.
     #[must_use]
     pub fn answers(&self, request: &CacheRequest<'_>) -> bool {
+        (self.is_for_authorized || !request.has_authorization) && self.is_selected_by(request)
+    }
+
+    /// Whether the response is for the request's URI, and the variant for its fields.
+    #[must_use]
+    pub fn is_selected_by(&self, request: &CacheRequest<'_>) -> bool {
         // The digest selects; the comparison makes a collision harmless.
         self.key == request.key
-            && (self.is_for_authorized || !request.has_authorization)
             && (self.vary.is_empty() || self.selection == self.vary.select(request.fields))
     }
 
