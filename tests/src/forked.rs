@@ -1,6 +1,7 @@
 //! Runs a behaviour under the engine `process`, where each connection is a process.
 //!
 //! This process holds accounts and their files, and answers connection processes as `plimsoll serve` does.
+//! Of a proxy and its origin, only the proxy has a process for each connection; the origin is in this one.
 //! A test must begin in a process with one thread, because only such a process can be forked.
 
 use std::future::Future;
@@ -19,10 +20,12 @@ use plimsoll_proto::ftp::StartBarrier;
 use plimsoll_proto::http::Counters;
 
 use crate::accounts::{Accounts, Records, auth_beside, desks_server, in_memory, open_store, store_at};
+use crate::proxy::proxy_of;
 use crate::scene::{Scenario, Scene};
 use crate::service::{LogLines, ServerState};
 use crate::under::{
-    Engine, OtherProtocols, Running, ServerParts, beside, listen, listen_as, play, setup_of, start,
+    Engine, OtherProtocols, Running, ServerParts, beside, listen, listen_as, listen_for_http, play, setup_of,
+    start,
 };
 
 /// A test that has a process to itself.
@@ -76,9 +79,10 @@ impl Common {
     }
 }
 
-/// The listening sockets of a server.
+/// The listening sockets of a server, and of the origin behind it if it is a proxy.
 struct Listening {
     http: Bound,
+    origin: Option<Bound>,
     beside: OtherProtocols<Bound>,
 }
 
@@ -88,7 +92,11 @@ impl Listening {
             ftp: scenario.ftp.is_some().then(listen),
             classic: scenario.classic.is_some().then(listen),
         };
-        Listening { http: listen_as(scenario, folder), beside }
+        let at = listen_as(scenario, folder);
+        match scenario.proxy {
+            Some(_) => Listening { http: listen_for_http(), origin: Some(at), beside },
+            None => Listening { http: at, origin: None, beside },
+        }
     }
 
     fn addresses(&self) -> (Address, OtherProtocols<Address>) {
@@ -113,17 +121,21 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
         }
         Forked::Program(master) => {
             let (at, beside) = listening.addresses();
-            drop(listening);
+            let origin = listening.origin.map(|bound| {
+                let setup = setup_of(scenario, &SystemFs, folder.path(), &common.seen, None);
+                let nothing = OtherProtocols { ftp: None, classic: None };
+                start(EngineKind::Epoll, (bound, setup), nothing, scenario.grace)
+            });
             let open = open_desks(scenario, &common, data.path(), &desk);
             let (accounts, desks) = open.unzip();
             let connections = Connections::counted_in(common.connections, 0);
             let (stop, watched) = (Stop::new(), Arc::clone(&connections));
             let (engine, seen, root) = (Engine::Process, common.seen, folder.path().to_owned());
-            let channel = scenario.channel;
+            let channel = scenario.channel_of_clients();
             let shown = ServerParts {
                 engine,
                 at,
-                origin: None,
+                origin: origin.as_ref().map(|running| running.address().clone()),
                 beside,
                 stop: stop.clone(),
                 connections,
@@ -136,7 +148,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
             let passed = play(EngineKind::Epoll, shown, behaviour);
             stop.order();
             master.join().expect("no panic").expect("the server ends well");
-            desks.into_iter().for_each(Running::end);
+            desks.into_iter().chain(origin).for_each(Running::end);
             assert_eq!(watched.panicked() > 0, scenario.panics, "connections that panicked");
             passed.expect("the behaviour (its message is above)");
         }
@@ -157,7 +169,12 @@ fn accept(
         let (auth, store) = (auth_beside(desk, settings), store_at(desk, None));
         Accounts::of(auth, store, root, records)
     });
-    let http = setup_of(scenario, &SystemFs, root, &seen, accounts.as_ref());
+    let http = match (scenario.proxy, &listening.origin) {
+        (Some(settings), Some(origin)) => proxy_of(settings, origin.address()),
+        _ => setup_of(scenario, &SystemFs, root, &seen, accounts.as_ref()),
+    };
+    // The program's process accepts there.
+    drop(listening.origin);
     let OtherProtocols { ftp, classic } = beside(scenario, &SystemFs, root, accounts.as_ref(), Some(line));
     let beside = listening.beside.ftp.zip(ftp).into_iter().chain(listening.beside.classic.zip(classic));
     let listeners = std::iter::once((listening.http, http)).chain(beside);

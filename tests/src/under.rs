@@ -306,6 +306,11 @@ pub(crate) fn start(
 }
 
 impl Running {
+    /// Returns its address for HTTP.
+    pub(crate) fn address(&self) -> &Address {
+        &self.at
+    }
+
     /// Stops the server, and waits until it has ended.
     pub(crate) fn end(self) {
         self.stop.order();

@@ -73,7 +73,7 @@ macro_rules! refusals {
         /// The same requests through a proxy: a refused one never reaches the server.
         mod through_a_proxy {
             use super::{$($name,)* $($path_name,)* behaviours, proxied};
-            behaviours!(proxied but process; $($name,)* $($path_name,)*);
+            behaviours!(proxied; $($name,)* $($path_name,)*);
         }
     };
 }

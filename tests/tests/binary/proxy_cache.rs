@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -225,8 +226,11 @@ fn answers_are_counted_by_their_kind_and_logged_with_their_bytes(kind: EngineKin
     let metrics = format!("127.0.0.1:{}", free_port());
     let log = cache.path().join("access.log");
     let folder = cache.path().join("cache");
-    let args = ["--metrics", &metrics, "--access-log", log.to_str().unwrap()];
-    let proxy = caching_proxy(kind, &origin, &folder, &args);
+    let mut proxy = command();
+    proxy.args(["proxy", "--engine", &kind.to_string(), "--listen", "127.0.0.1:0", "--metrics", &metrics]);
+    proxy.args(["--origin", &format!("http://{}", origin.at()), "--cache"]).arg(&folder);
+    proxy.arg("--access-log").arg(&log).stdin(Stdio::null());
+    let proxy = Server::spawn(proxy);
     let figures = || {
         let page = curl(&[&format!("http://{metrics}/api/status")]);
         let page: serde_json::Value = serde_json::from_slice(&page).unwrap();

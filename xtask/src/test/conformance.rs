@@ -17,9 +17,17 @@ const ENGINES: [&str; 6] = ["process", "thread", "pool", "epoll", "uring", "simu
 const ON_EACH_COMMIT: [&str; 4] = ["thread", "epoll", "uring", "simulator"];
 /// The further engines under which a long run must have it.
 const IN_A_LONG_RUN: [&str; 2] = ["process", "pool"];
-/// Behaviours that an engine cannot have, by the start of their names. Those of `hot::sites::swept` inspect
-/// the hot cache. Under `process`, that cache is in the connection's process, out of the test's reach.
-const LACKING: [(&str, &str); 1] = [("process", "hot::sites::swept::")];
+/// Behaviours that an engine cannot have, by the start of their names. Under `process`, the hot cache and the
+/// counts of a channel are in the connection's process, out of the test's reach; a proxy has no cache there.
+const LACKING: [(&str, &str); 7] = [
+    ("process", "hot::sites::swept::"),
+    ("process", "channel::copied::"),
+    ("process", "channel::counted::"),
+    ("process", "channel::with_one_slot::counted::"),
+    ("process", "proxy::caching"),
+    ("process", "proxy::passed"),
+    ("process", "proxy::slices::"),
+];
 
 /// The behaviours found under each engine, with their outcomes.
 #[derive(Default)]

@@ -241,7 +241,7 @@ async fn responses_above_a_limit_are_refused(scene: Scene) {
     }
 }
 
-behaviours!(scenario but process;
+behaviours!(scenario;
     heads_with_more_than_one_reading_get_502,
     malformed_chunks_are_an_abort,
     responses_above_a_limit_are_refused,

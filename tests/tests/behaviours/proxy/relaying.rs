@@ -125,7 +125,7 @@ async fn a_request_in_progress_is_completed_when_the_proxy_stops(scene: Scene) {
     idle.expect_end().await;
 }
 
-behaviours!(scenario but process;
+behaviours!(scenario;
     files_of_all_sizes_arrive_as_they_are,
     ranges_and_conditions_are_those_of_the_origin,
     bodies_arrive_at_the_origin_whole,
