@@ -22,6 +22,9 @@ use crate::resolve::resolve;
 /// The machine's name.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
+/// The remedies for a header of the PROXY protocol over shared memory.
+const NO_HEADER_ADVICE: &str = "take --channel unix, or leave out --send-proxy-protocol";
+
 /// Builds the settings. `before` are those of the running proxy.
 pub(crate) fn settings(
     config: &Config,
@@ -32,6 +35,10 @@ pub(crate) fn settings(
     if let Some(url) = proxy.unfit_origin() {
         let what = format!("the origin {url} cannot be reached by the channel {}", proxy.proxy_channel);
         return Err(WrongUsage(format!("{what}; write another URL, or --channel auto")).into());
+    }
+    if proxy.proxy_channel.bodies().is_some() && proxy.proxy_header.0.is_some() {
+        let what = format!("the channel {} has no header of the PROXY protocol", proxy.proxy_channel);
+        return Err(WrongUsage(format!("{what}; {NO_HEADER_ADVICE}")).into());
     }
     let urls: Vec<_> = proxy.proxy_origin.iter().map(|origin| origin.0.clone()).collect();
     let origins = Balance::new(urls.clone(), before.map(|before| &before.origins))
@@ -93,4 +100,30 @@ pub(crate) fn origins_check(current: &Arc<Current<Settings>>) -> Check {
         let (settings, io) = (current.get(), io.clone());
         Box::pin(async move { is_any_origin_up(&io, &settings).await })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(args: &[&str]) -> Option<String> {
+        let made = settings(&Config::of(args), &ChannelSettings::default(), None);
+        made.err().map(|error| error.downcast::<WrongUsage>().unwrap().to_string())
+    }
+
+    #[test]
+    fn the_proxy_protocol_is_refused_over_shared_memory_and_the_error_names_the_remedies() {
+        for channel in ["shm", "shm-copy", "unix"] {
+            let channel_flag = format!("--proxy-channel={channel}");
+            for header in ["off", "v1", "v2"] {
+                let header_flag = format!("--proxy-header={header}");
+                let refused = refused(&["--proxy-origin=unix:/a", &channel_flag, &header_flag]);
+                let is_wrong = channel != "unix" && header != "off";
+                assert_eq!(refused.is_some(), is_wrong, "{channel} {header}: {refused:?}");
+                for word in [channel, "--channel unix", "leave out --send-proxy-protocol"] {
+                    assert!(refused.as_ref().is_none_or(|text| text.contains(word)), "{word}: {refused:?}");
+                }
+            }
+        }
+    }
 }
