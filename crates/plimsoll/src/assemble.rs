@@ -263,7 +263,7 @@ impl Server {
             meter: ChannelMeter::in_cells(channels),
         };
         let proxy = fixed
-            .is_proxy
+            .is_proxy()
             .then(|| proxying::settings(config, &channels, None))
             .transpose()?
             .map(Current::new);
@@ -582,7 +582,7 @@ fn tiers_of(fixed: &Fixed, accounts: Option<&Accounts>, is_front: bool) -> Tiers
         }
         Some(accounts) if accounts.auth.is_some() => Tiers { auth: here, ..nowhere },
         Some(_) => Tiers { store: here, ..nowhere },
-        None if fixed.is_proxy => nowhere,
+        None if fixed.is_proxy() => nowhere,
         None => Tiers { front: here, ..nowhere },
     }
 }

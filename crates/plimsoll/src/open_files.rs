@@ -59,7 +59,7 @@ pub(crate) fn hot_files_max(config: &Config, limit: u64) -> u64 {
 /// Returns how many files that origins pass may stay open in a proxy's cache where `limit` files may be open.
 pub(crate) fn passed_files_max(config: &Config, limit: u64) -> u64 {
     let are_passed = config.live.proxy.proxy_channel.bodies() == Some(Bodies::Passed);
-    let has_cache = config.fixed.is_proxy && config.fixed.proxy_cache.0.is_some();
+    let has_cache = config.fixed.is_proxy() && config.fixed.proxy_cache.0.is_some();
     if are_passed && has_cache { PASSED_FILES_MAX.min(limit / PASSED_PART) } else { 0 }
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn at_desks(config: &Config) -> Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Channel;
+    use crate::config::{Channel, ServerCommand};
 
     /// Descriptors kept from connections at a limit of 1,024, including two pipes and 32 replaced files.
     const RESERVED: usize = 64 + 4 + 32;
@@ -144,7 +144,7 @@ mod tests {
     fn files_that_origins_pass_to_a_proxy_take_an_eighth_and_never_more_than_they_need() {
         let mut config = Config::of(&["--engine", "epoll", "--accounts", "false", "--hot-bytes", "0"]);
         let before = connections_max(&config, 1_024);
-        config.fixed.is_proxy = true;
+        config.fixed.command = ServerCommand::Proxy;
         config.fixed.proxy_cache.0 = Some("/cache".into());
         assert_eq!(passed_files_max(&config, 1_024), 0, "none is passed over TCP");
         config.live.proxy.proxy_channel = Channel::Shm;

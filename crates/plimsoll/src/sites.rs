@@ -77,7 +77,7 @@ fn what_is_wrong(config: &Config) -> Option<String> {
     if let Some(twice) = sites.iter().find(|site| !prefixes.insert(&site.prefix)) {
         return Some(format!("--site {}=... is given twice; give each prefix one folder", twice.prefix));
     }
-    if sites.is_empty() && !fixed.accounts && !fixed.is_proxy {
+    if sites.is_empty() && !fixed.accounts && !fixed.is_proxy() {
         return Some(NOTHING.to_owned());
     }
     if guests && !prefixes.contains(&GUESTS_PREFIX.to_owned()) {

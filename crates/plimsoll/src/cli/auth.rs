@@ -15,7 +15,7 @@ use plimsoll_io::Address;
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
 use crate::cli::check::{CheckFlags, Plan};
-use crate::config::{Config, ENGINES, Loaded, SignUp};
+use crate::config::{Config, ENGINES, Loaded, ServerCommand, SignUp};
 use crate::forked::Role;
 use crate::listening::Addresses;
 
@@ -69,7 +69,7 @@ pub(crate) struct AuthServer {
 
 impl AuthServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let loaded = Loaded::of(self.flags(), self.config.clone(), of_auth)?;
+        let loaded = Loaded::of(ServerCommand::Auth, self.flags(), self.config.clone(), of_auth)?;
         let forked = Some(Role::Auth as fn(Secret) -> Role);
         Alone { checking: self.checking, plan, open: Server::of_auth, forked, greeting }.live(&loaded)
     }

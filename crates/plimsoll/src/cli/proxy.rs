@@ -19,7 +19,7 @@ use plimsoll_io::{Address, Network};
 use crate::assemble::Server;
 use crate::cli::check::{CheckFlags, Plan};
 use crate::config::{
-    Channel, Config, ENGINES, ForwardHost, HeaderVersion, Loaded, Origin, unknown_variables,
+    Channel, Config, ENGINES, ForwardHost, HeaderVersion, Loaded, Origin, ServerCommand, unknown_variables,
 };
 use crate::exposure;
 use crate::forked::{self, Role};
@@ -128,7 +128,7 @@ pub(crate) struct ProxyServer {
 
 impl ProxyServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let loaded = Loaded::of(self.flags(), self.config.clone(), of_proxy)?;
+        let loaded = Loaded::of(ServerCommand::Proxy, self.flags(), self.config.clone(), of_proxy)?;
         let config = &loaded.config;
         if config.fixed.proxy_cache.0.is_some() && config.fixed.engine.forks() {
             const ADVICE: &str = "the engine process has no cache, because its processes share no memory; \
@@ -197,7 +197,6 @@ fn of_proxy(config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
     if !is_given("http") {
         fixed.http = vec![Address::Ip(LISTEN)];
     }
-    fixed.is_proxy = true;
     fixed.ftp.clear();
     live.ftp.ftp_guests = false;
     fixed.classic.clear();

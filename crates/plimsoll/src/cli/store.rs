@@ -13,7 +13,7 @@ use plimsoll_io::Address;
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
 use crate::cli::check::{CheckFlags, Plan};
-use crate::config::{AuthAt, Config, ENGINES, Loaded, StoreAt};
+use crate::config::{AuthAt, Config, ENGINES, Loaded, ServerCommand, StoreAt};
 use crate::listening::Addresses;
 
 /// The flags that turn off the services of `plimsoll serve` that a storage server lacks. It has the
@@ -65,7 +65,7 @@ pub(crate) struct StoreServer {
 
 impl StoreServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let loaded = Loaded::of(self.flags(), self.config.clone(), of_store)?;
+        let loaded = Loaded::of(ServerCommand::Store, self.flags(), self.config.clone(), of_store)?;
         let checking = self.checking;
         Alone { checking, plan, open: Server::of_store, forked: None, greeting }.live(&loaded)
     }

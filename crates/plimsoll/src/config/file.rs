@@ -8,18 +8,16 @@
 use std::fmt;
 use std::ops::Range;
 
-use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args as _, Command};
 use toml::de::{DeTable, DeValue};
 
 use super::Config;
 use super::nearest::nearest;
+use super::server_command::PROXY_PROTOCOL;
+use super::wrong_value::{reason_of, value_of};
 
 /// The tables; an argument's name that begins with one of these belongs to it.
 const TABLES: [&str; 6] = ["lab", "limits", "log", "proxy", "quota", "session"];
-
-/// An argument that belongs to no table, although its name begins with one.
-const PROXY_PROTOCOL: &str = "proxy_protocol";
 
 /// A key and its values, as an argument.
 pub(super) struct Setting {
@@ -141,16 +139,8 @@ fn text_of(value: &DeValue<'_>) -> Option<String> {
 
 /// Returns the reason of a clap error, without its advice for a command line.
 fn said_by(error: &clap::Error) -> String {
-    let value = match error.get(ContextKind::InvalidValue) {
-        Some(ContextValue::String(value)) => format!("{value:?} will not do; "),
-        _ => String::new(),
-    };
-    let reason = match (std::error::Error::source(error), error.get(ContextKind::ValidValue)) {
-        (Some(reason), _) => reason.to_string(),
-        (None, Some(ContextValue::Strings(valid))) => format!("write one of: {}", valid.join(", ")),
-        (None, _) => error.kind().to_string(),
-    };
-    format!("{value}{reason}")
+    let value = value_of(error).map(|value| format!("{value:?} will not do; ")).unwrap_or_default();
+    format!("{value}{}", reason_of(error))
 }
 
 fn wrong(text: &str, at: &Range<usize>, what: String) -> ConfigError {

@@ -15,6 +15,7 @@ use plimsoll_wire::units::{DAY, Size, Time, size_within, time_within};
 
 use super::ftp::ftp_address;
 use super::proxy::CacheFolder;
+use super::server_command::ServerCommand;
 use super::values::{
     AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name, number_within,
 };
@@ -216,9 +217,9 @@ pub(crate) struct Fixed {
     #[arg(action = ArgAction::Set)]
     pub(crate) lab_sync_each: bool,
 
-    /// Whether this is a proxy (`plimsoll proxy`), which no setting says.
+    /// The command that runs the server, which no setting says.
     #[arg(skip)]
-    pub(crate) is_proxy: bool,
+    pub(crate) command: ServerCommand,
 
     /// Hold transfers over FTP until there are so many, and begin them together: for a laboratory only
     #[arg(long, value_name = "COUNT", env = "PLIMSOLL_LAB_HOLD_TRANSFERS", default_value = "0", hide = true)]
@@ -240,6 +241,11 @@ impl Fixed {
             // Without accounts there is no data folder, and none is created only for a log.
             self.transfer_log = if self.accounts { in_data } else { Destination::Off };
         }
+    }
+
+    /// Returns whether this is a proxy (`plimsoll proxy`).
+    pub(crate) fn is_proxy(&self) -> bool {
+        self.command == ServerCommand::Proxy
     }
 
     /// Returns whether the directory of accounts is a file in the data folder.

@@ -11,7 +11,8 @@ use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command, CommandFactory as _, FromArgMatches as _};
 
-use super::{Config, Configured, Fixed, file};
+use super::wrong_value::wrong_usage;
+use super::{Config, Configured, Fixed, ServerCommand, file};
 use crate::cli::Plimsoll;
 
 /// The position of the file's settings among the arguments: after the program and its command.
@@ -25,6 +26,7 @@ type Adjust = fn(&mut Config, &dyn Fn(&str) -> bool);
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) config: Config,
+    command: ServerCommand,
     typed: Vec<OsString>,
     file: Option<PathBuf>,
     /// Adapts the configuration to another kind of server.
@@ -38,23 +40,35 @@ pub(crate) struct Loaded {
 impl Configured {
     /// Loads the configuration of this process.
     pub(crate) fn load(self) -> anyhow::Result<Loaded> {
-        load(std::env::args_os().collect(), self.config)
+        load(ServerCommand::Serve, std::env::args_os().collect(), self.config)
     }
 }
 
-pub(super) fn load(typed: Vec<OsString>, file: Option<PathBuf>) -> anyhow::Result<Loaded> {
+pub(super) fn load(
+    command: ServerCommand,
+    typed: Vec<OsString>,
+    file: Option<PathBuf>,
+) -> anyhow::Result<Loaded> {
+    let matches_of = |arguments: Vec<OsString>| {
+        let matches = Plimsoll::command().try_get_matches_from(arguments);
+        let matches = matches.map_err(|error| wrong_usage(&error, &typed, command))?;
+        let (_, of_command) = matches.subcommand().context("no command was typed")?;
+        anyhow::Ok(of_command.clone())
+    };
     let mut all = typed.clone();
     if let Some(path) = &file {
-        let given = command_of(typed.clone())?;
+        let given = matches_of(typed.clone())?;
         let missing = settings(path)?.into_iter().filter(|setting| !is_given(&given, &setting.id));
         let missing: Vec<OsString> = missing.flat_map(|setting| setting.typed).map(OsString::from).collect();
         all.splice(BEHIND_COMMAND..BEHIND_COMMAND, missing);
     }
-    let matches = command_of(all)?;
+    let matches = matches_of(all)?;
     let Configured { settings: mut config, .. } = Configured::from_arg_matches(&matches)?;
+    config.fixed.command = command;
     config.fixed.settle();
     Ok(Loaded {
         config,
+        command,
         typed,
         file,
         adjust: |_, _| {},
@@ -68,13 +82,6 @@ fn settings(path: &Path) -> anyhow::Result<Vec<file::Setting>> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the configuration {told}; --config names a TOML file"))?;
     file::settings(&text).map_err(|wrong| anyhow::anyhow!("{told}, {wrong}"))
-}
-
-/// Returns the arguments of the typed command.
-fn command_of(typed: Vec<OsString>) -> anyhow::Result<ArgMatches> {
-    let matches = Plimsoll::command().try_get_matches_from(typed)?;
-    let (_, of_command) = matches.subcommand().context("no command was typed")?;
-    Ok(of_command.clone())
 }
 
 fn is_given(matches: &ArgMatches, id: &str) -> bool {
@@ -97,11 +104,16 @@ fn fixed_of(matches: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
 }
 
 impl Loaded {
-    /// Loads a configuration from flags of `plimsoll serve`, a file and the environment, and adapts it by
-    /// `adjust` to another kind of server.
-    pub(crate) fn of(flags: Vec<OsString>, file: Option<PathBuf>, adjust: Adjust) -> anyhow::Result<Loaded> {
+    /// Loads the configuration of `command` from flags of `plimsoll serve`, a file and the environment, and
+    /// adapts it by `adjust`.
+    pub(crate) fn of(
+        command: ServerCommand,
+        flags: Vec<OsString>,
+        file: Option<PathBuf>,
+        adjust: Adjust,
+    ) -> anyhow::Result<Loaded> {
         let typed = ["plimsoll", "serve"].map(OsString::from).into_iter().chain(flags).collect();
-        Ok(load(typed, file)?.adjusted(adjust))
+        Ok(load(command, typed, file)?.adjusted(adjust))
     }
 
     fn adjusted(mut self, adjust: Adjust) -> Loaded {
@@ -112,7 +124,7 @@ impl Loaded {
 
     /// Loads the configuration again, with the present contents of the file.
     pub(crate) fn again(&self) -> anyhow::Result<Loaded> {
-        Ok(load(self.typed.clone(), self.file.clone())?.adjusted(self.adjust))
+        Ok(load(self.command, self.typed.clone(), self.file.clone())?.adjusted(self.adjust))
     }
 
     /// Returns the names of the fixed settings that differ in `other`.
@@ -130,7 +142,7 @@ mod tests {
     fn serve(args: &[&str]) -> Loaded {
         let typed: Vec<OsString> = ["plimsoll", "serve"].iter().chain(args).map(OsString::from).collect();
         let file = args.iter().skip_while(|arg| **arg != "--config").nth(1).map(PathBuf::from);
-        load(typed, file).unwrap()
+        load(ServerCommand::Serve, typed, file).unwrap()
     }
 
     fn packaged() -> String {

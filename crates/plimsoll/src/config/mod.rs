@@ -13,8 +13,10 @@ mod live;
 mod load;
 mod nearest;
 mod proxy;
+mod server_command;
 mod sites;
 mod values;
+mod wrong_value;
 
 pub(crate) use environment::unknown_variables;
 pub(crate) use fixed::Fixed;
@@ -22,6 +24,7 @@ pub(crate) use live::Live;
 pub(crate) use load::Loaded;
 pub(crate) use plimsoll_wire::units::{Size, Time};
 pub(crate) use proxy::{Channel, ForwardHost, HeaderVersion, Origin};
+pub(crate) use server_command::ServerCommand;
 pub(crate) use sites::{CacheFlag, SiteFlag};
 pub(crate) use values::{
     AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Proxied, Relay, SignUp, StoreAt, engine_name,
@@ -60,7 +63,7 @@ impl Config {
         file: Option<PathBuf>,
     ) -> anyhow::Result<Config> {
         let typed = ["plimsoll", "serve"].map(OsString::from).into_iter().chain(flags).collect();
-        Ok(load::load(typed, file)?.config)
+        Ok(load::load(ServerCommand::Serve, typed, file)?.config)
     }
 
     /// Returns the configuration of these arguments of `plimsoll serve`.
