@@ -32,13 +32,11 @@ use plimsoll_web::{Web, with_store};
 use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
 use crate::line_writer::Reopen;
 use crate::listening::Listening;
+use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
 use crate::records::{Logs, Sinks};
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
-use crate::tiers::{
-    DataLock, auth_settings, open_auth_here, open_operations, open_store_of_fronts, share_data_folder,
-    take_data_folder,
-};
+use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts};
 use crate::{channels, hot, open_files, proxying, readiness};
 
 /// A server with all its parts, not yet serving.
@@ -53,7 +51,7 @@ pub(crate) struct Server {
     /// The logs that this process writes.
     logs: Logs,
     /// Keeps the data folder locked while the server exists.
-    _folder: Option<DataLock>,
+    _folder: Option<FolderLock>,
 }
 
 /// The replaceable settings and services of new connections.
@@ -133,7 +131,7 @@ struct Parts {
     /// The data folder, if this server uses one.
     data: Option<PathBuf>,
     /// The lock on the data folder; `None` if another process holds it.
-    folder: Option<DataLock>,
+    folder: Option<FolderLock>,
 }
 
 /// The parts of a running server that a reload replaces.
@@ -184,7 +182,7 @@ impl Server {
         config: &Config,
         auth: Auth,
         api: Arc<dyn Api>,
-        folder: Option<DataLock>,
+        folder: Option<FolderLock>,
     ) -> anyhow::Result<Server> {
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
         Server::of_tier(config, Arc::default(), accounts, Logs::default(), folder)
@@ -235,7 +233,7 @@ impl Server {
         counters: Arc<Counters>,
         accounts: Option<Accounts>,
         logs: Logs,
-        folder: Option<DataLock>,
+        folder: Option<FolderLock>,
     ) -> anyhow::Result<Server> {
         let (sinks, cells, operations) = (logs.sinks(&counters), CommonCells::own(), None);
         let data = folder.is_some().then(|| config.fixed.data.clone());

@@ -50,12 +50,16 @@ impl Listening {
     /// Binds every address of the configuration.
     pub(crate) fn at(config: &Config) -> anyhow::Result<Listening> {
         let wanted = Addresses::wanted(config);
+        let flag = |id| config.fixed.command.flag(id);
         Ok(Listening {
-            http: listen(&wanted.http, "--http", HTTP)?.into_iter().map(Bound::client_speaks_first).collect(),
-            ftp: listen(&wanted.ftp, "--ftp", FTP)?,
-            classic: listen(&wanted.classic, "--classic", CLASSIC)?,
-            channel: listen(&wanted.channel, "--channel", CHANNEL)?,
-            metrics: listen(&wanted.metrics, "--metrics", METRICS)?
+            http: listen(&wanted.http, &flag("http"), HTTP)?
+                .into_iter()
+                .map(Bound::client_speaks_first)
+                .collect(),
+            ftp: listen(&wanted.ftp, &flag("ftp"), FTP)?,
+            classic: listen(&wanted.classic, &flag("classic"), CLASSIC)?,
+            channel: listen(&wanted.channel, &flag("channel"), CHANNEL)?,
+            metrics: listen(&wanted.metrics, &flag("metrics"), METRICS)?
                 .into_iter()
                 .map(Bound::client_speaks_first)
                 .collect(),
@@ -78,17 +82,13 @@ impl Listening {
 /// `may_be_in_use`.
 pub(crate) fn check(config: &Config, may_be_in_use: bool) -> anyhow::Result<()> {
     let Addresses { http, ftp, classic, channel, metrics } = Addresses::wanted(config);
-    for (addresses, flag) in [
-        (http, "--http"),
-        (ftp, "--ftp"),
-        (classic, "--classic"),
-        (channel, "--channel"),
-        (metrics, "--metrics"),
-    ] {
+    for (addresses, id) in
+        [(http, "http"), (ftp, "ftp"), (classic, "classic"), (channel, "channel"), (metrics, "metrics")]
+    {
         for at in &addresses {
             match check_bind(at) {
                 Err(error) if may_be_in_use && error.kind() == io::ErrorKind::AddrInUse => {}
-                checked => checked.with_context(|| cannot_listen(at, flag))?,
+                checked => checked.with_context(|| cannot_listen(at, &config.fixed.command.flag(id)))?,
             }
         }
     }
@@ -158,6 +158,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+    use crate::config::ServerCommand;
 
     #[test]
     fn an_address_that_its_last_server_releases_soon_is_bound() {
@@ -176,7 +177,16 @@ mod tests {
     fn an_address_that_stays_in_use_is_an_error_that_names_the_flag() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = Address::Ip(taken.local_addr().unwrap());
-        let Err(error) = listen(&[at], "--http", HTTP) else { panic!("the address was bound twice") };
-        assert!(error.to_string().contains("choose another with --http"), "{error}");
+        let address = at.to_string();
+        for (command, flag) in [(ServerCommand::Serve, "--http"), (ServerCommand::Proxy, "--listen")] {
+            let mut config = Config::of(&["--http", &address]);
+            config.fixed.command = command;
+            let error = check(&config, false).unwrap_err();
+            assert!(error.to_string().ends_with(&format!("choose another with {flag}")), "{error}");
+        }
+        let mut of_proxy = Config::of(&["--http", &address]);
+        of_proxy.fixed.command = ServerCommand::Proxy;
+        let Err(error) = Listening::at(&of_proxy) else { panic!("the address was bound twice") };
+        assert!(error.to_string().ends_with("choose another with --listen"), "{error}");
     }
 }

@@ -20,6 +20,7 @@ mod hot;
 mod limits;
 mod line_writer;
 mod listening;
+mod locked_folder;
 mod log_file;
 mod open_files;
 mod operator_log;

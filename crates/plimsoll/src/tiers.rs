@@ -1,11 +1,9 @@
 //! The tiers of one process: data folder, directory of accounts, store, and the connections between them.
 //!
-//! It serves nothing. Invariants: one server at a time uses a data folder. New files in it are readable
-//! only by the server's user.
+//! It serves nothing. Invariant: the data folder is locked by the caller before anything in it is opened
+//! ([`crate::locked_folder`]).
 
-use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,12 +16,11 @@ use plimsoll_engine::{EngineKind, SystemFs, block_on};
 use plimsoll_io::Fs as _;
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_store::{Store, remote};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use zeroize::Zeroizing;
 
 use crate::config::{AuthAt, Config, Durability, Fixed, Relay, StoreAt};
 use crate::directory_name::directory_name;
+use crate::locked_folder::make_data_folder;
 use crate::resolve::resolve;
 use crate::{access, homes, open_files};
 
@@ -185,65 +182,6 @@ fn store_settings(config: &Config) -> plimsoll_store::Settings {
     };
     let homes_open_max = open_files::homes_max(open_files::raise());
     plimsoll_store::Settings { durability, homes_open_max, ..plimsoll_store::Settings::default() }
-}
-
-/// Creates the data folder if it is missing.
-pub(crate) fn make_data_folder(data: &Path) -> anyhow::Result<()> {
-    match DirBuilder::new().recursive(true).mode(0o700).create(data) {
-        Ok(()) => access::check_data(data),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            anyhow::bail!(access::refused(data, &error))
-        }
-        Err(error) => Err(error).with_context(|| {
-            format!("cannot make the data folder {}; choose another with --data", data.display())
-        }),
-    }
-}
-
-/// Locks the data folder, exclusively or shared, until it is dropped.
-pub(crate) struct DataLock {
-    _folder: File,
-    _file: File,
-}
-
-/// Creates the data folder if it is missing, and locks it for this process alone.
-pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<DataLock> {
-    lock_data_folder(data, FlockOperation::NonBlockingLockExclusive)
-}
-
-/// Like [`take_data_folder`], but shared with other authentication servers, because several may use one
-/// directory of accounts.
-pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<DataLock> {
-    lock_data_folder(data, FlockOperation::NonBlockingLockShared)
-}
-
-/// Returns whether another process has locked the data folder. Creates nothing.
-pub(crate) fn is_data_folder_held(data: &Path) -> bool {
-    let open = File::open(data);
-    open.is_ok_and(|open| flock(&open, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK))
-}
-
-/// Locks the folder itself and a file in it. The folder's lock remains valid if the file is removed.
-/// Servers of earlier versions see the file's lock, and so do other machines on NFS.
-fn lock_data_folder(data: &Path, lock: FlockOperation) -> anyhow::Result<DataLock> {
-    make_data_folder(data)?;
-    let told = data.display();
-    let folder = File::open(data).with_context(|| format!("cannot open the data folder {told}"))?;
-    let path = data.join("lock");
-    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
-    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-    for (locked, is_folder) in [(&folder, true), (&file, false)] {
-        match flock(locked, lock) {
-            Ok(()) => {}
-            // Some file systems lock only files that are open for writing, which a folder never is.
-            Err(Errno::BADF) if is_folder => {}
-            Err(Errno::WOULDBLOCK) => anyhow::bail!(
-                "another plimsoll has the data folder {told}; end it, or choose another folder with --data"
-            ),
-            Err(error) => return Err(error).with_context(|| format!("cannot lock the data folder {told}")),
-        }
-    }
-    Ok(DataLock { _folder: folder, _file: file })
 }
 
 /// Opens the directory of accounts that a URL names.

@@ -14,7 +14,7 @@ use plimsoll_engine::EngineKind;
 
 use crate::config::{AuthAt, Config, StoreAt, unknown_variables};
 use crate::listening::{self, Addresses};
-use crate::tiers::is_data_folder_held;
+use crate::locked_folder::is_folder_held;
 
 /// The flags of a check.
 #[derive(Args, Clone, Copy)]
@@ -35,7 +35,7 @@ impl CheckFlags {
     /// Checks the addresses and prints the plan.
     pub(super) fn report(self, config: &Config, mut plan: Plan) -> anyhow::Result<()> {
         // A configuration is often checked before a running server reloads it.
-        let is_running = config.fixed.accounts && is_data_folder_held(&config.fixed.data);
+        let is_running = config.fixed.accounts && is_folder_held(&config.fixed.data);
         listening::check(config, is_running)?;
         if is_running {
             let data = config.fixed.data.display();

@@ -24,11 +24,11 @@ use crate::config::{
 use crate::exposure;
 use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
+use crate::locked_folder::take_cache_folder;
 use crate::operator_log::{OperatorLog, warn_of_lab};
 use crate::proxying;
 use crate::reloading::{self, Reloading};
 use crate::stopping;
-use crate::tiers::take_data_folder;
 
 /// The flags that turn off the services of `plimsoll serve` that a proxy lacks.
 const APART: [&str; 5] =
@@ -148,8 +148,7 @@ impl ProxyServer {
             config.fixed.access_log.check_as("access-log")?;
             return self.checking.report(config, plan(config));
         }
-        let cache = config.fixed.proxy_cache.0.as_deref().map(take_data_folder).transpose();
-        let _locked = cache.context("cannot use the folder of the cache")?;
+        let _cache = config.fixed.proxy_cache.0.as_deref().map(take_cache_folder).transpose()?;
         let listening = Listening::at(config)?;
         let server = Server::new(config, Vec::new())?;
         let addresses = listening.addresses();

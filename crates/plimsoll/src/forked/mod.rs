@@ -27,13 +27,14 @@ use crate::assemble::{CommonCells, Reloadable, Server, warn_of_cut_off};
 use crate::config::{Config, Loaded};
 use crate::line_writer::Reopen;
 use crate::listening::{Addresses, Listening};
+use crate::locked_folder::{make_data_folder, share_data_folder, take_data_folder};
 use crate::log_file::Destination;
 use crate::operator_log::{Level, OperatorLog, start_with};
 use crate::records::{Logs, Sinks};
 use crate::reloading::{self, Reloading, Replace};
 use crate::sites::open_sites;
 use crate::stopping;
-use crate::tiers::{auth_settings, empty_spool, make_data_folder, share_data_folder, take_data_folder};
+use crate::tiers::{auth_settings, empty_spool};
 
 /// The kind of server that runs under the engine `process`.
 #[derive(Clone)]

@@ -24,8 +24,9 @@ use crate::assemble::{Server, auth_server};
 use crate::bounded_thread::BoundedThread;
 use crate::config::{Config, StoreAt};
 use crate::listening::Listening;
+use crate::locked_folder::FolderLock;
 use crate::open_files::at_desks;
-use crate::tiers::{DataLock, auth_settings, open_auth, open_auth_here, open_store_apart, open_store_here};
+use crate::tiers::{auth_settings, open_auth, open_auth_here, open_store_apart, open_store_here};
 
 /// Random bytes of the secret, each written as two hexadecimal digits.
 const SECRET_BYTES: usize = 32;
@@ -78,7 +79,7 @@ impl RpcServers {
 
     /// Opens accounts and files, and starts the RPC servers on threads of their own. They keep the data
     /// folder locked.
-    pub(super) fn open(&self, folder: Option<DataLock>, config: &Config) -> anyhow::Result<Open> {
+    pub(super) fn open(&self, folder: Option<FolderLock>, config: &Config) -> anyhow::Result<Open> {
         let (auth, api) = self.answering(config)?;
         let mut config = at_desks(config);
         self.at.clear_others().context("cannot look through the data folder")?;

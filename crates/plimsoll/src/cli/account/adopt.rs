@@ -14,7 +14,7 @@ use super::directory_args::{DirectoryArgs, refused};
 use super::output::AccountJson;
 use super::quarantine::home_of;
 use crate::config::StoreAt;
-use crate::tiers::take_data_folder;
+use crate::locked_folder::take_data_folder;
 
 /// Give an account the home of its name, whichever account that home belonged to
 #[derive(Args)]

@@ -18,8 +18,9 @@ use plimsoll_io::Io;
 use crate::access::as_owner;
 use crate::config::{Config, LogLevel};
 use crate::exposure::warn_of_arguments;
+use crate::locked_folder::make_data_folder;
 use crate::operator_log::OperatorLog;
-use crate::tiers::{auth_settings, make_data_folder, open_directory};
+use crate::tiers::{auth_settings, open_directory};
 
 /// The arguments that name the directory.
 #[derive(Args)]

@@ -1,0 +1,150 @@
+//! The folders that one server at a time uses: the data folder, and the cache folder of a proxy.
+//!
+//! It reads and writes nothing in them but the lock. Invariants: one server at a time has an exclusive lock.
+//! New folders are readable only by the server's user. A message names the flag for another folder.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use crate::access;
+
+/// The use of a folder.
+#[derive(Clone, Copy)]
+enum FolderKind {
+    Data,
+    Cache,
+}
+
+impl FolderKind {
+    fn name(self) -> &'static str {
+        match self {
+            FolderKind::Data => "data folder",
+            FolderKind::Cache => "cache folder",
+        }
+    }
+
+    fn flag(self) -> &'static str {
+        match self {
+            FolderKind::Data => "--data",
+            FolderKind::Cache => "--cache",
+        }
+    }
+
+    fn cannot_make(self, folder: &Path) -> String {
+        format!("cannot make the {} {}; choose another with {}", self.name(), folder.display(), self.flag())
+    }
+}
+
+/// A lock on a folder, exclusive or shared, until it is dropped.
+pub(crate) struct FolderLock {
+    _folder: File,
+    _file: File,
+}
+
+/// Creates the data folder if it is missing.
+pub(crate) fn make_data_folder(data: &Path) -> anyhow::Result<()> {
+    make(FolderKind::Data, data)
+}
+
+/// Creates the data folder if it is missing, and locks it for this process alone.
+pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<FolderLock> {
+    lock(FolderKind::Data, data, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// Like [`take_data_folder`], but shared with other authentication servers, because several may use one
+/// directory of accounts.
+pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<FolderLock> {
+    lock(FolderKind::Data, data, FlockOperation::NonBlockingLockShared)
+}
+
+/// Creates a proxy's cache folder if it is missing, and locks it for this process alone.
+pub(crate) fn take_cache_folder(folder: &Path) -> anyhow::Result<FolderLock> {
+    lock(FolderKind::Cache, folder, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// Returns whether another process has locked the folder. Creates nothing.
+pub(crate) fn is_folder_held(folder: &Path) -> bool {
+    let open = File::open(folder);
+    open.is_ok_and(|open| flock(&open, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK))
+}
+
+fn make(kind: FolderKind, folder: &Path) -> anyhow::Result<()> {
+    match DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+        Ok(()) => access::check_data(folder),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            anyhow::bail!(access::refused(folder, &error))
+        }
+        Err(error) => Err(error).with_context(|| kind.cannot_make(folder)),
+    }
+}
+
+/// Locks the folder itself and a file in it. The folder's lock remains valid if the file is removed.
+/// Servers of earlier versions see the file's lock, and so do other machines on NFS.
+fn lock(kind: FolderKind, path: &Path, lock: FlockOperation) -> anyhow::Result<FolderLock> {
+    make(kind, path)?;
+    let shown = format!("{} {}", kind.name(), path.display());
+    let folder = File::open(path).with_context(|| format!("cannot open the {shown}"))?;
+    let path = path.join("lock");
+    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
+    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    for (locked, is_folder) in [(&folder, true), (&file, false)] {
+        match flock(locked, lock) {
+            Ok(()) => {}
+            // Some file systems lock only files that are open for writing, which a folder never is.
+            Err(Errno::BADF) if is_folder => {}
+            Err(Errno::WOULDBLOCK) => anyhow::bail!(
+                "another plimsoll has the {shown}; end it, or choose another folder with {}",
+                kind.flag()
+            ),
+            Err(error) => return Err(error).with_context(|| format!("cannot lock the {shown}")),
+        }
+    }
+    Ok(FolderLock { _folder: folder, _file: file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of<T>(made: anyhow::Result<T>) -> String {
+        format!("{:#}", made.err().expect("it is refused"))
+    }
+
+    #[test]
+    fn a_folder_in_use_is_refused_with_its_name_and_its_flag() {
+        let folder = tempfile::tempdir().unwrap();
+        let shown = folder.path().display();
+        let held = take_cache_folder(folder.path()).unwrap();
+        assert_eq!(
+            error_of(take_cache_folder(folder.path())),
+            format!(
+                "another plimsoll has the cache folder {shown}; end it, or choose another folder with --cache"
+            )
+        );
+        let refused = error_of(take_data_folder(folder.path()));
+        assert!(refused.contains("the data folder") && refused.ends_with("with --data"), "{refused}");
+        assert!(is_folder_held(folder.path()));
+        drop(held);
+        assert!(!is_folder_held(folder.path()));
+    }
+
+    #[test]
+    fn a_file_in_place_of_a_folder_is_refused_with_the_flag() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for path in [file.clone(), file.join("cache")] {
+            let refused = error_of(take_cache_folder(&path));
+            let start =
+                format!("cannot make the cache folder {}; choose another with --cache: ", path.display());
+            assert!(refused.starts_with(&start), "{refused}");
+            assert!(error_of(take_data_folder(&path)).contains("choose another with --data: "));
+        }
+    }
+}
