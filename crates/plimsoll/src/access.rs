@@ -43,6 +43,11 @@ fn check_path(path: &Path, more: Access) -> anyhow::Result<()> {
     }
 }
 
+/// Fails if this process may not create files in `folder`.
+pub(crate) fn check_writable(folder: &Path) -> io::Result<()> {
+    Ok(accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
 /// The error of a path that this user may not use, or may not make.
 pub(crate) fn refused(path: &Path, error: &io::Error) -> String {
     let (told, user) = (path.display(), user(geteuid()));

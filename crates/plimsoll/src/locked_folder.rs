@@ -74,6 +74,39 @@ pub(crate) fn is_folder_held(folder: &Path) -> bool {
     open.is_ok_and(|open| flock(&open, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK))
 }
 
+/// Checks that a proxy's cache folder can be used, or created. Creates nothing.
+pub(crate) fn check_cache_folder(folder: &Path) -> anyhow::Result<()> {
+    let kind = FolderKind::Cache;
+    let checked = match existing_folder(folder) {
+        Ok(existing) => access::check_writable(existing),
+        Err(error) => Err(error),
+    };
+    match checked {
+        Ok(()) => access::check_data(folder),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            anyhow::bail!(access::refused(folder, &error))
+        }
+        Err(error) => Err(error).with_context(|| kind.cannot_make(folder)),
+    }
+}
+
+/// Returns the folder itself, or the ancestor in which it would be created.
+fn existing_folder(folder: &Path) -> io::Result<&Path> {
+    for above in folder.ancestors() {
+        // A relative path has the empty path as its last ancestor, which stands for the working folder.
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        match above.metadata() {
+            Ok(found) if found.is_dir() => return Ok(above),
+            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            // A symbolic link to a missing target is in the way of a folder.
+            Err(error) if above.symlink_metadata().is_ok() => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
 fn make(kind: FolderKind, folder: &Path) -> anyhow::Result<()> {
     match DirBuilder::new().recursive(true).mode(0o700).create(folder) {
         Ok(()) => access::check_data(folder),
@@ -132,6 +165,28 @@ mod tests {
         assert!(is_folder_held(folder.path()));
         drop(held);
         assert!(!is_folder_held(folder.path()));
+    }
+
+    #[test]
+    fn a_check_of_the_cache_folder_finds_the_errors_of_a_start_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("file"), "").unwrap();
+        std::os::unix::fs::symlink(path("nowhere"), path("link")).unwrap();
+        for name in ["file", "file/cache", "link", "link/cache"] {
+            let (checked, taken) = (check_cache_folder(&path(name)), take_cache_folder(&path(name)));
+            let checked = error_of(checked);
+            assert!(taken.is_err(), "{name}");
+            assert!(checked.contains("the cache folder") && checked.contains("with --cache: "), "{checked}");
+        }
+        for name in ["", "new", "new/cache"] {
+            check_cache_folder(&path(name)).unwrap();
+        }
+        check_cache_folder(Path::new("not-there")).unwrap();
+        let mut left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|at| at.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["file", "link"]);
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub(crate) fn settings(
         let what = format!("the origin {url} cannot be reached by the channel {}", proxy.proxy_channel);
         return Err(WrongUsage(format!("{what}; write another URL, or --channel auto")).into());
     }
+    if let Some(url) = proxy.repeated_origin() {
+        return Err(WrongUsage(format!("the origin {url} is given twice; give each origin once")).into());
+    }
     if proxy.proxy_channel.bodies().is_some() && proxy.proxy_header.0.is_some() {
         let what = format!("the channel {} has no header of the PROXY protocol", proxy.proxy_channel);
         return Err(WrongUsage(format!("{what}; {NO_HEADER_ADVICE}")).into());
@@ -109,6 +112,13 @@ mod tests {
     fn refused(args: &[&str]) -> Option<String> {
         let made = settings(&Config::of(args), &ChannelSettings::default(), None);
         made.err().map(|error| error.downcast::<WrongUsage>().unwrap().to_string())
+    }
+
+    #[test]
+    fn an_origin_that_is_given_twice_is_refused() {
+        assert_eq!(refused(&["--proxy-origin=http://a,http://a:81"]), None);
+        let twice = refused(&["--proxy-origin=http://a", "--proxy-origin=http://a:80"]).unwrap();
+        assert!(twice.contains("http://a:80 is given twice"), "{twice}");
     }
 
     #[test]

@@ -129,7 +129,9 @@ fn within<T: FromStr<Err = String> + PartialOrd>(text: &str, min: &str, max: &st
         (Ok(least), Ok(most)) if value < least || value > most => {
             Err(format!("it must be from {min} to {max}"))
         }
-        _ => Ok(value),
+        (Ok(_), Ok(_)) => Ok(value),
+        // A bound that is no value must not admit everything: with this, not even the default is accepted.
+        _ => Err(format!("its bounds are no values: {min}, {max}")),
     }
 }
 
@@ -182,5 +184,6 @@ mod tests {
         assert!(time("10ms").is_ok() && time("24h").is_ok());
         assert_eq!(time("9ms"), Err("it must be from 10ms to 1d".to_owned()));
         assert!(time("86401s").is_err());
+        assert!(size_within("1MiB", "1PiB")("2MiB").is_err(), "PiB is no unit");
     }
 }

@@ -140,6 +140,66 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     fails(&["serve", "--site", &site, "--threads", "0"], 2, &["--threads", next]);
 }
 
+/// Runs `plimsoll proxy` with the words of `args` and asserts that it fails with one line.
+fn proxy_fails(args: &str, variable: Option<(&str, &str)>, code: i32, words: &[&str]) {
+    let mut proxy = command();
+    proxy.arg("proxy").args(args.split_whitespace()).envs(variable);
+    let done = tool::run(&mut proxy);
+    assert_eq!(done.status.code(), Some(code), "{args}: {}", done.stderr);
+    assert_eq!(done.stderr.lines().count(), 1, "{args}: {}", done.stderr);
+    for word in words {
+        assert!(done.stderr.contains(word), "{args}: {word:?} is not in: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_proxy_refuses_wrong_settings_in_one_line_that_names_what_was_typed() {
+    let _turn = among_others();
+    let (tcp, next) = ("--origin http://127.0.0.1:1", "see plimsoll proxy --help");
+    for (args, words) in [
+        ("--grace 5 --check", ["'5' for --grace: ", next]),
+        ("--threads 0", ["'0' for --threads: ", next]),
+        ("--queue foo", ["'foo' for --queue: ", next]),
+        ("--cache ./cache --cache-size ten", ["'ten' for --cache-size: ", next]),
+        ("--cache ./cache --cache-size 0 --check", ["'0' for --cache-size: ", "from 1MiB"]),
+        (tcp, ["the origin http://127.0.0.1:1 is given twice", "once"]),
+    ] {
+        proxy_fails(&format!("{tcp} {args}"), None, 2, &words);
+    }
+    let variable = Some(("PLIMSOLL_PROXY_CONNECT_TIME", "9"));
+    proxy_fails(tcp, variable, 2, &["'9' for PLIMSOLL_PROXY_CONNECT_TIME: ", next]);
+    let over_memory = "--origin unix:/a --channel shm --send-proxy-protocol v2";
+    for args in [over_memory, &format!("{over_memory} --check")] {
+        proxy_fails(args, None, 2, &["the channel shm has no header", "take --channel unix"]);
+    }
+}
+
+#[test]
+fn a_proxy_checks_its_cache_folder_and_its_addresses_by_their_own_flags() {
+    let _turn = among_others();
+    let folder = folder();
+    let file = folder.path().join("small.txt");
+    let origin = "--origin http://127.0.0.1:1";
+    let cache = format!("{origin} --listen :0 --cache {}", file.display());
+    for args in [&cache, &format!("{cache} --check")] {
+        proxy_fails(
+            args,
+            None,
+            1,
+            &["cannot make the cache folder", "small.txt; choose another with --cache"],
+        );
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap();
+    let taken = format!("{origin} --listen {at} --check");
+    proxy_fails(&taken, None, 1, &[&at.to_string(), "choose another with --listen"]);
+    let new = folder.path().join("new");
+    let args = ["--listen", ":0", "--cache", new.to_str().unwrap(), "--check"];
+    let plan = plimsoll(&[&["proxy", "--origin", "http://127.0.0.1:1"], &args[..]].concat()).well().text();
+    assert!(plan.contains("would use     the origin http://127.0.0.1:1\n"), "{plan}");
+    assert!(!new.exists(), "a check makes nothing");
+}
+
 #[test]
 fn an_address_that_is_none_exits_2_and_says_which_are() {
     let _turn = among_others();

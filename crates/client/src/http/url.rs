@@ -76,6 +76,31 @@ impl Url {
         }
     }
 
+    /// Returns the port that the server is reached at, if it is reached by IP.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        match &self.address {
+            ServerAddress::Named { port, .. } => Some(*port),
+            ServerAddress::Known(addresses) => addresses.iter().find_map(|at| match at {
+                Address::Ip(at) => Some(at.port()),
+                Address::Unix(_) => None,
+            }),
+        }
+    }
+
+    /// Returns whether both are the same server by their addresses, whatever the case and form of the URLs.
+    /// Looks up no name.
+    #[must_use]
+    pub fn is_same_server(&self, other: &Url) -> bool {
+        match (&self.address, &other.address) {
+            (
+                ServerAddress::Named { host, port },
+                ServerAddress::Named { host: other_host, port: other_port },
+            ) => host.eq_ignore_ascii_case(other_host) && port == other_port,
+            (one, other) => one == other,
+        }
+    }
+
     /// Returns the path of a target below this server's base, for fields that name another resource
     /// (Destination).
     #[must_use]
@@ -181,6 +206,34 @@ mod tests {
         }
         let named = ServerAddress::Named { host: "files.example".to_owned(), port: 8080 };
         assert_eq!(parse("http://files.example:8080").unwrap().address, named);
+    }
+
+    #[test]
+    fn a_server_is_the_same_at_the_same_host_and_port() {
+        let is_same = |one: &str, other: &str| parse(one).unwrap().is_same_server(&parse(other).unwrap());
+        for (one, other) in [
+            ("http://a", "HTTP://A:80"),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/"),
+            ("unix:/a", "unix:/a"),
+        ] {
+            assert!(is_same(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("http://a", "http://a:81"),
+            ("http://a", "http://b"),
+            ("http://a", "http://127.0.0.1"),
+            ("unix:/a", "unix:/A"),
+        ] {
+            assert!(!is_same(one, other), "{one} {other}");
+        }
+        for (text, port) in [
+            ("http://a", Some(80)),
+            ("http://a:0", Some(0)),
+            ("http://[::1]:8080", Some(8080)),
+            ("unix:/a", None),
+        ] {
+            assert_eq!(parse(text).unwrap().port(), port, "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! defaults are merged.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -12,7 +13,7 @@ use plimsoll_auth::directory::without_password;
 use plimsoll_cli::output::print_json;
 use plimsoll_engine::EngineKind;
 
-use crate::config::{AuthAt, Config, StoreAt, unknown_variables};
+use crate::config::{AuthAt, Config, Fixed, StoreAt, unknown_variables};
 use crate::listening::{self, Addresses};
 use crate::locked_folder::is_folder_held;
 
@@ -35,11 +36,10 @@ impl CheckFlags {
     /// Checks the addresses and prints the plan.
     pub(super) fn report(self, config: &Config, mut plan: Plan) -> anyhow::Result<()> {
         // A configuration is often checked before a running server reloads it.
-        let is_running = config.fixed.accounts && is_folder_held(&config.fixed.data);
-        listening::check(config, is_running)?;
-        if is_running {
-            let data = config.fixed.data.display();
-            plan.push(("find", format!("{data} held by a plimsoll that runs: end it first, or reload it")));
+        let held = folder_of(&config.fixed).filter(|folder| is_folder_held(folder));
+        listening::check(config, held.is_some())?;
+        if let Some(folder) = held.map(Path::display) {
+            plan.push(("find", format!("{folder} held by a plimsoll that runs: end it first, or reload it")));
         }
         if self.json {
             let steps: Vec<_> =
@@ -49,6 +49,11 @@ impl CheckFlags {
         let lines: String = plan.iter().map(|(verb, object)| format!("would {verb:<8}{object}\n")).collect();
         std::io::stdout().lock().write_all(lines.as_bytes()).context("cannot write to standard output")
     }
+}
+
+/// Returns the folder that a server with these settings locks.
+fn folder_of(fixed: &Fixed) -> Option<&Path> {
+    if fixed.is_proxy() { fixed.proxy_cache.0.as_deref() } else { fixed.accounts.then_some(&*fixed.data) }
 }
 
 /// The plan of `plimsoll serve`.
@@ -110,7 +115,7 @@ fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
                 let (directory, time) = (without_password(&fixed.directory), live.session_time);
                 ("keep", format!("accounts in {directory}, sessions for {time}"))
             }
-            AuthAt::Apart(url) => ("ask", format!("the authentication server {url} for accounts")),
+            AuthAt::Apart(url) => ("use", format!("the authentication server {url} for accounts")),
         },
         ("admit", admitted.to_owned()),
     ]

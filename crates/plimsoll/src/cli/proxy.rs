@@ -24,7 +24,7 @@ use crate::config::{
 use crate::exposure;
 use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
-use crate::locked_folder::take_cache_folder;
+use crate::locked_folder::{check_cache_folder, take_cache_folder};
 use crate::operator_log::{OperatorLog, warn_of_lab};
 use crate::proxying;
 use crate::reloading::{self, Reloading};
@@ -146,6 +146,7 @@ impl ProxyServer {
         proxying::settings(config, &ChannelSettings::default(), None)?;
         if self.checking.check {
             config.fixed.access_log.check_as("access-log")?;
+            config.fixed.proxy_cache.0.as_deref().map(check_cache_folder).transpose()?;
             return self.checking.report(config, plan(config));
         }
         let _cache = config.fixed.proxy_cache.0.as_deref().map(take_cache_folder).transpose()?;
@@ -205,7 +206,7 @@ fn of_proxy(config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
 fn plan(config: &Config) -> Plan {
     let (fixed, live) = (&config.fixed, &config.live);
     let listen = Addresses::wanted(config).urls().into_iter().map(|url| ("listen", url));
-    let origins = live.proxy.proxy_origin.iter().map(|origin| ("ask", format!("the origin {}", origin.0)));
+    let origins = live.proxy.proxy_origin.iter().map(|origin| ("use", format!("the origin {}", origin.0)));
     let forward = live.proxy.proxy_forward.iter().map(|host| ("forward", format!("to {}", host.host)));
     let run = format!("engine {}, grace {}", fixed.engine, fixed.grace);
     let cache = config.fixed.proxy_cache.0.as_ref();

@@ -165,7 +165,7 @@ pub(crate) struct Fixed {
 
     /// Bytes that a proxy's cache may have on disk
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_PROXY_CACHE_SIZE", default_value = "1GiB", hide = true)]
-    #[arg(value_parser = size_within("1MiB", "1PiB"))]
+    #[arg(value_parser = size_within("1MiB", "1024TiB"))]
     pub(crate) proxy_cache_size: Size,
 
     /// Memory that a proxy's cache has for small responses

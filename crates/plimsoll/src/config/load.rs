@@ -218,6 +218,21 @@ mod tests {
     }
 
     #[test]
+    fn a_proxy_cache_of_less_than_a_mebibyte_is_refused() {
+        for flag in ["--proxy-cache-size", "--proxy-cache-memory"] {
+            let of = |size: &str| {
+                let typed = ["plimsoll", "serve", flag, size].iter().map(OsString::from).collect();
+                load(ServerCommand::Proxy, typed, None).map(|loaded| loaded.config)
+            };
+            for size in ["0", "1023KiB"] {
+                let refused = of(size).unwrap_err().to_string();
+                assert!(refused.contains("it must be from 1MiB to "), "{refused}");
+            }
+            assert!(of("1MiB").is_ok());
+        }
+    }
+
+    #[test]
     fn a_change_of_what_is_fixed_is_told_by_name() {
         let (old, new) = (serve(&["--grace", "5s"]), serve(&["--grace", "6s", "--signup", "open"]));
         assert_eq!(old.changes_of_fixed(&new), ["grace"]);

@@ -98,6 +98,15 @@ impl ProxySettings {
         };
         self.proxy_origin.iter().map(|origin| &origin.0).find(|url| !fits(url))
     }
+
+    /// Returns the first origin that an earlier one names already.
+    pub(crate) fn repeated_origin(&self) -> Option<&Url> {
+        let urls = || self.proxy_origin.iter().map(|origin| &origin.0);
+        urls()
+            .enumerate()
+            .find(|(index, url)| urls().take(*index).any(|other| other.is_same_server(url)))
+            .map(|(_, url)| url)
+    }
 }
 
 /// The folder of the cache, if there is one.
@@ -124,8 +133,14 @@ impl FromStr for Origin {
         if !url.base_path().is_empty() {
             return Err("an origin has no path: write http://HOST:PORT or unix:PATH".to_owned());
         }
+        refuse_port_0(&url)?;
         Ok(Origin(url))
     }
+}
+
+/// No server can be connected to at port 0.
+fn refuse_port_0(url: &Url) -> Result<(), String> {
+    if url.port() == Some(0) { Err("write a port from 1 to 65535".to_owned()) } else { Ok(()) }
 }
 
 /// A host that requests may be forwarded to, and its URL.
@@ -144,6 +159,7 @@ impl FromStr for ForwardHost {
         if url.authority() != text {
             return Err(FORM.to_owned());
         }
+        refuse_port_0(&url)?;
         Ok(ForwardHost { host: text.to_owned(), url })
     }
 }
@@ -206,14 +222,22 @@ mod tests {
         assert!("http://127.0.0.1:8080".parse::<Origin>().is_ok() && "unix:/a".parse::<Origin>().is_ok());
         assert!("http://a/b".parse::<Origin>().unwrap_err().contains("no path"));
         assert!("https://a".parse::<Origin>().is_err());
+        assert!("http://127.0.0.1:0".parse::<Origin>().unwrap_err().contains("from 1 to 65535"));
     }
 
     #[test]
     fn a_forwarded_host_is_a_name_with_an_optional_port() {
         assert!("files.example".parse::<ForwardHost>().is_ok() && "a:81".parse::<ForwardHost>().is_ok());
-        for bad in ["", "a/b", "http://a", "a b", "a?b", "u@a"] {
+        for bad in ["", "a/b", "http://a", "a b", "a?b", "u@a", "a:0"] {
             assert!(bad.parse::<ForwardHost>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_origin_that_is_named_twice_is_found() {
+        let twice = |args: &[&str]| Config::of(args).live.proxy.repeated_origin().map(Url::to_string);
+        assert_eq!(twice(&["--proxy-origin=http://a,http://b,unix:/a"]), None);
+        assert_eq!(twice(&["--proxy-origin=http://a,http://b,http://A:80"]).as_deref(), Some("http://A:80"));
     }
 
     #[test]
