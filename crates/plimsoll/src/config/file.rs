@@ -19,6 +19,10 @@ use super::wrong_value::{reason_of, value_of};
 /// The tables; an argument's name that begins with one of these belongs to it.
 const TABLES: [&str; 6] = ["lab", "limits", "log", "proxy", "quota", "session"];
 
+/// Keys that a flag of `plimsoll proxy` suggests, and the right ones.
+const KEYS_OF_FLAGS: [(&str, &str); 2] =
+    [("proxy.listen", "http"), ("proxy.send_proxy_protocol", "proxy.header")];
+
 /// A key and its values, as an argument.
 pub(super) struct Setting {
     /// The name of the argument for clap.
@@ -52,8 +56,7 @@ pub(super) fn settings(text: &str) -> Result<Vec<Setting>, ConfigError> {
 }
 
 /// Returns the key of an argument.
-fn key_of(arg: &Arg) -> String {
-    let id = arg.get_id().as_str();
+pub(super) fn key_of(id: &str) -> String {
     let in_table = id.split_once('_').filter(|(table, _)| TABLES.contains(table) && id != PROXY_PROTOCOL);
     in_table.map_or_else(|| id.to_owned(), |(table, rest)| format!("{table}.{rest}"))
 }
@@ -77,7 +80,7 @@ impl Reader<'_> {
     }
 
     fn arg(&self, key: &str) -> Option<&Arg> {
-        self.command.get_arguments().find(|arg| key_of(arg) == key)
+        self.command.get_arguments().find(|arg| key_of(arg.get_id().as_str()) == key)
     }
 
     fn set(&mut self, key: &str, at: &Range<usize>, value: &DeValue<'_>) -> Result<(), ConfigError> {
@@ -100,10 +103,21 @@ impl Reader<'_> {
     }
 
     fn unknown(&self, key: &str) -> String {
-        let keys: Vec<String> = self.command.get_arguments().map(key_of).collect();
+        let missing = format!("there is no key {key:?}");
+        let of_proxy = key.strip_prefix("proxy.");
+        if let Some((_, right)) = KEYS_OF_FLAGS.iter().find(|(flag, _)| *flag == key) {
+            return format!("{missing}; the key is {right:?}{}", place_of(right));
+        }
+        // A proxy has some settings of `plimsoll serve`, such as `engine`.
+        if let Some(right) = of_proxy.filter(|name| self.arg(name).is_some()) {
+            return format!("{missing}; the key is {right:?}{}", place_of(right));
+        }
+        let keys: Vec<String> =
+            self.command.get_arguments().map(|arg| key_of(arg.get_id().as_str())).collect();
         match nearest(key, keys.iter().map(String::as_str)) {
-            Some(near) => format!("there is no key {key:?}; did you mean {near:?}?"),
-            None => format!("there is no key {key:?}; `plimsoll serve --help` has them all, as flags"),
+            Some(near) => format!("{missing}; did you mean {near:?}?"),
+            None if of_proxy.is_some() => format!("{missing}; `plimsoll proxy --help` has them, as flags"),
+            None => format!("{missing}; `plimsoll serve --help` has them all, as flags"),
         }
     }
 
@@ -112,6 +126,11 @@ impl Reader<'_> {
         let judged = self.command.clone().try_get_matches_from(typed);
         judged.map(drop).map_err(|error| said_by(&error))
     }
+}
+
+/// Returns where a key is written, if it is in no table.
+fn place_of(key: &str) -> &'static str {
+    if key.contains('.') { "" } else { ", above the first table" }
 }
 
 /// Returns whether an argument may be given several times.
@@ -179,7 +198,25 @@ mod tests {
         );
         assert!(refused("[limit]\nhead_time = 5").contains("\"limits.head_time\""));
         assert!(refused("colour = 1").contains("--help"));
+        assert!(refused("[proxy]\ncolour = 1").ends_with("`plimsoll proxy --help` has them, as flags"));
         assert!(refused("config = \"x\"").contains("no key"), "a file names no other file");
+    }
+
+    #[test]
+    fn a_flag_of_a_proxy_that_is_another_key_in_the_file_is_named_with_that_key() {
+        assert_eq!(
+            refused("[proxy]\nsend_proxy_protocol = \"v2\""),
+            "line 2: there is no key \"proxy.send_proxy_protocol\"; the key is \"proxy.header\""
+        );
+        for (flag, key) in [("listen", "http"), ("engine", "engine"), ("metrics", "metrics")] {
+            let text = format!("[proxy]\n{flag} = \"x\"");
+            let end = format!("\"proxy.{flag}\"; the key is {key:?}, above the first table");
+            assert!(refused(&text).ends_with(&end), "{}", refused(&text));
+        }
+        // The right keys are keys.
+        for (_, right) in KEYS_OF_FLAGS {
+            assert!(!refused(&format!("{right} = \"none such\"")).contains("no key"), "{right}");
+        }
     }
 
     #[test]

@@ -127,10 +127,10 @@ impl Loaded {
         Ok(load(self.command, self.typed.clone(), self.file.clone())?.adjusted(self.adjust))
     }
 
-    /// Returns the names of the fixed settings that differ in `other`.
-    pub(crate) fn changes_of_fixed(&self, other: &Loaded) -> Vec<&str> {
+    /// Returns the keys of the fixed settings that differ in `other`.
+    pub(crate) fn changes_of_fixed(&self, other: &Loaded) -> Vec<String> {
         let differs = |(id, values): &(&String, &Vec<OsString>)| other.fixed.get(*id) != Some(*values);
-        self.fixed.iter().filter(differs).map(|(id, _)| id.as_str()).collect()
+        self.fixed.iter().filter(differs).map(|(id, _)| file::key_of(id)).collect()
     }
 }
 
@@ -236,5 +236,8 @@ mod tests {
     fn a_change_of_what_is_fixed_is_told_by_name() {
         let (old, new) = (serve(&["--grace", "5s"]), serve(&["--grace", "6s", "--signup", "open"]));
         assert_eq!(old.changes_of_fixed(&new), ["grace"]);
+        let new =
+            serve(&["--grace", "5s", "--proxy-cache", "/cache", "--log-format", "json", "--http", ":1"]);
+        assert_eq!(old.changes_of_fixed(&new), ["http", "log.format", "proxy.cache"]);
     }
 }
