@@ -33,11 +33,12 @@ use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
 use crate::line_writer::Reopen;
 use crate::listening::Listening;
 use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
+use crate::proxying::{self, NoCache};
 use crate::records::{Logs, Sinks};
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
 use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts};
-use crate::{channels, hot, open_files, proxying, readiness};
+use crate::{channels, hot, open_files, readiness};
 
 /// A server with all its parts, not yet serving.
 pub(crate) struct Server {
@@ -455,9 +456,9 @@ impl Shared {
     /// Returns the settings and routes of connections to the addresses of `--metrics`.
     fn snapshot_of_operators(self: &Arc<Self>, config: &Config) -> Snapshot<Arc<Routes>> {
         let status = self.status_page(config);
-        let cache = self.proxy.as_ref().and_then(|current| current.get().cache.clone());
-        let service = match cache {
-            Some(cache) => Routes::for_operators_with(status, Purging::new(cache)),
+        let service = match self.proxy.as_ref().map(|current| current.get().cache.clone()) {
+            Some(Some(cache)) => Routes::for_operators_with(status, Purging::new(cache)),
+            Some(None) => Routes::for_operators_with(status, Arc::new(NoCache)),
             None => Routes::for_operators(status),
         };
         Snapshot { limits: config.live.limits(), proxies: config.proxies(), service }

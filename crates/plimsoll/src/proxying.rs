@@ -9,11 +9,12 @@ use anyhow::Context as _;
 use plimsoll_channel::Settings as ChannelSettings;
 use plimsoll_cli::WrongUsage;
 use plimsoll_proto::Current;
-use plimsoll_proto::http::Check;
+use plimsoll_proto::http::{Api, Check, DecodedTarget, PendingAnswer, Request, problem};
 use plimsoll_proxy::cache::opening::CacheOpener;
 use plimsoll_proxy::cache::response_cache::CacheSizes;
 use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX};
 use plimsoll_proxy::{Balance, ForwardHosts, Names, Settings, is_any_origin_up};
+use plimsoll_wire::http::status::Status;
 
 use crate::config::Config;
 use crate::open_files;
@@ -86,6 +87,17 @@ fn cache(config: &Config) -> Option<Arc<CacheOpener>> {
     let passed_files_max = open_files::passed_files_max(config, open_files::soft());
     let sizes = CacheSizes { disk_bytes_max, memory_bytes_max, passed_files_max };
     fixed.proxy_cache.0.as_ref().map(|folder| CacheOpener::new(folder, sizes))
+}
+
+/// The service of `/purge` of a proxy without a cache.
+pub(crate) struct NoCache;
+
+impl Api for NoCache {
+    fn answer<'a>(&'a self, _: &'a mut Request<'_>, _: DecodedTarget<'a>) -> PendingAnswer<'a> {
+        const NOTHING: &str =
+            "This proxy has no cache, so there is nothing to purge. --cache DIR gives it one.";
+        Box::pin(async { problem(Status::NOT_FOUND, NOTHING) })
+    }
 }
 
 /// Returns a name that no other proxy has.

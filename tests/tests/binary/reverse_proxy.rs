@@ -243,6 +243,10 @@ fn operators_see_origins_and_limits(kind: EngineKind) {
     let page = curl(&[&format!("http://{metrics}/api/status")]);
     let page: serde_json::Value = serde_json::from_slice(&page).unwrap();
     assert_eq!(page["proxy"]["origins"][0]["origin"], url.as_str());
+    let purge = curl(&["--request", "POST", &format!("http://{metrics}/purge?all=yes")]);
+    let purge: serde_json::Value = serde_json::from_slice(&purge).unwrap();
+    assert_eq!(purge["status"], 404, "{purge}");
+    assert!(purge["detail"].as_str().unwrap().contains("has no cache"), "{purge}");
     assert_eq!(status(&format!("http://{metrics}/readyz")), "200");
     drop(origin);
     until("the proxy is not ready without its origin", || {
