@@ -54,6 +54,8 @@ pub enum Request {
     RemoveFiles(FileSet),
     /// Returns the conditions of the list that the machine cannot set.
     Obstacles(Vec<Settings>),
+    /// Returns the programs of the list that are not installed.
+    MissingPrograms(Vec<String>),
     /// Sets the conditions, if others hold, but not that of the page cache. Contenders that run under
     /// others are ended.
     SetConditions(Box<Settings>),

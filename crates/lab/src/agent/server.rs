@@ -24,6 +24,7 @@ use super::probe::{Probe, clock, cores_busy};
 use super::processes::{Running, command, end, is_running, spawn};
 use super::workspace::Workspace;
 use super::{Command, FileSet, Greeting, Location, Output, Process, Request, Response, Use, files};
+use crate::conditions::missing_programs;
 use crate::experiment::conditions::Settings;
 use crate::results::Machine;
 
@@ -127,6 +128,7 @@ impl Server {
                 json(&files::remove(&self.workspace()?.root(), &set)?)
             }
             Request::Obstacles(settings) => json(&self.workspace()?.obstacles(&settings)),
+            Request::MissingPrograms(programs) => json(&missing_programs(&programs)),
             Request::SetConditions(settings) => json(&self.set_conditions(&settings)?),
             Request::PrepareCache(cache, set) => json(&self.workspace()?.prepare_cache(cache, &set)?),
             Request::Start { name, processes } => json(&self.start(name, &processes)?),

@@ -31,7 +31,7 @@ use journal::Journal;
 pub use cache::{PeriodicDrop, cached_bytes};
 pub use journal::recover;
 pub use obstacles::{Obstacle, distinct_obstacles, obstacles};
-pub(crate) use program::find_program;
+pub(crate) use program::{find_program, missing_programs};
 
 /// The conditions that hold on this machine until the value is dropped.
 #[derive(Debug)]

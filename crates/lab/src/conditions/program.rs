@@ -19,6 +19,11 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|at| at.is_file())
 }
 
+/// Returns the programs of a list that are not installed on this machine.
+pub(crate) fn missing_programs(programs: &[String]) -> Vec<String> {
+    programs.iter().filter(|program| find_program(program).is_none()).cloned().collect()
+}
+
 /// Runs `program` to its end and returns its standard output.
 ///
 /// # Errors

@@ -14,3 +14,5 @@ pub const GAP_MAX: Duration = Duration::from_secs(3600);
 pub const CORES_MAX: usize = 1024;
 /// Maximum length of an experiment file.
 pub const EXPERIMENT_BYTES_MAX: usize = 1024 * 1024;
+/// Maximum length of a value in the outline of an experiment, in characters.
+pub const OUTLINE_CHARACTERS_MAX: usize = 24;

@@ -4,6 +4,7 @@
 //! Nothing is started or measured here. Invariants: [`Experiment::parse`] finds every mistake that the file
 //! alone shows, before anything is started; the trials and their order depend on the file alone.
 
+mod check;
 pub mod conditions;
 pub mod contender;
 pub mod document;
@@ -14,6 +15,7 @@ pub mod load;
 pub mod load_tool;
 pub mod open_loop;
 pub mod order;
+mod outline;
 pub(crate) mod plan;
 mod sweep;
 pub mod template;
@@ -30,10 +32,11 @@ use document::DocumentTable;
 use files::{FileSet, Files};
 pub use inherit::built_in_names;
 pub(crate) use inherit::{copy_from_earlier, name_of};
-use limits::{EXPERIMENT_BYTES_MAX, TRIALS_MAX};
+use limits::EXPERIMENT_BYTES_MAX;
 use load::Load;
 use open_loop::OpenLoops;
 use order::Order;
+pub use outline::Outline;
 pub use plan::Trial;
 use sweep::{points, swept};
 use template::{Values, fill, variables};
@@ -214,6 +217,26 @@ impl Experiment {
         Ok(values)
     }
 
+    /// Returns the values of all variables of a trial, before a run: ports are 1, and a folder stands for
+    /// itself, as `{dir}`. `plimsoll` is the path of the program on the contender's machine.
+    ///
+    /// # Errors
+    /// A value that is wrong at this point.
+    pub(crate) fn planned_values(
+        &self,
+        trial: &Trial,
+        settings: &TrialSettings,
+        plimsoll: &str,
+    ) -> Result<Values> {
+        let ports = self.contenders[trial.contender].ports();
+        let mut run: Values = ports.into_iter().map(|port| (port, "1".to_owned())).collect();
+        for name in ["root", "dir", "config", "results"] {
+            run.insert(name.to_owned(), format!("{{{name}}}"));
+        }
+        run.insert("plimsoll".to_owned(), plimsoll.to_owned());
+        self.values(trial, settings, run)
+    }
+
     /// Returns the conditions of the trials of some contenders, each once.
     ///
     /// # Errors
@@ -270,105 +293,6 @@ impl Experiment {
         let settings = self.variables().into_iter().filter(|name| load::is_setting(name));
         used.extend(settings.map(str::to_owned));
         used
-    }
-
-    fn check(&self) -> Result<()> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        ensure!(
-            !self.name.is_empty() && self.name.chars().all(is_plain),
-            "`name` is {:?}: use letters, digits and -, because it names a folder",
-            self.name
-        );
-        self.load.check()?;
-        self.order.check()?;
-        self.check_contenders()?;
-        self.check_variables()?;
-        self.check_open_loops()?;
-        let trials = self.trials();
-        ensure!(
-            trials.len() <= TRIALS_MAX,
-            "there would be {} trials; {TRIALS_MAX} are possible: leave some values out",
-            trials.len()
-        );
-        let first: Vec<Trial> = trials.into_iter().filter(|trial| trial.repetition == 1).collect();
-        first.iter().try_for_each(|trial| self.check_trial(trial))?;
-        self.check_use()?;
-        self.documents.iter().try_for_each(|table| {
-            table.check(self, &first).with_context(|| format!("[[document]] {:?}", table.source))
-        })
-    }
-
-    fn check_contenders(&self) -> Result<()> {
-        ensure!(!self.contenders.is_empty(), "there is no contender: write [[contenders]]");
-        for (at, contender) in self.contenders.iter().enumerate() {
-            let is_twice = self.contenders[..at].iter().any(|other| other.name == contender.name);
-            ensure!(!is_twice, "two contenders are called {:?}", contender.name);
-        }
-        let references = self.contenders.iter().filter(|contender| contender.reference).count();
-        ensure!(references <= 1, "{references} contenders have `reference = true`: one at most");
-        for (at, set) in self.files.iter().enumerate() {
-            let is_twice = self.files[..at].iter().any(|other| other.name == set.name);
-            ensure!(!is_twice, "two file sets are called {:?}", set.name);
-            ensure!(
-                !set.name.is_empty() && !set.name.contains('/') && !set.name.starts_with('.'),
-                "the name {:?} of a file set must be a plain folder name",
-                set.name
-            );
-        }
-        Ok(())
-    }
-
-    fn check_variables(&self) -> Result<()> {
-        for name in self.variables() {
-            ensure!(
-                template::is_name(name),
-                "{name:?} is no name of a variable: use lower-case letters and _"
-            );
-            let is_set_by_run = RUN_VARIABLES.contains(&name) || contender::is_port(name);
-            ensure!(!is_set_by_run, "the laboratory sets {{{name}}} itself: choose another name");
-            ensure!(
-                !self.load.0.contains_key(name),
-                "`load` and the sweep both set `{name}`: leave it out of `load`"
-            );
-        }
-        Ok(())
-    }
-
-    /// Refuses variables that concern no contender.
-    fn check_use(&self) -> Result<()> {
-        let used: BTreeSet<String> = self.contenders.iter().flat_map(|one| self.used_by(one)).collect();
-        for name in self.variables() {
-            ensure!(
-                used.contains(name),
-                "nothing uses the variable `{name}` of the sweep: write {{{name}}} where it belongs"
-            );
-        }
-        Ok(())
-    }
-
-    fn check_trial(&self, trial: &Trial) -> Result<()> {
-        let contender = &self.contenders[trial.contender];
-        self.check_texts(trial, contender).with_context(|| {
-            let point: Vec<String> =
-                trial.point.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            format!("contender {:?} at {}", contender.name, point.join(", "))
-        })
-    }
-
-    fn check_texts(&self, trial: &Trial, contender: &Contender) -> Result<()> {
-        let settings = self.settings(trial)?;
-        if contender.load_tool.is_none() {
-            settings.load.check()?;
-        }
-        let mut run: Values = contender.ports().into_iter().map(|port| (port, "1".to_owned())).collect();
-        for name in RUN_VARIABLES.iter().filter(|name| !matches!(**name, "file" | "repetition")) {
-            run.insert((*name).to_owned(), String::new());
-        }
-        let values = self.values(trial, &settings, run)?;
-        for cores_of in contender.processes.iter().filter_map(|process| process.cores.as_ref()) {
-            core_list(&fill(&cores_of.0, &values)?)?;
-        }
-        contender.texts().chain(contender.load_texts()).try_for_each(|text| fill(text, &values).map(|_| ()))
     }
 }
 

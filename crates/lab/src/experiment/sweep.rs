@@ -16,6 +16,10 @@ pub(super) fn swept(table: toml::Table) -> Result<Vec<(String, Vec<Scalar>)>> {
             .try_into()
             .with_context(|| format!("`sweep.{name}` must be a list of values, such as [1, 2, 4]"))?;
         ensure!(!values.is_empty(), "`sweep.{name}` is empty");
+        for (at, value) in values.iter().enumerate() {
+            let is_twice = values[..at].contains(value);
+            ensure!(!is_twice, "`sweep.{name}` has {} twice: leave one out", value.0);
+        }
         Ok((name, values))
     };
     table.into_iter().map(values).collect()

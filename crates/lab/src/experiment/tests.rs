@@ -74,6 +74,38 @@ url = "http://h/"
 }
 
 #[test]
+fn the_outline_has_the_trials_of_each_contender_and_the_values_that_concern_it() {
+    let text = r#"
+name = "n"
+[load]
+time = "1s"
+[sweep]
+engine = ["epoll", "uring"]
+users = [1, 8]
+pick = ["each"]
+[open_loop]
+percent = [50]
+[order]
+repetitions = 2
+[[contenders]]
+name = "ours"
+command = ["serve", "{engine}", "{port}"]
+url = "http://h:{port}/"
+[[contenders]]
+name = "peer"
+url = "http://h/"
+"#;
+    let experiment = Experiment::parse(text).unwrap();
+    let table = "| contender | trials | sweep                                            |\n\
+                 | --------- | -----: | ------------------------------------------------ |\n\
+                 | ours      |     12 | engine = epoll, uring; users = 1, 8; pick = each |\n\
+                 | peer      |      6 | users = 1, 8; pick = each                        |\n";
+    assert_eq!(experiment.outline_table(), table);
+    let trials: usize = experiment.outline().iter().map(|one| one.trials).sum();
+    assert_eq!(trials, experiment.trials().len());
+}
+
+#[test]
 fn listed_points_are_measured_in_their_order() {
     let text = r#"
 name = "n"
@@ -206,6 +238,7 @@ fn a_mistake_is_refused_with_what_to_write() {
         ("[order]\nrepetition = 1", "repetition"),
         ("[sweep]\nusers = 3", "a list of values"),
         ("[sweep]\nusers = []", "is empty"),
+        ("[sweep]\nusers = [4, 1, 4]", "`sweep.users` has 4 twice"),
         ("[sweep]\ncolour = [1]", "nothing uses the variable `colour`"),
         ("[sweep]\nport = [1]", "sets {port} itself"),
         ("[sweep]\ntime = [\"1s\"]", "both set `time`"),
@@ -221,6 +254,9 @@ fn a_mistake_is_refused_with_what_to_write() {
         ("[[files]]\nname = \"../a\"\nsize = 1", "plain folder name"),
         ("[[contenders]]\nname = \"a\"\nurl = \"http://h/\"", "two contenders"),
         ("[[contenders]]\nname = \"b\"\nurl = \"http://h/{file}\"", "there is no variable {file}"),
+        ("[[contenders]]\nname = \"b\"\nurl = \"gopher://h/\"", "http://, ftp:// or classic://"),
+        ("[[contenders]]\nname = \"b\"\nurl = \"ftp://h/{}\"", "add a [[files]] table"),
+        ("[[contenders]]\nname = \"b\"\nurl = \"http://h:x/\"", "HOST:PORT"),
     ] {
         let text = if text.starts_with('[') {
             format!("{LEAST}{text}")

@@ -38,6 +38,7 @@ pub use format::{CSV_HEAD, size, time};
 pub use measure::UserTime;
 pub use outcome::{Generator, LittlesLaw, Outcome, Spread, Window};
 pub use progress::{Progress, ProgressReporter};
+pub(crate) use target::check_url;
 pub use target::{BadPlace, Scheme, Target};
 pub use ten::{BadMix, Mix, Request};
 pub use test_file::{BadTestFile, FileTest};

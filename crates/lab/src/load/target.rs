@@ -73,25 +73,12 @@ impl Target {
     /// # Errors
     /// Returns [`BadPlace`] if the URL is invalid or the host has no address.
     pub fn parse(url: &str) -> Result<Target, BadPlace> {
-        let (scheme, rest) = url.split_once("://").ok_or(BadPlace::Scheme)?;
-        let (scheme, port) = match scheme.to_ascii_lowercase().as_str() {
-            "http" => (Scheme::Http, 80),
-            "ftp" => (Scheme::Ftp, 21),
-            "classic" => (Scheme::Classic, 9000),
-            _ => return Err(BadPlace::Scheme),
-        };
-        let (authority, pattern) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
-        if authority.contains('@') {
-            return Err(BadPlace::Login);
-        }
-        let filled = pattern.replacen("{}", "0", 1);
-        if filled.contains("{}") {
-            return Err(BadPlace::Path(pattern.to_owned()));
-        }
-        check(&filled)?;
+        let UrlParts { scheme, authority, address, pattern } = UrlParts::parse(url)?;
+        let found = address.to_socket_addrs();
+        let found = found.map_err(|error| BadPlace::Lookup(authority.to_owned(), error))?;
         Ok(Target {
             scheme,
-            addresses: addresses(authority, port)?,
+            addresses: found.map(Address::Ip).collect(),
             authority: authority.to_owned(),
             pattern: pattern.to_owned(),
         })
@@ -110,6 +97,42 @@ impl Target {
     }
 }
 
+/// The parts of a URL, before its host is looked up.
+struct UrlParts<'a> {
+    scheme: Scheme,
+    authority: &'a str,
+    /// The host and the port.
+    address: String,
+    pattern: &'a str,
+}
+
+impl UrlParts<'_> {
+    fn parse(url: &str) -> Result<UrlParts<'_>, BadPlace> {
+        let (scheme, rest) = url.split_once("://").ok_or(BadPlace::Scheme)?;
+        let (scheme, port) = match scheme.to_ascii_lowercase().as_str() {
+            "http" => (Scheme::Http, 80),
+            "ftp" => (Scheme::Ftp, 21),
+            "classic" => (Scheme::Classic, 9000),
+            _ => return Err(BadPlace::Scheme),
+        };
+        let (authority, pattern) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
+        if authority.contains('@') {
+            return Err(BadPlace::Login);
+        }
+        let filled = pattern.replacen("{}", "0", 1);
+        if filled.contains("{}") {
+            return Err(BadPlace::Path(pattern.to_owned()));
+        }
+        check(&filled)?;
+        Ok(UrlParts { scheme, authority, address: address(authority, port)?, pattern })
+    }
+}
+
+/// Checks whether the generator can use a URL, without a lookup of its host.
+pub(crate) fn check_url(url: &str) -> Result<(), BadPlace> {
+    UrlParts::parse(url).map(drop)
+}
+
 /// Checks whether `target` is a valid request target.
 pub(crate) fn check(target: &str) -> Result<(), BadPlace> {
     match parse_target(target.as_bytes()) {
@@ -118,15 +141,15 @@ pub(crate) fn check(target: &str) -> Result<(), BadPlace> {
     }
 }
 
-fn addresses(authority: &str, port: u16) -> Result<Vec<Address>, BadPlace> {
+/// Returns the host and the port of an authority; `port` is that of the scheme.
+fn address(authority: &str, port: u16) -> Result<String, BadPlace> {
     let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     let has_port = authority.get(end..).is_some_and(|rest| rest.contains(':'));
     let whole = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
     if whole.starts_with(':') || whole.rsplit(':').next().is_none_or(|port| port.parse::<u16>().is_err()) {
         return Err(BadPlace::Form);
     }
-    let found = whole.to_socket_addrs().map_err(|error| BadPlace::Lookup(authority.to_owned(), error))?;
-    Ok(found.map(Address::Ip).collect())
+    Ok(whole)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The machines of contenders behind a prefix, and the conditions that they cannot set.
+//! The machines of contenders behind a prefix, and what they lack: conditions, programs and cores.
 //!
 //! It starts no contender. Invariant: an agent that was started to be asked has ended afterwards. As at the
 //! start of every agent, it undoes the conditions of one that was killed.
@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 use serde::Serialize;
 
+use super::requirements::{Findings, Requirements};
 use crate::agent::{Agent, Request};
 use crate::conditions::Obstacle;
 use crate::experiment::Experiment;
@@ -26,6 +27,9 @@ pub struct RemoteMachine {
     pub host: String,
     /// The conditions that it cannot set.
     pub obstacles: Vec<Obstacle>,
+    /// The programs and cores that it lacks.
+    #[serde(flatten)]
+    pub findings: Findings,
     /// The reason why it could not be asked.
     pub error: Option<String>,
 }
@@ -48,14 +52,14 @@ pub(super) fn machine_behind(experiment: &Experiment, prefix: &[String]) -> Remo
     let own = experiment.contenders.iter().filter(|contender| contender.prefix == prefix);
     let host = own.clone().next().map_or_else(String::new, |contender| contender.host.clone());
     let contenders = own.map(|contender| contender.name.clone()).collect();
-    RemoteMachine { contenders, host, obstacles: Vec::new(), error: None }
+    RemoteMachine { contenders, host, obstacles: Vec::new(), findings: Findings::default(), error: None }
 }
 
-/// Starts an agent on each machine behind a prefix, and asks it which conditions it cannot set. `work` is the
-/// folder of agents. Setting `stop` ends the wait for a machine.
+/// Starts an agent on each machine behind a prefix, and asks it what the machine lacks. `work` is the folder
+/// of agents. Setting `stop` ends the wait for a machine.
 ///
 /// # Errors
-/// A value of a condition is wrong.
+/// A value is wrong at a point.
 pub fn remote_machines(
     experiment: &Experiment,
     work: &Path,
@@ -71,10 +75,17 @@ pub fn remote_machines(
         asked.push(prefix);
         let conditions = experiment.conditions_of(|other| other.prefix == prefix)?;
         let mut machine = machine_behind(experiment, prefix);
-        let obstacles = Agent::start(prefix, remote_program(contender), work, stop)
-            .and_then(|mut agent| agent.call(&Request::Obstacles(conditions)));
-        match obstacles {
-            Ok(obstacles) => machine.obstacles = obstacles,
+        let program = remote_program(contender);
+        let requirements = Requirements::of(experiment, prefix, program)?;
+        let name = machine.text();
+        let ask = || -> Result<(Vec<Obstacle>, Findings)> {
+            let mut agent = Agent::start(prefix, program, work, stop)?;
+            let missing: Vec<String> = agent.call(&Request::MissingPrograms(requirements.programs()))?;
+            let findings = requirements.findings(&missing, agent.greeting.machine.cores, &name);
+            Ok((agent.call(&Request::Obstacles(conditions))?, findings))
+        };
+        match ask() {
+            Ok((obstacles, findings)) => (machine.obstacles, machine.findings) = (obstacles, findings),
             Err(error) => machine.error = Some(format!("{error:#}")),
         }
         machines.push(machine);

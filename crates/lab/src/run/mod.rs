@@ -9,6 +9,7 @@ mod machines;
 mod maxima;
 mod profiles;
 mod quick;
+mod requirements;
 mod session;
 mod tables;
 mod trial;
@@ -31,6 +32,7 @@ use maxima::Maxima;
 use profiles::Profiles;
 pub use profiles::check_profiler;
 pub use quick::quick;
+pub use requirements::{Findings, local_findings};
 use session::Session;
 pub use variation::Variation;
 

@@ -5,22 +5,19 @@
 //! experiment file is wrong.
 
 mod agent;
+mod check;
 mod list;
 mod model;
 mod report;
 mod run;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
 
 use anyhow::Context as _;
-use clap::builder::Resettable;
 use clap::{Args, Subcommand};
 use plimsoll_cli::WrongUsage;
-use plimsoll_cli::output::{print, print_json};
-use plimsoll_lab::conditions::{Obstacle, distinct_obstacles};
 use plimsoll_lab::experiment::Experiment;
-use plimsoll_lab::run::{RemoteMachine, Variation, remote_machines};
+use plimsoll_lab::run::Variation;
 
 /// The default folder for files and servers' data: on a disk, which /tmp may not be.
 const WORK: &str = "/var/tmp";
@@ -42,37 +39,13 @@ pub(crate) struct Lab {
 #[derive(Subcommand)]
 enum Order {
     List(list::List),
-    Check(Check),
+    Check(check::Check),
     Run(run::RunExperiments),
     Report(report::Report),
     Compare(report::Compare),
     Model(model::Model),
     #[command(hide = true)]
     Agent(agent::AgentServer),
-}
-
-/// Find mistakes in experiment files, and conditions that a machine cannot set
-#[derive(Args)]
-#[command(after_help = "Examples:
-  plimsoll lab check my.toml
-  plimsoll lab check saturation-http --json
-
-Contenders behind a prefix, such as ssh HOST, are on another machine: an agent there is asked.
-
-Exit code 2: a file has a mistake. 1: a machine cannot set a condition, or cannot be asked; the remedy is
-shown.")]
-struct Check {
-    /// Experiment files, or names of `plimsoll lab list`
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// The folder for files that are served and for the servers' own data, as for lab run
-    #[arg(long, value_name = "DIR", default_value = WORK)]
-    work: PathBuf,
-    #[command(flatten)]
-    variation: VariationFlags,
-    /// Print JSON, an object for each experiment
-    #[arg(long, help_heading = Resettable::Reset)]
-    json: bool,
 }
 
 /// Flags that vary an experiment.
@@ -118,55 +91,14 @@ impl Lab {
     }
 }
 
-impl Check {
-    fn run(&self) -> anyhow::Result<()> {
-        let (mut all, mut missing, mut silent) = (Vec::new(), 0, 0);
-        for file in &self.files {
-            let experiment = checked(file, &self.variation.of(file)?)?;
-            let (trials, contenders) = (experiment.trials().len(), experiment.contenders.len());
-            let conditions = experiment.conditions_of(|contender| contender.prefix.is_empty())?;
-            let obstacles = distinct_obstacles(&conditions, &self.work);
-            let machines = remote_machines(&experiment, &self.work, &AtomicBool::new(false))?;
-            missing += obstacles.len() + machines.iter().map(|one| one.obstacles.len()).sum::<usize>();
-            silent += machines.iter().filter(|one| one.error.is_some()).count();
-            if self.json {
-                all.push(serde_json::json!({
-                    "name": experiment.name, "about": experiment.about, "trials": trials,
-                    "contenders": contenders, "obstacles": obstacles, "machines": machines,
-                }));
-            } else {
-                print(format!(
-                    "{}: {trials} trials of {contenders} contenders; no mistakes\n{}",
-                    experiment.name,
-                    lines_of(&obstacles, &machines)
-                ))?;
-            }
-        }
-        if self.json {
-            print_json(&all)?;
-        }
-        anyhow::ensure!(silent == 0, "machines that could not be asked: {silent}");
-        anyhow::ensure!(missing == 0, "conditions that cannot be set: {missing}");
-        Ok(())
-    }
-}
-
-/// Returns a line for each condition that a machine cannot set, and for each machine that could not be asked.
-fn lines_of(obstacles: &[Obstacle], machines: &[RemoteMachine]) -> String {
-    let mut lines = String::new();
-    for obstacle in obstacles {
-        lines += &format!("  this machine cannot set the condition {obstacle}\n");
-    }
-    for machine in machines {
-        let name = machine.text();
-        for obstacle in &machine.obstacles {
-            lines += &format!("  {name} cannot set the condition {obstacle}\n");
-        }
-        if let Some(error) = &machine.error {
-            lines += &format!("  {name} cannot be asked: {error}\n");
-        }
-    }
-    lines
+/// Refuses a work folder that does not exist: a mistyped one could be on another disk.
+fn check_work(work: &Path) -> anyhow::Result<()> {
+    let shown = work.display();
+    anyhow::ensure!(
+        work.is_dir(),
+        WrongUsage(format!("--work {shown}: there is no such folder; create it: mkdir -p {shown}"))
+    );
+    Ok(())
 }
 
 /// Returns the text of an experiment: of a file, or of one that comes with the program.
