@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 
 use super::contender::Contender;
 use super::limits::TRIALS_MAX;
 use super::plan::Trial;
-use super::template::{Values, fill};
+use super::template::{UnknownVariable, Values, fill};
 use super::value::core_list;
 use super::{Experiment, RUN_VARIABLES, TrialSettings, contender, template};
 use crate::load::check_url;
@@ -104,7 +104,15 @@ impl Experiment {
         if contender.load_tool.is_none() {
             settings.load.check()?;
         }
-        let values = self.planned_values(trial, &settings, "plimsoll")?;
+        self.check_filled(trial, contender, &settings).map_err(|error| match error.downcast_ref() {
+            Some(unknown @ UnknownVariable { .. }) => anyhow!(unknown.in_contender()),
+            None => error,
+        })
+    }
+
+    /// Checks the texts with the values of a trial.
+    fn check_filled(&self, trial: &Trial, contender: &Contender, settings: &TrialSettings) -> Result<()> {
+        let values = self.planned_values(trial, settings, "plimsoll")?;
         for cores_of in contender.processes.iter().filter_map(|process| process.cores.as_ref()) {
             core_list(&fill(&cores_of.0, &values)?)?;
         }
@@ -113,7 +121,7 @@ impl Experiment {
             .chain(contender.load_texts())
             .try_for_each(|text| fill(text, &values).map(|_| ()))?;
         if contender.load_tool.is_none() {
-            check_url_of(contender, &settings, &values)?;
+            check_url_of(contender, settings, &values)?;
         }
         Ok(())
     }

@@ -3,12 +3,14 @@
 //! It starts nothing. Invariant: every text of a contender is data of the experiment file or of a built-in
 //! contender, so that a reader can add a system without a line of code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
+use super::RUN_VARIABLES;
 use super::inherit::{name_of, with_built_in};
+use super::load::USERS;
 use super::load_tool::LoadTool;
 use super::template::{Values, fill, variables};
 use super::value::Scalar;
@@ -210,6 +212,15 @@ impl Contender {
             }
         }
         ports
+    }
+
+    /// Returns the variables that an experiment must set for it: by `variables`, the sweep or the load.
+    pub(super) fn needed_variables(&self) -> BTreeSet<&str> {
+        let is_set = |name: &str| {
+            let is_own = self.variables.contains_key(name) || ["logs", USERS].contains(&name);
+            is_own || is_port(name) || RUN_VARIABLES.contains(&name)
+        };
+        self.texts().chain(self.load_texts()).flat_map(variables).filter(|name| !is_set(name)).collect()
     }
 
     /// Returns the variables of its own and `{logs}`, filled with `values`.

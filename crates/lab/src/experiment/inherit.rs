@@ -4,7 +4,10 @@
 //! one. The name of an earlier one, and its role as the reference, are not inherited.
 
 use anyhow::{Context as _, Result, bail};
+use serde::Serialize;
 use toml::{Table, Value};
+
+use super::contender::Contender;
 
 /// The key with the name of the other contender.
 const LIKE: &str = "like";
@@ -35,6 +38,30 @@ const BUILT_IN: [(&str, &str); 18] = [
 /// Returns the names of the built-in contenders.
 pub fn built_in_names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
+}
+
+/// A contender that comes with the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BuiltIn {
+    /// Its name.
+    pub name: String,
+    /// Its distinguishing feature, in one line.
+    pub about: String,
+    /// The variables that an experiment must set for it.
+    pub variables: Vec<String>,
+}
+
+/// Returns the built-in contenders, in the order of their list.
+///
+/// # Errors
+/// One of them has a mistake, which a test excludes.
+pub fn built_in() -> Result<Vec<BuiltIn>> {
+    let read = |(_, text): &(&str, &str)| {
+        let contender = Contender::read(text.parse()?)?;
+        let variables = contender.needed_variables().into_iter().map(str::to_owned).collect();
+        Ok(BuiltIn { variables, name: contender.name, about: contender.about })
+    };
+    BUILT_IN.iter().map(read).collect()
 }
 
 /// Returns the name of a contender: its own, or that of the contender that it is like.
@@ -100,6 +127,15 @@ mod tests {
         assert!(!b.contains_key("reference"));
         assert_eq!((c["about"].as_str(), c["cores"].as_integer()), (Some("second"), Some(1)));
         assert_eq!((name_of(b), name_of(c)), (Some("b"), Some("c")));
+    }
+
+    #[test]
+    fn a_built_in_contender_is_described_with_the_variables_that_it_needs() {
+        let all = built_in().unwrap();
+        let of = |name: &str| all.iter().find(|one| one.name == name).unwrap();
+        assert_eq!(of("001-vsftpd").variables, ["server_cores"]);
+        assert_eq!(of("nginx-tuned").variables, [""; 0]);
+        assert!(all.iter().all(|one| !one.about.is_empty()));
     }
 
     #[test]

@@ -30,7 +30,7 @@ use conditions::Conditions;
 use contender::Contender;
 use document::DocumentTable;
 use files::{FileSet, Files};
-pub use inherit::built_in_names;
+pub use inherit::{BuiltIn, built_in, built_in_names};
 pub(crate) use inherit::{copy_from_earlier, name_of};
 use limits::EXPERIMENT_BYTES_MAX;
 use load::Load;

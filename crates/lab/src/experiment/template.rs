@@ -6,10 +6,33 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 /// The values of variables, by name.
 pub type Values = BTreeMap<String, String>;
+
+/// A variable without a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no variable {{{name}}}; there are {}", listed(.known))]
+pub struct UnknownVariable {
+    /// Its name.
+    pub name: String,
+    /// The names of those with values.
+    pub known: Vec<String>,
+}
+
+impl UnknownVariable {
+    /// Returns the message for a text of a contender, with the remedy.
+    pub(super) fn in_contender(&self) -> String {
+        let name = &self.name;
+        match name.as_str() {
+            "file" => {
+                "there is no variable {file}, because there are no files: add a [[files]] table".to_owned()
+            }
+            _ => format!("{self}; set it in the contender: variables = {{ {name} = \"VALUE\" }}"),
+        }
+    }
+}
 
 /// Returns the names of the variables in `text`, in order; a name may occur several times.
 pub fn variables(text: &str) -> impl Iterator<Item = &str> {
@@ -30,7 +53,9 @@ pub fn fill(text: &str, values: &Values) -> Result<String> {
         rest = &rest[at..];
         match rest[1..].find('}').map(|end| &rest[1..=end]).filter(|name| is_name(name)) {
             Some(name) => {
-                let Some(value) = values.get(name) else { bail!("{}", unknown(name, values.keys())) };
+                let known = || values.keys().cloned().collect();
+                let value = values.get(name);
+                let value = value.ok_or_else(|| UnknownVariable { name: name.to_owned(), known: known() })?;
                 filled.push_str(value);
                 rest = &rest[name.len() + 2..];
             }
@@ -43,10 +68,8 @@ pub fn fill(text: &str, values: &Values) -> Result<String> {
     Ok(filled + rest)
 }
 
-/// Returns the message for an unknown variable.
-pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
-    let known: Vec<String> = known.map(|name| format!("{{{name}}}")).collect();
-    format!("there is no variable {{{name}}}; there are {}", known.join(" "))
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns whether `name` may name a variable: lower-case letters, digits, `_` and `.`, first a letter.
@@ -81,6 +104,9 @@ mod tests {
     fn an_unknown_variable_is_refused_with_the_known_ones() {
         let error = fill("{prot}", &values(&[("port", "80"), ("dir", "/d")])).unwrap_err();
         assert_eq!(error.to_string(), "there is no variable {prot}; there are {dir} {port}");
+        let unknown = error.downcast_ref::<UnknownVariable>().unwrap();
+        let remedy = "; set it in the contender: variables = { prot = \"VALUE\" }";
+        assert_eq!(unknown.in_contender(), format!("{error}{remedy}"));
     }
 
     #[test]

@@ -5,8 +5,7 @@
 use clap::Args;
 use clap::builder::Resettable;
 use plimsoll_cli::output::{print, print_json};
-use plimsoll_lab::experiment::Experiment;
-use plimsoll_lab::experiment::built_in_names;
+use plimsoll_lab::experiment::{Experiment, built_in as built_in_contenders};
 
 /// The experiments, by their names.
 pub(super) const EXPERIMENTS: [(&str, &str); 32] = [
@@ -66,6 +65,7 @@ impl List {
             .iter()
             .map(|(_, text)| Experiment::parse(text))
             .collect::<anyhow::Result<Vec<_>>>()?;
+        let contenders = built_in_contenders()?;
         if self.json {
             let experiments: Vec<_> = experiments
                 .iter()
@@ -74,7 +74,6 @@ impl List {
                     serde_json::json!({ "name": one.name, "about": one.about, "trials": trials })
                 })
                 .collect();
-            let contenders: Vec<_> = built_in_names().collect();
             return print_json(&serde_json::json!({ "experiments": experiments, "contenders": contenders }));
         }
         let mut text = String::from("experiments (plimsoll lab run NAME)\n");
@@ -82,8 +81,11 @@ impl List {
             text.push_str(&format!("  {:<18} {:>4} trials  {}\n", one.name, one.trials().len(), one.about));
         }
         text.push_str("\ncontenders (like = \"NAME\" in an experiment file)\n");
-        for name in built_in_names() {
-            text.push_str(&format!("  {name}\n"));
+        for one in &contenders {
+            text.push_str(&format!("  {:<18} {}\n", one.name, one.about));
+            if !one.variables.is_empty() {
+                text.push_str(&format!("  {:<18} needs the variables {}\n", "", one.variables.join(", ")));
+            }
         }
         print(text)
     }
