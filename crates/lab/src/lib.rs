@@ -19,6 +19,7 @@ mod format;
 pub mod load;
 pub mod machine;
 pub mod model_server;
+pub mod nearest;
 pub mod profile;
 pub mod report;
 pub mod results;

@@ -95,7 +95,8 @@ impl Experiment {
         self.check_texts(trial, contender).with_context(|| {
             let point: Vec<String> =
                 trial.point.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            format!("contender {:?} at {}", contender.name, point.join(", "))
+            let at = if point.is_empty() { "" } else { " at " };
+            format!("contender {:?}{at}{}", contender.name, point.join(", "))
         })
     }
 

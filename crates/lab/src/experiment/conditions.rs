@@ -119,7 +119,12 @@ const RATES: [(&str, u64); 3] = [("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbi
 
 /// Returns whether a condition has this name.
 pub fn is_condition(name: &str) -> bool {
-    Conditions::default().all().iter().any(|(known, _)| *known == name)
+    condition_names().contains(&name)
+}
+
+/// Returns the names of all conditions.
+pub(crate) fn condition_names() -> [&'static str; 14] {
+    Conditions::default().all().map(|(name, _)| name)
 }
 
 impl Conditions {

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::value::{Scalar, count, time};
 use crate::load::FileTest;
+use crate::nearest::suggestion;
 
 /// The setting with the number of users.
 pub(crate) const USERS: &str = "users";
@@ -62,13 +63,22 @@ pub fn is_setting(name: &str) -> bool {
     SETTINGS.iter().any(|(known, _)| *known == name)
 }
 
+/// Returns the setting whose flag of the generator this is, such as `--pick`.
+pub fn setting_of_flag(flag: &str) -> Option<&'static str> {
+    SETTINGS.iter().find(|(_, known)| *known == Some(flag)).map(|(name, _)| *name)
+}
+
+/// Returns the names of all settings.
+pub(crate) fn setting_names() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|(name, _)| *name)
+}
+
 impl Load {
     /// Refuses unknown settings.
     pub(super) fn check(&self) -> Result<()> {
         let unknown = self.0.keys().find(|name| !is_setting(name));
         if let Some(unknown) = unknown {
-            let known: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
-            bail!("`load` has no setting {unknown:?}; there are {}", known.join(", "));
+            bail!("`load` has no setting {unknown:?}; {}", suggestion(unknown, setting_names()));
         }
         Ok(())
     }
@@ -247,7 +257,8 @@ mod tests {
             let refused = format!("{:#}", settings(&pairs).check().unwrap_err());
             assert!(refused.contains(why), "{refused}");
         }
-        let load: Load = toml::from_str("durations = \"1s\"").unwrap();
-        assert!(load.check().unwrap_err().to_string().contains("warm_up"));
+        let refused = |text: &str| toml::from_str::<Load>(text).unwrap().check().unwrap_err().to_string();
+        assert!(refused("lengths = \"1s\"").contains("warm_up"));
+        assert!(refused("warmup = \"1s\"").ends_with("did you mean \"warm_up\"?"));
     }
 }

@@ -30,7 +30,7 @@ pub struct Order {
 }
 
 /// The names of the fields of [`Order`].
-const KEYS: [&str; 6] = ["repetitions", "discarded", "gap", "innermost", "restart", "settle"];
+pub(crate) const KEYS: [&str; 6] = ["repetitions", "discarded", "gap", "innermost", "restart", "settle"];
 
 /// Returns whether the order has a key of this name.
 pub fn is_key(name: &str) -> bool {

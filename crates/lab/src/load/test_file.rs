@@ -94,7 +94,12 @@ impl<'a> Parser<'a> {
             match event {
                 // The reader makes a start and an end of an empty element.
                 Ok(Event::Start(start) | Event::Empty(start)) => {
-                    return Ok(Part::Start(start.name().as_ref().to_owned()));
+                    let name: String = start.name().as_ref().to_owned();
+                    let is_wrong = start.attributes().any(|attribute| attribute.is_err());
+                    return match is_wrong {
+                        true => Err(format!("an attribute of <{name}> is wrong; write NAME=\"VALUE\"")),
+                        false => Ok(Part::Start(name)),
+                    };
                 }
                 Ok(Event::End(_)) => return Ok(Part::End),
                 Ok(Event::Text(text)) if text.trim().is_empty() => {}
@@ -156,8 +161,8 @@ impl<'a> Parser<'a> {
                 _ => return Err("here must be an element of the test".to_owned()),
             };
             let is_again = match name.as_str() {
-                "numthreads" => threads.replace(self.number(USERS_MAX as u64)?).is_some(),
-                "iterations" => iterations.replace(self.number(u64::from(u32::MAX))?).is_some(),
+                "numthreads" => threads.replace(self.number(&name, USERS_MAX as u64)?).is_some(),
+                "iterations" => iterations.replace(self.number(&name, u64::from(u32::MAX))?).is_some(),
                 "filesToRetrieve" => files.replace(self.files()?).is_some(),
                 _ => {
                     return Err(format!(
@@ -178,8 +183,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn number(&mut self, max: u64) -> Result<u64, String> {
-        let text = self.text()?;
+    fn number(&mut self, name: &str, max: u64) -> Result<u64, String> {
+        let text = self.text(name)?;
         let number = text.parse().ok().filter(|number| (1..=max).contains(number));
         number.ok_or_else(|| format!("{text:?} is not a number from 1 to {max}"))
     }
@@ -189,7 +194,7 @@ impl<'a> Parser<'a> {
         loop {
             match self.next()? {
                 Part::Start(name) if name == "file" => {
-                    let file = self.text()?;
+                    let file = self.text(&name)?;
                     if !(file.starts_with('/') || file.starts_with("http://")) || check(&file).is_err() {
                         return Err(format!(
                             "{file:?} is no file: write /PATH or http://HOST/PATH, percent-encoded"
@@ -204,14 +209,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the text of an element, up to its end.
-    fn text(&mut self) -> Result<String, String> {
+    /// Returns the text of the element `name`, up to its end.
+    fn text(&mut self, name: &str) -> Result<String, String> {
         let mut text = String::new();
         loop {
             match self.next()? {
                 Part::Text(part) => text.push_str(&part),
                 Part::End => return Ok(text.trim().to_owned()),
-                _ => return Err("here must be text alone".to_owned()),
+                _ => return Err(format!("<{name}> is not closed after its text; write </{name}>")),
             }
         }
     }
@@ -270,6 +275,9 @@ mod tests {
             (with("<numthreads>many</numthreads>"), 3, "from 1 to"),
             (with("<threads>1</threads>"), 3, "<threads> is unknown"),
             (with("<numthreads>1</iterations>"), 3, "numthreads"),
+            (with("<numthreads>1<iterations>2</iterations>"), 3, "<numthreads> is not closed"),
+            ("<Tests a=1></Tests>".to_owned(), 1, "write NAME=\"VALUE\""),
+            ("<Tests a=\"1\"></Tests>".to_owned(), 1, "no <simpleTest>"),
             (with(&format!("{LEAST}<filesToRetrieve><file>a</file></filesToRetrieve>")), 3, "/PATH"),
             (with(&format!("{LEAST}<filesToRetrieve><file>/a b</file></filesToRetrieve>")), 3, "/PATH"),
             (format!("{}<Tests/>", with(&format!("{LEAST}{files}"))), 6, "after </Tests>"),

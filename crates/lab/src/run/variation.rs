@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use toml::{Table, Value};
 
 use super::tables;
-use crate::experiment::{conditions, copy_from_earlier, name_of, order};
+use crate::experiment::{conditions, copy_from_earlier, load, name_of, order};
+use crate::nearest::suggestion;
 
 /// The tables of an experiment file in which a key can have another value.
 const TABLES: [&str; 5] = ["load", "order", "conditions", "sweep", "open_loop"];
@@ -107,13 +108,29 @@ fn set(file: &mut Table, key: &str, value: &str) -> Result<()> {
         let name = match () {
             () if order::is_key(key) => "order",
             () if conditions::is_condition(key) => "conditions",
-            () => "load",
+            () if load::is_setting(key) => "load",
+            () => bail!("`--set {key}`: there is no such key; {}", suggestion(key, known_keys(file))),
         };
         let table = file.entry(name).or_insert_with(|| Value::Table(Table::new()));
         let table = table.as_table_mut().with_context(|| format!("`{name}` is no table"))?;
         table.insert(key.to_owned(), scalar);
     }
     Ok(())
+}
+
+/// Returns the keys that `--set` takes: those of the load, the order and the conditions, and those that the
+/// file has in its sweep, points and contenders.
+fn known_keys(file: &Table) -> Vec<&str> {
+    let mut known: Vec<&str> = load::setting_names().chain(order::KEYS).collect();
+    known.extend(conditions::condition_names());
+    let tables = TABLES.into_iter().filter_map(|name| file.get(name)?.as_table());
+    let lists = ["points", "contenders"].into_iter().filter_map(|name| file.get(name)?.as_array());
+    for key in tables.chain(lists.flatten().filter_map(Value::as_table)).flat_map(Table::keys) {
+        if !known.contains(&key.as_str()) {
+            known.push(key);
+        }
+    }
+    known
 }
 
 /// Returns a value as the command line has it.
@@ -226,7 +243,12 @@ mod tests {
             (varied(&["apache"], &[], &[]), "nginx-tuned, other"),
             (varied(&[], &[("files", "1K,1G")], &[]), "1K, 1M"),
             (varied(&[], &[("size", "1")], &[]), "neither `sweep` nor `points`"),
-            (varied(&[], &[], &[("usres", "1")]), "usres"),
+            (
+                varied(&[], &[], &[("usres", "1")]),
+                "`--set usres`: there is no such key; did you mean \"users\"?",
+            ),
+            (varied(&[], &[], &[("repetitons", "3")]), "did you mean \"repetitions\"?"),
+            (varied(&[], &[], &[("colour", "3")]), "settle, cache"),
         ] {
             let refused = format!("{:#}", refused.unwrap_err());
             assert!(refused.contains(why), "{refused}");

@@ -50,6 +50,20 @@ pub struct TransferLog {
     repetitions: usize,
 }
 
+impl TransferLog {
+    /// Refuses a log without a whole line, which an empty or another file is.
+    ///
+    /// # Errors
+    /// No transfer is in it.
+    pub fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.lines > 0,
+            "no transfer is in it: give the transfer log of a server that has sent files"
+        );
+        Ok(())
+    }
+}
+
 /// A line that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {expected}")]
@@ -172,5 +186,20 @@ pub fn read(mut reader: impl BufRead) -> anyhow::Result<TransferLog> {
         let text = line.strip_suffix(b"\r").unwrap_or(&line);
         log.add(text).map_err(|expected| BadLine { line: number, expected })?;
         log.lines = number;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_without_a_whole_line_is_refused_because_no_transfer_is_in_it() {
+        for text in ["", "\n{\"time\""] {
+            let refused = read(text.as_bytes()).unwrap_or_default().check().unwrap_err();
+            assert!(refused.to_string().starts_with("no transfer is in it"), "{refused}");
+        }
+        let logs = TransferLog { lines: 1, ..TransferLog::default() };
+        logs.check().unwrap();
     }
 }

@@ -14,10 +14,15 @@ mod run;
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, Command, Subcommand};
 use plimsoll_cli::WrongUsage;
 use plimsoll_lab::experiment::Experiment;
+use plimsoll_lab::experiment::load::setting_of_flag;
+use plimsoll_lab::nearest::nearest;
 use plimsoll_lab::run::Variation;
+
+use super::load::{Load, check_arguments};
 
 /// The default folder for files and servers' data: on a disk, which /tmp may not be.
 const WORK: &str = "/var/tmp";
@@ -91,6 +96,24 @@ impl Lab {
     }
 }
 
+/// Refuses arguments that the generator does not know, and names the values of a setting that has a few.
+fn check_load(arguments: &[String]) -> anyhow::Result<()> {
+    let command = Load::augment_args(Command::new("load").no_binary_name(true));
+    let Err(error) = command.try_get_matches_from(arguments) else { return check_arguments(arguments) };
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    if let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue)
+        && let Some(value) = text(ContextKind::InvalidValue)
+        && let Some(flag) = text(ContextKind::InvalidArg).and_then(|arg| arg.split(' ').next())
+    {
+        let setting = setting_of_flag(flag).unwrap_or(flag);
+        anyhow::bail!("`{setting}` is {value:?}: write one of {}", valid.join(", "));
+    }
+    check_arguments(arguments)
+}
+
 /// Refuses a work folder that does not exist: a mistyped one could be on another disk.
 fn check_work(work: &Path) -> anyhow::Result<()> {
     let shown = work.display();
@@ -107,9 +130,13 @@ fn text_of(file: &Path) -> anyhow::Result<String> {
     if let (Some(text), false) = (built_in, file.exists()) {
         return Ok(text.to_owned());
     }
+    let name = file.to_str().filter(|_| !file.exists()).unwrap_or_default();
+    if let Some(near) = nearest(name, list::EXPERIMENTS.map(|(name, _)| name)) {
+        anyhow::bail!("there is no file and no experiment {name:?}; did you mean {near:?}?");
+    }
     std::fs::read_to_string(file).with_context(|| {
-        let names = list::EXPERIMENTS.map(|(name, _)| name).join(", ");
-        format!("cannot read {}; experiments that come with plimsoll: {names}", file.display())
+        let list = "`plimsoll lab list` shows the experiments that come with plimsoll";
+        format!("cannot read {}; {list}", file.display())
     })
 }
 
@@ -117,8 +144,28 @@ fn text_of(file: &Path) -> anyhow::Result<String> {
 fn checked(file: &Path, text: &str) -> anyhow::Result<Experiment> {
     let check = || -> anyhow::Result<Experiment> {
         let experiment = Experiment::parse(text)?;
-        plimsoll_lab::run::check(&experiment, &super::load::check_arguments)?;
+        plimsoll_lab::run::check(&experiment, &check_load)?;
         Ok(experiment)
     };
     check().map_err(|error| WrongUsage(format!("{}: {error:#}", file.display())).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = \"n\"\n[[contenders]]\nname = \"a\"\nurl = \"http://h/\"\n\
+                        [load]\ntime = \"1s\"\n";
+
+    #[test]
+    fn a_value_that_the_generator_does_not_have_is_refused_with_those_that_it_has() {
+        let refused = checked(Path::new("f"), &format!("{TEXT}pick = \"foo\"\n")).unwrap_err().to_string();
+        assert!(refused.ends_with("`pick` is \"foo\": write one of same, each, random"), "{refused}");
+    }
+
+    #[test]
+    fn the_name_of_an_experiment_that_is_mistyped_has_a_suggestion() {
+        let refused = text_of(Path::new("saturation-htp")).unwrap_err().to_string();
+        assert!(refused.ends_with("did you mean \"saturation-http\"?"), "{refused}");
+    }
 }

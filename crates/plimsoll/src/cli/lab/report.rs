@@ -56,10 +56,11 @@ pub(super) struct Compare {
 
 impl Report {
     pub(super) fn run(&self) -> anyhow::Result<()> {
-        if let Some(log) = &self.from_log {
-            let reading = || format!("cannot read {}", log.display());
-            let file = BufReader::new(File::open(log).with_context(reading)?);
+        if let Some(path) = &self.from_log {
+            let reading = || format!("cannot read {}", path.display());
+            let file = BufReader::new(File::open(path).with_context(reading)?);
             let log = transfer_log::read(file).with_context(reading)?;
+            log.check().with_context(|| format!("{}", path.display()))?;
             return print(transfer_log::tables(&log, self.discarded).text());
         }
         let folder = self.folder.as_deref().unwrap_or(Path::new("."));

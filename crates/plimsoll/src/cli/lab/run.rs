@@ -19,7 +19,7 @@ use plimsoll_lab::results::Results;
 use plimsoll_lab::run::{self, Ended, Options, Progress, quick};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{VariationFlags, WORK, check_work, checked};
+use super::{VariationFlags, WORK, check_load, check_work, checked};
 
 /// Run experiments, and write what they measure into a folder
 #[derive(Args)]
@@ -115,9 +115,8 @@ impl RunExperiments {
 
     fn run_one(&self, text: &str, out: &Path, stop: &AtomicBool) -> anyhow::Result<Ended> {
         let program = std::env::current_exe().context("cannot find the path of plimsoll")?;
-        let check_load = &crate::cli::load::check_arguments;
         let profiler = self.profile.map(Profiler::from);
-        let options = Options { out, work: &self.work, program, stop, check_load, profiler };
+        let options = Options { out, work: &self.work, program, stop, check_load: &check_load, profiler };
         let ended = run::run(text, &options, &mut show);
         if std::io::stderr().is_terminal() {
             show_line("\r\x1b[K");
