@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use super::RUN_VARIABLES;
 use super::inherit::{name_of, with_built_in};
 use super::load::USERS;
 use super::load_tool::LoadTool;
+use super::mistake::without_position;
 use super::template::{Values, fill, variables};
 use super::value::Scalar;
 
@@ -137,7 +138,9 @@ impl Contender {
 
     fn merged(own: toml::Table) -> Result<Contender> {
         let has_url = own.contains_key("url");
-        let mut contender: Contender = with_built_in(own)?.try_into()?;
+        let table = with_built_in(own)?;
+        let read = table.try_into::<Contender>();
+        let mut contender = read.map_err(|error| anyhow!(without_position(&error)))?;
         contender.join_short_form()?;
         contender.processes.append(&mut contender.companions);
         ensure!(

@@ -13,6 +13,7 @@ mod inherit;
 pub mod limits;
 pub mod load;
 pub mod load_tool;
+mod mistake;
 pub mod open_loop;
 pub mod order;
 mod outline;
@@ -34,6 +35,7 @@ pub use inherit::{BuiltIn, built_in, built_in_names};
 pub(crate) use inherit::{copy_from_earlier, name_of};
 use limits::EXPERIMENT_BYTES_MAX;
 use load::Load;
+pub use mistake::FileMistake;
 use open_loop::OpenLoops;
 use order::Order;
 pub use outline::Outline;
@@ -127,11 +129,16 @@ impl Experiment {
             text.len() <= EXPERIMENT_BYTES_MAX,
             "an experiment file may have {EXPERIMENT_BYTES_MAX} bytes at most"
         );
-        let mut document: Document = toml::from_str(text)?;
+        let _: toml::Table = text.parse().map_err(|error| FileMistake::of_syntax(text, &error))?;
+        let mut document: Document =
+            toml::from_str(text).map_err(|error| FileMistake::of_value(text, &error))?;
         copy_from_earlier(&mut document.contenders);
         let sweep = swept(document.sweep)?;
         let points = points(&sweep, &document.points)?;
-        let contenders = document.contenders.into_iter().map(Contender::read).collect::<Result<Vec<_>>>()?;
+        let read =
+            |(at, table)| Contender::read(table).map_err(|error| FileMistake::of_contender(text, at, &error));
+        let contenders = document.contenders.into_iter().enumerate().map(read);
+        let contenders = contenders.collect::<Result<Vec<_>, FileMistake>>()?;
         let Document { name, about, seed, files, load, conditions, order, open_loop, documents, .. } =
             document;
         let experiment = Experiment {

@@ -3,7 +3,7 @@
 //! It plans no trial. Invariant: the points of a sweep are counted before they are made:
 //! there are [`TRIALS_MAX`] at most.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 
 use super::limits::TRIALS_MAX;
 use super::template::Values;
@@ -14,7 +14,7 @@ pub(super) fn swept(table: toml::Table) -> Result<Vec<(String, Vec<Scalar>)>> {
     let values = |(name, value): (String, toml::Value)| {
         let values: Vec<Scalar> = value
             .try_into()
-            .with_context(|| format!("`sweep.{name}` must be a list of values, such as [1, 2, 4]"))?;
+            .map_err(|_| anyhow!("`sweep.{name}` must be a list of values, such as [1, 2, 4]"))?;
         ensure!(!values.is_empty(), "`sweep.{name}` is empty");
         for (at, value) in values.iter().enumerate() {
             let is_twice = values[..at].contains(value);

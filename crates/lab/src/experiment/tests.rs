@@ -278,6 +278,31 @@ fn a_mistake_is_refused_with_what_to_write() {
 }
 
 #[test]
+fn a_mistake_of_types_and_keys_is_one_line_with_its_number_and_what_to_write() {
+    for (text, expected) in [
+        ("[order]\nrepetitions = \"x\"", "line 8: `repetitions` is \"x\": write a whole number"),
+        (
+            "[order]\ninnermost = \"users\"",
+            "line 8: `innermost` is \"users\": write one of repetition, point",
+        ),
+        ("[order]\nrepetitons = 3", "line 8: there is no key \"repetitons\"; did you mean \"repetitions\"?"),
+        ("[[files]]\nname = \"a\"", "line 7: the key `size` is missing"),
+        ("users = [", "line 7: it is no TOML: "),
+        (
+            "[[contenders]]\nname = \"b\"\ncomand = [\"c\"]",
+            "line 7: contender \"b\": there is no key \"comand\"; did you mean \"command\"?",
+        ),
+        (
+            "[[contenders]]\nname = \"b\"\nurl = \"http://h/\"\nreference = 1",
+            "line 7: contender \"b\": `reference` is 1: write true or false",
+        ),
+    ] {
+        let refused = refusal(&format!("{LEAST}{text}"));
+        assert!(refused.starts_with(expected) && !refused.contains('\n'), "{text}: {refused}");
+    }
+}
+
+#[test]
 fn every_cut_of_a_file_is_refused_or_read_without_a_panic() {
     let more = "[sweep]\nusers = [1, 2]\n[[files]]\nname = \"é\"\n[conditions]\ncache = \"cold\"\n";
     let text = format!("{LEAST}{more}");

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use toml::{Table, Value};
 
 use super::tables;
-use crate::experiment::{conditions, copy_from_earlier, load, name_of, order};
+use crate::experiment::{Experiment, FileMistake, conditions, copy_from_earlier, load, name_of, order};
 use crate::nearest::suggestion;
 
 /// The tables of an experiment file in which a key can have another value.
@@ -33,10 +33,14 @@ impl Variation {
         if self.only.is_empty() && self.at.is_empty() && self.set.is_empty() {
             return Ok(text.to_owned());
         }
-        let mut file: Table = text.parse()?;
+        let mut file: Table = text.parse().map_err(|error| FileMistake::of_syntax(text, &error))?;
         self.select_contenders(&mut file)?;
         self.at.iter().try_for_each(|(key, values)| select_points(&mut file, key, values))?;
-        self.set.iter().try_for_each(|(key, value)| set(&mut file, key, value))?;
+        for (key, value) in &self.set {
+            let before = file.clone();
+            set(&mut file, key, value)?;
+            check_type(&before, &file).with_context(|| format!("`--set {key}={value}`"))?;
+        }
         tables::shorten(&mut file);
         Ok(toml::to_string(&file)?)
     }
@@ -118,6 +122,17 @@ fn set(file: &mut Table, key: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a value of another type. The error has no line, because the value is in no file.
+fn check_type(before: &Table, after: &Table) -> Result<()> {
+    let mistake = |file: &Table| -> Result<Option<FileMistake>> {
+        Ok(Experiment::parse(&toml::to_string(file)?).err().and_then(|error| error.downcast().ok()))
+    };
+    match (mistake(before)?, mistake(after)?) {
+        (None, Some(mistake)) => bail!(mistake.what),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the keys that `--set` takes: those of the load, the order and the conditions, and those that the
 /// file has in its sweep, points and contenders.
 fn known_keys(file: &Table) -> Vec<&str> {
@@ -141,7 +156,6 @@ fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Experiment;
 
     const TEXT: &str = r#"
         name = "whole"
@@ -249,6 +263,10 @@ mod tests {
             ),
             (varied(&[], &[], &[("repetitons", "3")]), "did you mean \"repetitions\"?"),
             (varied(&[], &[], &[("colour", "3")]), "settle, cache"),
+            (
+                varied(&[], &[], &[("repetitions", "x")]),
+                "`--set repetitions=x`: `repetitions` is \"x\": write a whole number",
+            ),
         ] {
             let refused = format!("{:#}", refused.unwrap_err());
             assert!(refused.contains(why), "{refused}");

@@ -17,8 +17,8 @@ use anyhow::Context as _;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Command, Subcommand};
 use plimsoll_cli::WrongUsage;
-use plimsoll_lab::experiment::Experiment;
 use plimsoll_lab::experiment::load::setting_of_flag;
+use plimsoll_lab::experiment::{Experiment, FileMistake};
 use plimsoll_lab::nearest::nearest;
 use plimsoll_lab::run::Variation;
 
@@ -72,7 +72,7 @@ impl VariationFlags {
     fn of(&self, file: &Path) -> anyhow::Result<String> {
         let text = text_of(file)?;
         let variation = Variation { only: self.only.clone(), at: self.at.clone(), set: self.set.clone() };
-        variation.of(&text).map_err(|error| WrongUsage(format!("{}: {error:#}", file.display())).into())
+        variation.of(&text).map_err(|error| mistake(file, &error))
     }
 }
 
@@ -147,7 +147,16 @@ fn checked(file: &Path, text: &str) -> anyhow::Result<Experiment> {
         plimsoll_lab::run::check(&experiment, &check_load)?;
         Ok(experiment)
     };
-    check().map_err(|error| WrongUsage(format!("{}: {error:#}", file.display())).into())
+    check().map_err(|error| mistake(file, &error))
+}
+
+/// Returns the error for a mistake of a file: `FILE, line N: …`.
+fn mistake(file: &Path, error: &anyhow::Error) -> anyhow::Error {
+    let gap = match error.downcast_ref::<FileMistake>() {
+        Some(FileMistake { line: Some(_), .. }) => ", ",
+        _ => ": ",
+    };
+    WrongUsage(format!("{}{gap}{error:#}", file.display())).into()
 }
 
 #[cfg(test)]
@@ -161,6 +170,13 @@ mod tests {
     fn a_value_that_the_generator_does_not_have_is_refused_with_those_that_it_has() {
         let refused = checked(Path::new("f"), &format!("{TEXT}pick = \"foo\"\n")).unwrap_err().to_string();
         assert!(refused.ends_with("`pick` is \"foo\": write one of same, each, random"), "{refused}");
+    }
+
+    #[test]
+    fn a_mistake_of_a_file_has_the_file_and_the_line() {
+        let refused = checked(Path::new("f.toml"), &format!("{TEXT}[order]\ngaps = 1\n")).unwrap_err();
+        let expected = "f.toml, line 8: there is no key \"gaps\"; did you mean \"gap\"?";
+        assert_eq!(refused.to_string(), expected);
     }
 
     #[test]

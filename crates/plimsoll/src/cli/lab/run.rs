@@ -78,7 +78,14 @@ impl RunExperiments {
         // All files are checked before the first trial of any.
         for file in &self.files {
             let text = self.variation.of(file)?;
-            let text = if self.quick { quick(&text)? } else { text };
+            let text = match self.quick {
+                true => {
+                    // A mistake is reported with its line in the file, not in the quick form.
+                    checked(file, &text)?;
+                    quick(&text)?
+                }
+                false => text,
+            };
             let experiment = checked(file, &text)?;
             if let Some(profile) = self.profile {
                 let checked = run::check_profiler(&experiment, profile.into());
