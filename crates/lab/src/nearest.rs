@@ -50,6 +50,9 @@ mod tests {
         let known = ["repetitions", "gap", "saturation-http"];
         assert_eq!(nearest("repetitons", known), Some("repetitions"));
         assert_eq!(nearest("usres", ["cores", "users"]), Some("users"));
+        let keys = ["http", "data", "limits.head_time", "access_log"];
+        assert_eq!(nearest("limits.headtime", keys), Some("limits.head_time"));
+        assert_eq!((nearest("access-log", keys), nearest("colour", keys)), (Some("access_log"), None));
         assert_eq!(nearest("saturation-htp", known), Some("saturation-http"));
         assert_eq!(suggestion("colour", known), "there are repetitions, gap, saturation-http");
         assert_eq!((edit_distance("kitten", "sitting"), edit_distance("", "ab")), (3, 2));

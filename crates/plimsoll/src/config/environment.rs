@@ -3,8 +3,8 @@
 //! It reads no values. Invariant: the variables of all arguments and passwords are known.
 
 use clap::{Command, CommandFactory as _};
+use plimsoll_lab::nearest::nearest;
 
-use super::nearest::nearest;
 use crate::cli::Plimsoll;
 
 const PREFIX: &str = "PLIMSOLL_";

@@ -9,10 +9,10 @@ use std::fmt;
 use std::ops::Range;
 
 use clap::{Arg, Args as _, Command};
+use plimsoll_lab::nearest::nearest;
 use toml::de::{DeTable, DeValue};
 
 use super::Config;
-use super::nearest::nearest;
 use super::server_command::PROXY_PROTOCOL;
 use super::wrong_value::{reason_of, value_of};
 

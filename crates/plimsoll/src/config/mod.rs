@@ -11,7 +11,6 @@ mod fixed;
 mod ftp;
 mod live;
 mod load;
-mod nearest;
 mod proxy;
 mod server_command;
 mod sites;
