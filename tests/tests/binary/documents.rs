@@ -68,7 +68,7 @@ fn check_trial(name: &str, trial: &Value) {
 /// Checks the trial of iperf3 over a link of 1 Gbit/s, which carries no more. The processes are its server's.
 fn check_path(trial: &Value) {
     let measured = &trial["result"]["measured"];
-    let bits = measured["load"]["bytes_per_second"].as_f64().unwrap() * 8.0;
+    let bits = measured["load"]["bytes_per_second"].as_f64().unwrap_or_else(|| panic!("{trial}")) * 8.0;
     assert!(bits > 0.0 && bits < 1e9, "{trial}");
     assert_eq!((&measured["load"]["loop"], &measured["load"]["requests"]), (&"none".into(), &0.into()));
     assert_eq!(measured["processes"][0]["name"], "server", "{trial}");

@@ -179,7 +179,7 @@ fn a_reload_that_turns_a_laboratory_on_is_told(kind: EngineKind) {
     configured.reload(&format!("{OLD}{lab}"), RELOADED);
     let (status, log) = (configured.server.status(), configured.server.stderr());
     assert_eq!(status["lab"], serde_json::json!(["lab.no_attempt_limits"]), "the other needs a restart");
-    assert!(log.contains("need a restart") && log.contains("lab_sync_each"), "{log}");
+    assert!(log.contains("need a restart") && log.contains("\"lab.sync_each\""), "{log}");
     assert!(log.contains("a laboratory are on") && log.contains("lab.no_attempt_limits"), "{log}");
 }
 

@@ -3,7 +3,7 @@
 //! It runs nothing. Invariants: a tool has bytes and seconds, and no requests. Its trials are compared with
 //! others by bytes a second alone, and are in no curve.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -45,9 +45,13 @@ impl LoadTool {
     /// Reads the received bytes and the seconds from the output.
     ///
     /// # Errors
-    /// The output is no JSON, or a figure is missing or not above 0.
+    /// The output is no JSON, has an `error`, or a figure is missing or not above 0.
     pub fn read(&self, output: &str) -> Result<(u64, f64)> {
         let document: Value = serde_json::from_str(output).context("the load tool printed no JSON")?;
+        // iperf3 has its errors there, and ends with success.
+        if let Some(error) = document.get("error").and_then(Value::as_str) {
+            bail!("the load tool failed: {error}");
+        }
         let figure = |pointer: &str| {
             let figure = document.pointer(pointer).and_then(Value::as_f64);
             figure
@@ -93,6 +97,13 @@ mod tests {
             }
         }
         assert!(tool("end", "/end").check().unwrap_err().to_string().contains("`load_tool.bytes`"));
+    }
+
+    #[test]
+    fn the_error_of_a_tool_is_passed_on() {
+        let busy = r#"{"start": {}, "end": {}, "error": "error - the server is busy running a test"}"#;
+        let error = tool("/end/bytes", "/end/seconds").read(busy).unwrap_err().to_string();
+        assert_eq!(error, "the load tool failed: error - the server is busy running a test");
     }
 
     #[test]

@@ -7,11 +7,12 @@ mod profile;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::Options;
-use super::limits::COMMAND_SECONDS_MAX;
+use super::limits::{COMMAND_SECONDS_MAX, TOOL_ATTEMPTS, TOOL_RETRY_TIME};
 use super::machines::{machine_behind, remote_program};
 use super::trial::{command, figures, marks, tool_command, tool_figures};
 use crate::agent::{Agent, Command, FileSet, Folders, Location, Output, Process, Request, Use, clock};
@@ -200,12 +201,25 @@ impl<'a> Session<'a> {
             Some(tool) => tool_command(tool, settings, values)?,
             None => command(&program, settings, &fill(url, values)?, root)?,
         };
-        let output: Result<Output> = self.generator.call(&Request::Run(command));
-        let end = clock();
-        let figures = output.and_then(|output| match load_tool {
-            Some(tool) => tool_figures(tool, &output, settings),
-            None => figures(&output, settings),
-        });
+        let attempts = if load_tool.is_some() { TOOL_ATTEMPTS } else { 1 };
+        let request = Request::Run(command);
+        let mut attempt = || {
+            let output: Result<Output> = self.generator.call(&request);
+            let end = clock();
+            let figures = output.and_then(|output| match load_tool {
+                Some(tool) => tool_figures(tool, &output, settings),
+                None => figures(&output, settings),
+            });
+            (figures, end)
+        };
+        let (mut figures, mut end) = attempt();
+        for _ in 1..attempts {
+            if figures.is_ok() || self.options.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            std::thread::sleep(TOOL_RETRY_TIME);
+            (figures, end) = attempt();
+        }
         let (from, to) = figures.as_ref().map_or((end, end), |figures| window(figures, end));
         let agent = self.agent(contender)?;
         let (from, to) = (agent.its_time(from), agent.its_time(to));

@@ -114,11 +114,12 @@ fn check_load(arguments: &[String]) -> anyhow::Result<()> {
     check_arguments(arguments)
 }
 
-/// Refuses a work folder that does not exist: a mistyped one could be on another disk.
+/// Refuses a work folder that a run could not use: it creates the folder, but not those above it.
 fn check_work(work: &Path) -> anyhow::Result<()> {
     let shown = work.display();
+    let above = work.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     anyhow::ensure!(
-        work.is_dir(),
+        work.is_dir() || (!work.exists() && above.is_dir()),
         WrongUsage(format!("--work {shown}: there is no such folder; create it: mkdir -p {shown}"))
     );
     Ok(())

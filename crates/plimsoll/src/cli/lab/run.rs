@@ -19,7 +19,7 @@ use plimsoll_lab::results::Results;
 use plimsoll_lab::run::{self, Ended, Options, Progress, quick};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{VariationFlags, WORK, check_load, check_work, checked};
+use super::{VariationFlags, WORK, check_load, checked};
 
 /// Run experiments, and write what they measure into a folder
 #[derive(Args)]
@@ -73,7 +73,6 @@ impl From<ProfilerName> for Profiler {
 
 impl RunExperiments {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        check_work(&self.work)?;
         let mut texts = Vec::new();
         // All files are checked before the first trial of any.
         for file in &self.files {
