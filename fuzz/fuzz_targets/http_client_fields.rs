@@ -14,7 +14,7 @@ use plimsoll_wire::http::tus::{parse_checksum, parse_length, parse_metadata, wri
 use plimsoll_wire::limits::AUTHORIZATION_BYTES_MAX;
 use plimsoll_wire::limits::UPLOAD_METADATA_KEYS_MAX;
 
-/// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
+// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, bytes)) = bytes.split_first() else { return };
     match which % 5 {
