@@ -17,8 +17,8 @@ const ENGINES: [&str; 6] = ["process", "thread", "pool", "epoll", "uring", "simu
 const ON_EACH_COMMIT: [&str; 4] = ["thread", "epoll", "uring", "simulator"];
 /// The further engines under which a long run must have it.
 const IN_A_LONG_RUN: [&str; 2] = ["process", "pool"];
-/// Behaviours that an engine cannot have, by the start of their names. Under `process`, the hot cache and the
-/// counts of a channel are in the connection's process, out of the test's reach; a proxy has no cache there.
+/// Behaviours that an engine cannot have, by the start of their names. Under `process`, a test cannot read
+/// the hot cache and the counts of a channel: the connection's process has them. A proxy has no cache there.
 const LACKING: [(&str, &str); 7] = [
     ("process", "hot::sites::swept::"),
     ("process", "channel::copied::"),
