@@ -22,6 +22,7 @@ fn workload(users: usize, requests: u64, mix: &str) -> Workload {
             scheme: Scheme::Http,
             addresses: Vec::new(),
             authority: "server.example".to_owned(),
+            server: "server.example".to_owned(),
             pattern: "/".to_owned(),
         },
         login: Login::Nobody,

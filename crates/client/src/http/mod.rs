@@ -18,6 +18,6 @@ pub use error::{Error, When};
 pub use limits::Times;
 pub use request::{Body, Request};
 pub use response::Response;
-pub use url::{BadUrl, Url};
+pub use url::{BadUrl, Url, split_zone};
 
 pub use crate::source::{NextSegment, Source};

@@ -4,6 +4,7 @@
 //! would end up in logs.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -28,7 +29,11 @@ pub struct Url {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ServerAddress {
     Known(Vec<Address>),
-    Named { host: String, port: u16 },
+    /// A name, or an IPv6 address with a zone: only the operating system knows the zones of a host.
+    Named {
+        host: String,
+        port: u16,
+    },
 }
 
 /// A URL that cannot be used, with advice on what to write instead.
@@ -46,7 +51,7 @@ pub enum BadUrl {
 }
 
 impl Url {
-    /// Returns the host and port as they were written, for the Host field.
+    /// Returns the host and port as they were written, but without a zone, for the Host field.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
@@ -131,23 +136,41 @@ fn unix(path: &str) -> Option<Url> {
 }
 
 fn http(text: &str) -> Result<Url, BadUrl> {
-    let (_, rest) = text.split_once("://").ok_or(BadUrl::Form)?;
-    if rest.split('/').next().is_some_and(|authority| authority.contains('@')) {
+    let (scheme, rest) = text.split_once("://").ok_or(BadUrl::Form)?;
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    if authority.contains('@') {
         return Err(BadUrl::Login);
     }
+    let (text, zone) = match split_zone(authority) {
+        Some((authority, zone)) => (Cow::Owned(format!("{scheme}://{authority}{path}")), Some(zone)),
+        None => (Cow::Borrowed(text), None),
+    };
     let target = parse_target(text.as_bytes()).map_err(|_| BadUrl::Form)?;
     let (Some(authority), None) = (target.authority, target.query) else { return Err(BadUrl::Form) };
     let utf8 = |bytes| std::str::from_utf8(bytes).map_err(|_| BadUrl::Form);
     let (authority, base) = (utf8(authority)?, utf8(target.path)?.trim_end_matches('/'));
     Ok(Url {
-        address: address(authority).ok_or(BadUrl::Form)?,
+        address: address(authority, zone).ok_or(BadUrl::Form)?,
         authority: authority.to_owned(),
         base: base.to_owned(),
     })
 }
 
+/// Splits the zone off an authority: `[fe80::1%25eth0]:80` is `[fe80::1]:80` in the zone `eth0` (RFC 6874,
+/// whose section 3 also recommends to accept a bare `%`). "An HTTP client, proxy, or other intermediary MUST
+/// remove any ZoneID attached to an outgoing URI, as it has only local significance at the sending host."
+#[must_use]
+pub fn split_zone(authority: &str) -> Option<(String, &str)> {
+    let (ip, rest) = authority.strip_prefix('[')?.split_once('%')?;
+    let (zone, port) = rest.split_once(']')?;
+    let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
+    let is_zone_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_zone = !zone.is_empty() && zone.bytes().all(is_zone_byte);
+    is_zone.then(|| (format!("[{ip}]{port}"), zone))
+}
+
 /// Splits a host and its port: `[::1]:8080`, `127.0.0.1`, `files.example:80`.
-fn address(authority: &str) -> Option<ServerAddress> {
+fn address(authority: &str, zone: Option<&str>) -> Option<ServerAddress> {
     let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     let (host, port) = match authority.get(end..)?.rfind(':') {
         Some(colon) => (authority.get(..end + colon)?, authority.get(end + colon + 1..)?),
@@ -158,7 +181,11 @@ fn address(authority: &str) -> Option<ServerAddress> {
         ServerAddress::Known(ips.iter().map(|ip| Address::Ip(SocketAddr::new(*ip, port))).collect())
     };
     if let Some(literal) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return Some(at(&[literal.parse::<Ipv6Addr>().ok()?.into()]));
+        let ip = literal.parse::<Ipv6Addr>().ok()?;
+        return Some(match zone {
+            Some(zone) => ServerAddress::Named { host: format!("{ip}%{zone}"), port },
+            None => at(&[ip.into()]),
+        });
     }
     if host.eq_ignore_ascii_case("localhost") {
         return Some(at(&[Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]));
@@ -174,6 +201,12 @@ impl fmt::Display for Url {
         match &self.address {
             ServerAddress::Known(addresses) if let [unix @ Address::Unix(_)] = addresses.as_slice() => {
                 unix.fmt(f)
+            }
+            ServerAddress::Named { host, port }
+                if self.authority.starts_with('[')
+                    && let Some((ip, zone)) = host.split_once('%') =>
+            {
+                write!(f, "http://[{ip}%25{zone}]:{port}{}", self.base)
             }
             _ => write!(f, "http://{}{}", self.authority, self.base),
         }
@@ -206,6 +239,25 @@ mod tests {
         }
         let named = ServerAddress::Named { host: "files.example".to_owned(), port: 8080 };
         assert_eq!(parse("http://files.example:8080").unwrap().address, named);
+    }
+
+    #[test]
+    fn a_zone_is_part_of_the_address_and_not_of_host() {
+        for (text, shown) in [
+            ("http://[fe80::1%25lo]:8080/a", "http://[fe80::1%25lo]:8080/a"),
+            ("http://[FE80::1%25eth0.5]/", "http://[fe80::1%25eth0.5]:80"),
+            ("http://[fe80::1%lo]:81", "http://[fe80::1%25lo]:81"),
+            ("http://[fe80::1%251]", "http://[fe80::1%251]:80"),
+        ] {
+            let url = parse(text).unwrap();
+            assert_eq!(url.to_string(), shown, "{text}");
+            assert_eq!(parse(shown).unwrap().address, url.address, "{text}");
+            assert!(!url.authority().contains('%'), "{text}");
+        }
+        let url = parse("http://[fe80::1%25lo]:8080").unwrap();
+        assert_eq!(url.address, ServerAddress::Named { host: "fe80::1%lo".to_owned(), port: 8080 });
+        assert_eq!((url.authority(), url.port()), ("[fe80::1]:8080", Some(8080)));
+        assert!(!url.is_same_server(&parse("http://[fe80::1%25eth0]:8080").unwrap()));
     }
 
     #[test]
@@ -258,6 +310,10 @@ mod tests {
             ("http://a:65536", BadUrl::Form),
             ("http://[::1", BadUrl::Form),
             ("http://[1.2.3.4]", BadUrl::Form),
+            ("http://[fe80::1%]", BadUrl::Form),
+            ("http://[fe80::1%25a/b]", BadUrl::Form),
+            ("http://[1.2.3.4%25lo]", BadUrl::Form),
+            ("http://me@[fe80::1%25lo]", BadUrl::Login),
             ("http://a?b", BadUrl::Form),
             ("http://a/#b", BadUrl::Form),
             ("http://a b", BadUrl::Form),

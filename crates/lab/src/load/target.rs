@@ -6,6 +6,7 @@
 
 use std::net::ToSocketAddrs as _;
 
+use plimsoll_client::http::split_zone;
 use plimsoll_io::Address;
 use plimsoll_wire::http::target::parse_target;
 
@@ -29,6 +30,8 @@ pub struct Target {
     pub addresses: Vec<Address>,
     /// The value of the Host field.
     pub authority: String,
+    /// The host and port as they were written, with a zone.
+    pub server: String,
     /// The path, with `{}` in the position of a file's name or number.
     pub pattern: String,
 }
@@ -73,13 +76,14 @@ impl Target {
     /// # Errors
     /// Returns [`BadPlace`] if the URL is invalid or the host has no address.
     pub fn parse(url: &str) -> Result<Target, BadPlace> {
-        let UrlParts { scheme, authority, address, pattern } = UrlParts::parse(url)?;
-        let found = address.to_socket_addrs();
-        let found = found.map_err(|error| BadPlace::Lookup(authority.to_owned(), error))?;
+        let UrlParts { scheme, server, authority, host, port, pattern } = UrlParts::parse(url)?;
+        let found = (host, port).to_socket_addrs();
+        let found = found.map_err(|error| BadPlace::Lookup(server.to_owned(), error))?;
         Ok(Target {
             scheme,
             addresses: found.map(Address::Ip).collect(),
-            authority: authority.to_owned(),
+            authority,
+            server: server.to_owned(),
             pattern: pattern.to_owned(),
         })
     }
@@ -87,7 +91,7 @@ impl Target {
     /// Returns the URL.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("{}://{}{}", self.scheme.name(), self.authority, self.pattern)
+        format!("{}://{}{}", self.scheme.name(), self.server, self.pattern)
     }
 
     /// Returns whether the pattern has a position for the name or number of a file.
@@ -100,9 +104,11 @@ impl Target {
 /// The parts of a URL, before its host is looked up.
 struct UrlParts<'a> {
     scheme: Scheme,
-    authority: &'a str,
-    /// The host and the port.
-    address: String,
+    server: &'a str,
+    authority: String,
+    /// The host, with its zone and without brackets.
+    host: String,
+    port: u16,
     pattern: &'a str,
 }
 
@@ -115,8 +121,8 @@ impl UrlParts<'_> {
             "classic" => (Scheme::Classic, 9000),
             _ => return Err(BadPlace::Scheme),
         };
-        let (authority, pattern) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
-        if authority.contains('@') {
+        let (server, pattern) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
+        if server.contains('@') {
             return Err(BadPlace::Login);
         }
         let filled = pattern.replacen("{}", "0", 1);
@@ -124,7 +130,11 @@ impl UrlParts<'_> {
             return Err(BadPlace::Path(pattern.to_owned()));
         }
         check(&filled)?;
-        Ok(UrlParts { scheme, authority, address: address(authority, port)?, pattern })
+        let (authority, zone) =
+            split_zone(server).map_or((server.to_owned(), None), |(authority, zone)| (authority, Some(zone)));
+        let (host, port) = address(&authority, port)?;
+        let host = zone.map_or_else(|| host.to_owned(), |zone| format!("{host}%{zone}"));
+        Ok(UrlParts { scheme, server, authority, host, port, pattern })
     }
 }
 
@@ -141,15 +151,18 @@ pub(crate) fn check(target: &str) -> Result<(), BadPlace> {
     }
 }
 
-/// Returns the host and the port of an authority; `port` is that of the scheme.
-fn address(authority: &str, port: u16) -> Result<String, BadPlace> {
+/// Returns the host, without brackets, and the port of an authority; `port` is that of the scheme.
+fn address(authority: &str, port: u16) -> Result<(&str, u16), BadPlace> {
     let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
-    let has_port = authority.get(end..).is_some_and(|rest| rest.contains(':'));
-    let whole = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
-    if whole.starts_with(':') || whole.rsplit(':').next().is_none_or(|port| port.parse::<u16>().is_err()) {
-        return Err(BadPlace::Form);
-    }
-    Ok(whole)
+    let (host, port) = match authority.get(end..).and_then(|rest| rest.rfind(':')) {
+        Some(colon) => {
+            let (host, port) = authority.split_at(end + colon);
+            (host, port[1..].parse().map_err(|_| BadPlace::Form)?)
+        }
+        None => (authority, port),
+    };
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if host.is_empty() { Err(BadPlace::Form) } else { Ok((host, port)) }
 }
 
 #[cfg(test)]
@@ -161,6 +174,8 @@ mod tests {
         for (url, address, pattern) in [
             ("http://127.0.0.1:8080/a/{}.bin", "127.0.0.1:8080", "/a/{}.bin"),
             ("HTTP://[::1]:81", "[::1]:81", "/"),
+            ("http://[fe80::1%25lo]:81/a", "[fe80::1%1]:81", "/a"),
+            ("ftp://[fe80::1%lo]/a", "[fe80::1%1]:21", "/a"),
             ("http://127.0.0.1/x?y={}", "127.0.0.1:80", "/x?y={}"),
             ("ftp://127.0.0.1/a/{}", "127.0.0.1:21", "/a/{}"),
             ("classic://127.0.0.1/a/{}", "127.0.0.1:9000", "/a/{}"),
@@ -169,6 +184,8 @@ mod tests {
             assert_eq!(place.addresses[0].to_string(), address, "{url}");
             assert_eq!(place.pattern, pattern, "{url}");
         }
+        let place = Target::parse("http://[fe80::1%25lo]:81/a").unwrap();
+        assert_eq!((&*place.authority, &*place.url()), ("[fe80::1]:81", "http://[fe80::1%25lo]:81/a"));
     }
 
     #[test]
@@ -179,6 +196,7 @@ mod tests {
             ("http://me:secret@127.0.0.1/", "--account"),
             ("http://127.0.0.1:70000/", "HOST:PORT"),
             ("http://:80/", "HOST:PORT"),
+            ("http://[]:80/", "HOST:PORT"),
             ("http://127.0.0.1/a b", "percent-encoded"),
             ("http://127.0.0.1/{}/{}", "once"),
         ] {

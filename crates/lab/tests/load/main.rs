@@ -140,6 +140,7 @@ fn workload() -> Workload {
             scheme: Scheme::Http,
             addresses: Vec::new(),
             authority: "server".to_owned(),
+            server: "server".to_owned(),
             pattern: "/{}".to_owned(),
         },
         login: Login::Nobody,

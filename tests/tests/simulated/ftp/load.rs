@@ -25,6 +25,7 @@ fn workload(scene: &Scene, connections: Connections) -> Workload {
             scheme: Scheme::Ftp,
             addresses: vec![scene.ftp().clone()],
             authority: "server.example".to_owned(),
+            server: "server.example".to_owned(),
             pattern: "/a".to_owned(),
         },
         login: Login::Account { name: "alice".to_owned(), password: PASSWORD.to_owned() },

@@ -36,7 +36,7 @@ impl Plan {
     /// An error if the URL is invalid as a base, or files of that size do not fit into memory.
     pub(crate) fn new(workload: &Workload, mix: Mix, bytes: u64, run: u64) -> io::Result<Plan> {
         let bad = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
-        let base = format!("http://{}{}", workload.place.authority, workload.place.pattern);
+        let base = format!("http://{}{}", workload.place.server, workload.place.pattern);
         Ok(Plan {
             mix,
             seed: workload.seed,
