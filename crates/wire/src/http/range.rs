@@ -123,17 +123,16 @@ impl RangeSet {
     /// Resolves these ranges against a representation of `length` bytes.
     ///
     /// Overlapping ranges whose sum exceeds the length are ignored: they request the same bytes several
-    /// times (section 17.15).
+    /// times (section 17.15). Of an empty representation, all ranges are: Content-Range cannot say "no
+    /// bytes", and a client that requests a file of unknown length by `bytes=0-` takes 416 for an error.
     #[must_use]
     pub fn resolve(&self, length: u64) -> Resolved {
+        if length == 0 {
+            return Resolved::Whole;
+        }
         let mut resolved = Ranges { ranges: array::from_fn(|_| 0..0), count: 0 };
         let mut total = 0u128;
         for spec in self.specs.iter().take(self.count) {
-            if length == 0 && matches!(spec, Spec::Suffix(1..)) {
-                // Satisfiable ("the entire representation is used"), but Content-Range cannot say "no
-                // bytes".
-                return Resolved::Whole;
-            }
             let Some(range) = spec.resolve(length) else { continue };
             total += u128::from(range.end - range.start);
             if let Some(place) = resolved.ranges.get_mut(resolved.count) {
