@@ -110,6 +110,7 @@ async fn a_destination_is_compared_with_what_the_proxy_was_asked_for(scene: Scen
     alice.put("/files/a", "hello").await;
     let mut at = "a".to_owned();
     let public = "Destination: https://files.example/files/";
+    let public_port = "Destination: https://files.example:8443/files/";
     for (name, fields, status) in [
         // A proxy that sets Host to its upstream's name, the default of nginx.
         ("b", String::new(), 201),
@@ -117,8 +118,15 @@ async fn a_destination_is_compared_with_what_the_proxy_was_asked_for(scene: Scen
         ("d", "Forwarded: for=192.0.2.9;host=\"files.example:443\"\r\n".to_owned(), 201),
         ("e", "X-Forwarded-Host: other.example\r\n".to_owned(), 502),
         ("f", "Forwarded: for=192.0.2.9;host=other.example\r\n".to_owned(), 502),
+        // A proxy at another port that reports nginx's $host, which has no port.
+        ("g", format!("X-Forwarded-Host: files.example\r\n{public_port}g\r\n"), 201),
+        ("h", format!("Forwarded: for=192.0.2.9;host=files.example\r\n{public_port}h\r\n"), 201),
+        ("i", format!("X-Forwarded-Host: files.example:8443\r\n{public_port}i\r\n"), 201),
+        ("j", format!("X-Forwarded-Host: files.example:9443\r\n{public_port}j\r\n"), 502),
+        ("k", format!("X-Forwarded-Host: other.example\r\n{public_port}k\r\n"), 502),
     ] {
-        let fields = format!("{public}{name}\r\n{fields}");
+        let public = if fields.contains("Destination") { "" } else { &*format!("{public}{name}\r\n") };
+        let fields = format!("{public}{fields}");
         let moved = alice.ask("MOVE", &format!("/files/{at}"), &fields, "").await;
         assert_eq!(moved.status, status, "{fields}: {}", moved.text());
         if status == 201 {

@@ -79,15 +79,17 @@ fn destination(request: &Request<'_>) -> Result<FileTarget, Refusal> {
 
 /// Whether a destination is on this server: its authority must be that of Host, or one that a trusted
 /// proxy reports. A trusted proxy that reports none has put its own name into Host, as nginx does by
-/// default. Then there is no name to compare, and only the path counts.
+/// default. Then there is no name to compare, and only the path counts. Such a proxy may drop the port from
+/// either field.
 ///
 /// This guards against mistakes, not against attacks: the path alone decides what is written.
 fn is_here(request: &Request<'_>, destination: Destination<'_>) -> bool {
-    let reported = request.forwarded_hosts();
-    let is_unknown = request.arrival == Arrival::Proxied && reported.is_empty();
-    is_unknown
-        || destination.is_on(request.head.authority(request.block))
-        || reported.into_iter().any(|host| destination.is_on(Some(host)))
+    let (host, mut reported) = (request.head.authority(request.block), request.forwarded_hosts());
+    if request.arrival == Arrival::Direct || reported.is_empty() {
+        return request.arrival == Arrival::Proxied || destination.is_on(host);
+    }
+    reported.extend(host);
+    reported.into_iter().any(|host| destination.is_on_reported(host))
 }
 
 fn existing(request: &Request<'_>) -> Result<Existing, Refusal> {

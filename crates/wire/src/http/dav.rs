@@ -75,6 +75,22 @@ impl Destination<'_> {
             (Some(_), None) => false,
         }
     }
+
+    /// As [`Destination::is_on`], for a `host` that a proxy reports: without a port, it stands for every
+    /// port. Proxies often report the name alone, as nginx's `$host`.
+    #[must_use]
+    pub fn is_on_reported(&self, host: &[u8]) -> bool {
+        let is_same_name = |authority: &[u8]| without_port(authority).eq_ignore_ascii_case(host);
+        self.is_on(Some(host)) || self.authority.is_some_and(is_same_name)
+    }
+}
+
+/// Strips a port of any number.
+fn without_port(authority: &[u8]) -> &[u8] {
+    match authority.iter().rposition(|byte| !byte.is_ascii_digit()) {
+        Some(colon) if authority.get(colon) == Some(&b':') => authority.get(..colon).unwrap_or_default(),
+        _ => authority,
+    }
 }
 
 /// Strips the default port of either scheme: behind a TLS terminator, one of the two authorities may be for

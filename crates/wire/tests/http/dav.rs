@@ -70,6 +70,25 @@ fn a_destination_on_another_server_is_recognised() {
     }
 }
 
+#[test]
+fn a_reported_host_without_a_port_stands_for_every_port() {
+    for (value, host, is_ours) in [
+        ("http://h:8443/a", "h", true),
+        ("https://H.Example/a", "h.example", true),
+        ("http://[::1]:8443/a", "[::1]", true),
+        ("http://[::1]/a", "[::1]", true),
+        ("http://h:8443/a", "h:8443", true),
+        ("http://h:8443/a", "h:9443", false),
+        ("http://h/a", "h:8443", false),
+        ("http://other:8443/a", "h", false),
+        ("http://h.evil:8443/a", "h", false),
+        ("/a", "h", true),
+    ] {
+        let destination = parse_destination(value.as_bytes()).unwrap();
+        assert_eq!(destination.is_on_reported(host.as_bytes()), is_ours, "{value} {host}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
