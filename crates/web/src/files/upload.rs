@@ -6,7 +6,7 @@
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Committed, Expected};
 use plimsoll_wire::http::date::{DATE_BYTES, write_date};
-use plimsoll_wire::http::head::{Field, Framing};
+use plimsoll_wire::http::head::{Field, Framing, Version};
 use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 
@@ -58,6 +58,11 @@ fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
     let bytes = match request.head.framing() {
         Framing::Length(bytes) => Some(bytes),
         Framing::Chunked => None,
+        // "If this is a request message and none of the above are true, then the message body length is zero
+        // (no message body is present)" (RFC 9112, section 6.3).
+        Framing::None if request.head.version() == Version::Http11 => Some(0),
+        // "A valid Content-Length is required on all HTTP/1.0 requests containing an entity body" (RFC 1945,
+        // section 7.2.2): the body of a client that sends none may follow, up to the end of the connection.
         Framing::None => {
             return Err(Refusal::new(
                 Status::LENGTH_REQUIRED,
