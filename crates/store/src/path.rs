@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use plimsoll_io::BOUNDARY;
+use plimsoll_wire::http::target::has_adjacent_slashes;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, PATH_NAMES_MAX};
@@ -21,9 +22,6 @@ pub struct Path {
 /// The reason why a path is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BadPath {
-    /// An empty name between slashes.
-    #[error("a path has \"//\" in it")]
-    EmptyName,
     /// `.` or `..`.
     #[error("a path has \".\" or \"..\" in it")]
     DotName,
@@ -44,11 +42,13 @@ impl Path {
         Path { bytes: Arc::default(), top: 0 }
     }
 
-    /// Parses a path. A slash at its start and one at its end are optional.
+    /// Parses a path. Slashes at its start and end are optional, and adjacent ones count as one.
     ///
     /// # Errors
     /// [`BadPath`] if the path is invalid.
     pub fn parse(text: &[u8]) -> Result<Path, BadPath> {
+        let merged = has_adjacent_slashes(text).then(|| merge_slashes(text));
+        let text = merged.as_deref().unwrap_or(text);
         let text = text.strip_prefix(b"/").unwrap_or(text);
         let text = text.strip_suffix(b"/").unwrap_or(text);
         if text.is_empty() {
@@ -142,9 +142,14 @@ impl std::fmt::Display for Path {
     }
 }
 
+fn merge_slashes(text: &[u8]) -> Vec<u8> {
+    let mut merged = text.to_vec();
+    merged.dedup_by(|next, last| (*next, *last) == (b'/', b'/'));
+    merged
+}
+
 fn check_name(name: &[u8]) -> Result<(), BadPath> {
     match name {
-        b"" => Err(BadPath::EmptyName),
         b"." | b".." => Err(BadPath::DotName),
         _ if name.len() > NAME_BYTES_MAX => Err(BadPath::TooLong),
         _ if name.iter().any(u8::is_ascii_control) => Err(BadPath::Control),
@@ -161,17 +166,18 @@ mod tests {
     }
 
     #[test]
-    fn slashes_at_the_ends_mean_nothing() {
-        assert_eq!(path("/a/b/"), path("a/b"));
-        assert!(path("/").is_root() && path("").is_root());
+    fn slashes_at_the_ends_and_repeated_slashes_mean_nothing() {
+        for text in ["/a/b/", "//a/b", "a//b", "a/b//", "///a////b///"] {
+            assert_eq!(path(text), path("a/b"), "{text}");
+            assert_eq!(path(text).as_bytes(), b"a/b");
+        }
+        assert!(path("/").is_root() && path("").is_root() && path("//").is_root());
+        assert_eq!(Path::parse(b"a//../b"), Err(BadPath::DotName));
     }
 
     #[test]
     fn what_a_file_system_would_understand_otherwise_is_refused() {
         for (text, bad) in [
-            ("a//b", BadPath::EmptyName),
-            ("//a", BadPath::EmptyName),
-            ("a//", BadPath::EmptyName),
             ("..", BadPath::DotName),
             ("a/../b", BadPath::DotName),
             ("./a", BadPath::DotName),

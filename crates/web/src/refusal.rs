@@ -261,7 +261,6 @@ fn wrong_offset(offset: u64) -> Refusal {
 impl From<BadPath> for Refusal {
     fn from(bad: BadPath) -> Refusal {
         Refusal::bad(match bad {
-            BadPath::EmptyName => "The path has an empty name in it. Send it with single slashes.",
             BadPath::DotName => "The path has \".\" or \"..\" in it. Resolve it before sending.",
             BadPath::Control => "A name in the path has a control character. No name here can have one.",
             BadPath::TooLong => "A name has at most 255 bytes, and a path 3900. Choose shorter ones.",

@@ -63,14 +63,9 @@ async fn what_the_api_does_not_have_is_never_a_sites(scene: Scene) {
 
 async fn a_path_that_cannot_be_is_refused_whatever_is_asked_of_it(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
-    for target in [
-        "/files/../in.txt",
-        "/files/%2e%2e/in.txt",
-        "/files/a%2f..%2fb",
-        "/files/%00",
-        "/files//a",
-        "/api/./whoami",
-    ] {
+    for target in
+        ["/files/../in.txt", "/files/%2e%2e/in.txt", "/files/a%2f..%2fb", "/files/%00", "/api/./whoami"]
+    {
         for method in ["GET", "PUT", "DELETE", "MKCOL", "MOVE", "COPY", "POST"] {
             alice.ask(method, target, "", "").await.problem(400);
         }

@@ -178,7 +178,7 @@ refusals! {
         encoded_control_characters_are_refused:
             ["/small.txt%00", "/%00", "/small%0a.txt", "/%0d%0aX:%20y", "/%1f", "/%7f"];
         bad_escapes_are_refused: ["/%", "/%2", "/%zz", "/small.txt%", "/%%32e", "/%u002e", "/%+1"];
-        empty_segments_are_not_merged: ["//small.txt", "/folder//a.txt", "///"];
+        encoded_slashes_are_not_merged: ["/%2fsmall.txt", "//%2f/small.txt", "/folder/%2f"];
         a_fragment_is_never_sent: ["/small.txt#top", "/#/small.txt"];
     }
 }

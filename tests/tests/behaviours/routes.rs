@@ -150,6 +150,27 @@ async fn a_sites_prefix_without_its_slash_leads_to_the_one_with_it(scene: Scene)
     assert_eq!(names, ["api", "deep", "healthz", "in.txt"]);
 }
 
+async fn a_path_with_adjacent_slashes_is_redirected_to_the_path_with_single_ones(scene: Scene) {
+    let mut client = scene.connect().await;
+    for (target, location) in [
+        ("//in.txt", "/in.txt"),
+        ("//", "/"),
+        ("/aside//in.txt?a//b", "/aside/in.txt?a//b"),
+        ("//aside///deep//", "/aside/deep/"),
+        // A proxy that protects these by their paths protects them still.
+        ("//metrics", "/metrics"),
+        ("/api//status", "/api/status"),
+        ("//files/x", "/files/x"),
+        // The location stays on this server.
+        ("//elsewhere.example/%2e%2ex", "/elsewhere.example/..x"),
+        ("http://elsewhere.example//in.txt", "/in.txt"),
+    ] {
+        for answer in [client.get(target).await, client.ask("PUT", target, "", "x").await] {
+            assert_eq!((answer.status, answer.field("Location")), (308, Some(location)), "{target}");
+        }
+    }
+}
+
 async fn head_is_answered_wherever_get_is(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/healthz", "/api/status", "/api/x", "/aside", "/aside/", "/aside/in.txt", "/", "/a b%"] {
@@ -171,5 +192,6 @@ behaviours!(scenario;
     the_longest_prefix_of_a_site_wins,
     a_reserved_name_below_another_sites_prefix_is_that_sites,
     a_sites_prefix_without_its_slash_leads_to_the_one_with_it,
+    a_path_with_adjacent_slashes_is_redirected_to_the_path_with_single_ones,
     head_is_answered_wherever_get_is,
 );

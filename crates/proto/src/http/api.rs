@@ -18,6 +18,8 @@ pub struct DecodedTarget<'a> {
     pub path: Vec<u8>,
     /// The part behind the `?`, as it was sent.
     pub query: Option<&'a [u8]>,
+    /// The path with its escapes, as it was sent.
+    pub(super) sent: &'a [u8],
 }
 
 impl<'a> DecodedTarget<'a> {
@@ -26,7 +28,7 @@ impl<'a> DecodedTarget<'a> {
         let target = parse_target(target)?;
         let mut path = Vec::with_capacity(target.path.len());
         decode_path(target.path, &mut path)?;
-        Ok(DecodedTarget { path, query: target.query })
+        Ok(DecodedTarget { path, query: target.query, sent: target.path })
     }
 }
 

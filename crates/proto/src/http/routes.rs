@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_content::Site;
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::target::BadTarget;
+use plimsoll_wire::http::target::{BadTarget, has_adjacent_slashes};
 
 use super::answer::Answer;
 use super::api::{Api, DecodedTarget};
@@ -22,6 +22,9 @@ use super::status_page::{StatusPage, healthy};
 /// Prefixes that belong to the server and never to a site.
 const RESERVED: [&[u8]; 7] =
     [b"/api", b"/files", b"/shared", b"/uploads", b"/healthz", b"/readyz", b"/metrics"];
+
+/// Prefixes of accounts' files, below which adjacent slashes are one, as over FTP.
+const FILES: [&[u8]; 2] = [b"/files", b"/shared"];
 
 /// Pages under those prefixes that exist even without accounts.
 const OWN_PAGES: [&[u8]; 4] = [b"/healthz", b"/readyz", METRICS, STATUS];
@@ -77,7 +80,7 @@ impl Routes {
         if self.is_for_operators {
             return problem(Status::NOT_FOUND, "Only /metrics, /api/status, /healthz and /readyz are here.");
         }
-        let DecodedTarget { path, query } = target;
+        let DecodedTarget { path, query, .. } = target;
         match self.sites.iter().find_map(|site| Some((site, site.strip(&path)?))) {
             Some((site, name)) => {
                 site::answer(site, request, name, RequestPath { query, path, prefix_bytes: 0 }).await
@@ -134,6 +137,14 @@ impl Routes {
     }
 }
 
+/// Whether a client is redirected to the path without its adjacent slashes. A proxy in front may protect a
+/// path and compare it as it is sent. Below the prefixes of accounts' files this server alone decides about
+/// rights, and not every client follows a redirect with its file.
+fn is_redirected(target: &DecodedTarget<'_>) -> bool {
+    let is_file = is_below_any(&target.path, &FILES) && !target.sent.starts_with(b"//");
+    !is_file && has_adjacent_slashes(target.sent)
+}
+
 /// Whether a path belongs to the server's API and cannot be a site's.
 pub fn is_reserved(path: &str) -> bool {
     is_below_any(path.as_bytes(), &RESERVED)
@@ -152,6 +163,9 @@ impl Service for Arc<Routes> {
             Ok(target) => target,
             Err(bad) => return self.answer_malformed_target(request, bad),
         };
+        if is_redirected(&target) {
+            return site::redirect_to(Status::PERMANENT_REDIRECT, &target.path, target.query);
+        }
         if let Some(api) = self.api_for(&target.path) {
             return match api.try_answer(request, &target) {
                 Some(answer) => answer,

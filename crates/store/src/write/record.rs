@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_path_that_leads_out_is_no_record() {
-        for path in ["../a", "a//b", "%2e%2e/a", "a%00"] {
+        for path in ["../a", "a//../b", "%2e%2e/a", "a%00"] {
             let line = format!("{{\"path\":\"{path}\",\"bytes\":1,\"created_micros\":1}}\n");
             assert_eq!(parse(line.as_bytes(), id()), None, "{path}");
         }

@@ -1,8 +1,7 @@
 //! Request targets (RFC 9112, section 3.2) and the paths in them.
 //!
 //! Not here: the mapping of paths to files. Invariant: a decoded path begins with `/`, has no segment `.`
-//! or `..`, no NUL, and no separator that was encoded. Therefore the path that a proxy checked is the path
-//! that is opened.
+//! or `..`, no empty segment but the last, no NUL, and no separator that was encoded.
 
 use super::grammar::is_host;
 use super::status::Status;
@@ -36,8 +35,6 @@ pub enum BadTarget {
     EncodedControl,
     /// A segment that is `.` or `..`.
     DotSegment,
-    /// An empty segment that is not the last.
-    EmptySegment,
 }
 
 impl BadTarget {
@@ -60,7 +57,6 @@ impl BadTarget {
             Self::EncodedSlash => "The path has an encoded \"/\". No name here can have one.",
             Self::EncodedControl => "The path has an encoded control character. No name here can have one.",
             Self::DotSegment => "The path has a segment \".\" or \"..\". Resolve it before sending.",
-            Self::EmptySegment => "The path has \"//\" in it. Send it with single slashes.",
         }
     }
 }
@@ -117,9 +113,11 @@ fn split_query<'a>(target: &'a [u8], authority: Option<&'a [u8]>) -> Target<'a> 
 
 /// Percent-decodes a path into `out`, and replaces its contents.
 ///
-/// Nothing is resolved or collapsed: a path that would need it is refused. Two programs that normalise a
-/// path differently would disagree about which file an access rule protects. A trailing `/` is preserved; a
-/// backslash is an ordinary byte.
+/// Adjacent slashes become one, as in POSIX paths and over FTP; the caller decides by
+/// [`has_adjacent_slashes`] whether it serves such a path. Dot segments are refused, not resolved: two
+/// programs that normalise a path differently would disagree about which file an access rule protects. A
+/// trailing `/` is preserved; a backslash is an ordinary byte.
+///
 /// # Errors
 ///
 /// A [`BadTarget`] for a path that must not reach a file system; `out` is then empty.
@@ -146,11 +144,17 @@ fn decode_into(path: &[u8], out: &mut Vec<u8>) -> Result<(), BadTarget> {
             rest = after;
         } else if *byte <= b' ' || matches!(*byte, 0x7f | b'#' | b'?') {
             return Err(BadTarget::Byte);
-        } else {
+        } else if *byte != b'/' || out.last() != Some(&b'/') {
             out.push(*byte);
         }
     }
     Ok(())
+}
+
+/// Returns whether [`decode_path`] merges slashes of this path.
+#[must_use]
+pub fn has_adjacent_slashes(path: &[u8]) -> bool {
+    path.windows(2).any(|pair| pair == b"//")
 }
 
 fn unescape(high: u8, low: u8) -> Result<u8, BadTarget> {
@@ -174,15 +178,9 @@ pub(super) fn hex_digit(byte: u8) -> Option<u8> {
 
 /// Checks the segments after decoding, since `%2e%2e` is `..` to a file system.
 fn check_segments(decoded: &[u8]) -> Result<(), BadTarget> {
-    let mut segments = decoded.get(1..).unwrap_or_default().split(|&byte| byte == b'/').peekable();
-    while let Some(segment) = segments.next() {
-        match segment {
-            b"." | b".." => return Err(BadTarget::DotSegment),
-            b"" if segments.peek().is_some() => return Err(BadTarget::EmptySegment),
-            _ => {}
-        }
-    }
-    Ok(())
+    let mut segments = decoded.split(|&byte| byte == b'/');
+    let has_dots = segments.any(|segment| matches!(segment, b"." | b".."));
+    if has_dots { Err(BadTarget::DotSegment) } else { Ok(()) }
 }
 
 /// Appends a path with all but unreserved characters and `/` percent-encoded, for links and Location.

@@ -290,7 +290,7 @@ fn a_target_form_that_does_not_fit_the_method_is_rejected() {
         let block = format!("{line} HTTP/1.1\r\nHost: a\r\n\r\n");
         let parsed = parse_head(block.as_bytes(), &HeadLimits::default());
         match line {
-            "GET //" => assert!(parsed.is_ok(), "a path, for decode_path to refuse"),
+            "GET //" => assert!(parsed.is_ok(), "a path, for the service to redirect"),
             "GET http://a b/" => assert_eq!(parsed, Err(Refusal::Version)),
             _ => assert_eq!(parsed, Err(Refusal::Target(BadTarget::Form)), "{line}"),
         }

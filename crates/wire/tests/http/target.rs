@@ -1,6 +1,8 @@
 //! Request targets and the paths in them.
 
-use plimsoll_wire::http::target::{BadTarget, Target, decode_path, encode_path, parse_target};
+use plimsoll_wire::http::target::{
+    BadTarget, Target, decode_path, encode_path, has_adjacent_slashes, parse_target,
+};
 use proptest::prelude::*;
 
 fn decode(path: &str) -> Result<String, BadTarget> {
@@ -54,7 +56,13 @@ fn percent_encoding_is_decoded_once() {
         ("/.hidden", "/.hidden"),
         ("/a..b/..c/d..", "/a..b/..c/d.."),
         ("/a+b;c=d&e", "/a+b;c=d&e"),
+        ("//", "/"),
+        ("//a", "/a"),
+        ("/a//b", "/a/b"),
+        ("/a//", "/a/"),
+        ("///a////%2e%2e.//", "/a/.../"),
     ] {
+        assert_eq!(has_adjacent_slashes(path.as_bytes()), path.contains("//"), "{path}");
         assert_eq!(decode(path).as_deref(), Ok(decoded), "{path}");
     }
 }
@@ -86,10 +94,9 @@ fn an_ambiguous_path_is_rejected() {
         ("/%2e", BadTarget::DotSegment),
         ("/%2E%2e/x", BadTarget::DotSegment),
         ("/.%2e/x", BadTarget::DotSegment),
-        ("//", BadTarget::EmptySegment),
-        ("//a", BadTarget::EmptySegment),
-        ("/a//b", BadTarget::EmptySegment),
-        ("/a//", BadTarget::EmptySegment),
+        ("//..", BadTarget::DotSegment),
+        ("/a//../b", BadTarget::DotSegment),
+        ("/%2F/a", BadTarget::EncodedSlash),
         ("/a b", BadTarget::Byte),
         ("/a#b", BadTarget::Byte),
         ("/a?b", BadTarget::Byte),

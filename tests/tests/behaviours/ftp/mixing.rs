@@ -203,7 +203,28 @@ async fn a_text_is_not_resumed_by_its_size(scene: Scene) {
     assert_eq!(client.retr("a").await, b"a\nb\nc\nd\n");
 }
 
+async fn adjacent_slashes_are_one_over_http_and_ftp(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    assert_eq!(person.ask("MKCOL", "/files//folder//", "", "").await.status, 201);
+    assert_eq!(person.put("/files///folder//a", "over HTTP").await.status, 201);
+    client.stor("//folder///b", "over FTP").await;
+    for path in ["folder/a", "/folder//a", "//folder///a"] {
+        assert_eq!(client.retr(path).await, b"over HTTP", "{path}");
+    }
+    for target in ["/files/folder/b", "/files//folder/b", "/files/folder///b", "/shared//bob//x"] {
+        let status = if target.contains("bob") { 404 } else { 200 };
+        assert_eq!(person.get(target).await.status, status, "{target}");
+    }
+    let listed = person.get("/files//folder//?format=json").await.json();
+    assert_eq!(listed["path"], "/folder/");
+    let moved = person.ask("MOVE", "/files//folder/b", "Destination: /files/folder//c\r\n", "").await;
+    assert_eq!((moved.status, moved.field("Location")), (201, Some("/files/folder/c")));
+    assert_eq!(client.retr("/folder/c").await, b"over FTP");
+    assert_eq!(person.ask("DELETE", "/files/folder//c", "", "").await.status, 204);
+}
+
 behaviours!(with_accounts and remote;
+    adjacent_slashes_are_one_over_http_and_ftp,
     a_client_that_resumes_by_size_does_not_mix_an_old_file_with_an_interrupted_upload,
     an_offset_that_fits_both_the_file_and_the_interrupted_upload_is_refused,
     a_file_that_came_after_an_upload_was_interrupted_is_not_mixed_with_it,

@@ -13,17 +13,20 @@ use super::{RequestPath, our_page, wants_listing_page};
 use crate::http::answer::{Answer, Body};
 use crate::http::request::Request;
 
-/// Redirects to the folder's path with a trailing slash, which makes relative links right. A decoded path
-/// never begins with two slashes, so the location never names another host.
+/// Redirects to the folder's path with a trailing slash, which makes relative links right.
 pub fn redirect(path: &RequestPath<'_>) -> Answer {
+    redirect_to(Status::MOVED_PERMANENTLY, &[&*path.path, b"/"].concat(), path.query)
+}
+
+/// Redirects to a decoded path. It never begins with two slashes, so the location never names another host.
+pub(in crate::http) fn redirect_to(status: Status, path: &[u8], query: Option<&[u8]>) -> Answer {
     let mut location = Vec::new();
-    encode_path(&path.path, &mut location);
-    location.push(b'/');
-    if let Some(query) = path.query {
+    encode_path(path, &mut location);
+    if let Some(query) = query {
         location.push(b'?');
         location.extend_from_slice(query);
     }
-    Answer::new(Status::MOVED_PERMANENTLY).field("Location", location)
+    Answer::new(status).field("Location", location)
 }
 
 /// The entries of a folder that are listed.

@@ -16,6 +16,7 @@ use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
+pub(super) use self::folder::redirect_to;
 pub use self::folder::{Selection, list, listed, page_of_listing, redirect};
 use super::answer::{Answer, Body};
 use super::limits::RETRY_AFTER_SECONDS;
