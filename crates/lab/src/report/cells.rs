@@ -66,11 +66,13 @@ fn figure_remarks(figures: &PointFigures) -> Vec<String> {
     if figures.missed_starts > 0 {
         remarks.push(format!("{} planned starts missed", figures.missed_starts));
     }
-    if figures.is_limited_by_generator {
+    // A trial that has such a sign by itself has it among its marks.
+    let is_marked = |word: &str| figures.marks.iter().any(|(mark, _)| mark.contains(word));
+    if figures.is_limited_by_generator && !is_marked("generator") {
         remarks.push("the generator may be the limit".to_owned());
     }
     let is_off = (figures.littles_ratio - 1.0).abs() > LITTLES_DEVIATION && figures.littles_ratio > 0.0;
-    if is_off {
+    if is_off && !is_marked("Little's law") {
         remarks.push(format!("X (R + Z) / N is {:.2}, not 1", figures.littles_ratio));
     }
     remarks

@@ -38,13 +38,7 @@ pub(super) fn sections(curves: &[Curve], sweep: Sweep) -> Vec<Section> {
     if sweep.axis.is_none() {
         return bars(curves);
     }
-    let mut groups: Vec<(&Values, Vec<&Curve>)> = Vec::new();
-    for curve in curves {
-        match groups.iter_mut().find(|(values, _)| **values == curve.values) {
-            Some((_, group)) => group.push(curve),
-            None => groups.push((&curve.values, vec![curve])),
-        }
-    }
+    let groups = groups(curves);
     let sections = groups.iter().map(|(values, group)| {
         let at = values_text(values);
         let title = if at.is_empty() { "Curves".to_owned() } else { format!("Curves at {at}") };
@@ -52,17 +46,34 @@ pub(super) fn sections(curves: &[Curve], sweep: Sweep) -> Vec<Section> {
         for part in group.chunks(COMPARED).filter(|_| group.len() > 1) {
             blocks.push(charts("All contenders", compared(part, sweep)));
         }
-        blocks.extend(group.iter().map(|curve| charts(&curve.contender, own(curve, sweep))));
+        blocks.extend(group.iter().map(|curve| Block::Charts {
+            title: curve.contender.clone(),
+            charts: own(curve, sweep).into_iter().filter(|chart| !chart.is_empty()).collect(),
+            is_folded: group.len() > 1,
+        }));
         blocks.extend(notes(group));
-        Section { title, blocks }
+        Section::new(&title, blocks)
     });
     sections.collect()
+}
+
+/// Returns the curves that can be compared: those with the same values of the fixed variables.
+pub(super) fn groups(curves: &[Curve]) -> Vec<(&Values, Vec<&Curve>)> {
+    let mut groups: Vec<(&Values, Vec<&Curve>)> = Vec::new();
+    for curve in curves {
+        match groups.iter_mut().find(|(values, _)| **values == curve.values) {
+            Some((_, group)) => group.push(curve),
+            None => groups.push((&curve.values, vec![curve])),
+        }
+    }
+    groups
 }
 
 fn charts(title: &str, charts: Vec<Chart>) -> Block {
     Block::Charts {
         title: title.to_owned(),
         charts: charts.into_iter().filter(|chart| !chart.is_empty()).collect(),
+        is_folded: false,
     }
 }
 
@@ -270,31 +281,33 @@ fn cpu(curve: &Curve, sweep: Sweep) -> Chart {
     chart
 }
 
+/// Draws the disk traffic of the contender's own processes. The disks of the machine also carry that of
+/// other programs, so their totals are in the labels only.
 fn disks(curve: &Curve, sweep: Sweep) -> Chart {
-    type Rate = fn(&crate::analysis::DiskLoad) -> f64;
-    let figures = || curve.points.iter().filter_map(|point| Some((point, point.figures.as_ref()?)));
-    let directions: [(&str, Rate); 2] = [("read", |disk| disk.read), ("written", |disk| disk.written)];
-    let mut series: Vec<Series> = Vec::new();
-    let mut names: Vec<&str> = Vec::new();
-    for disk in figures().flat_map(|(_, one)| &one.disks) {
-        if !names.contains(&disk.name.as_str()) {
-            names.push(&disk.name);
-        }
-    }
-    for (name, (direction, of)) in names.iter().flat_map(|name| directions.map(|one| (*name, one))) {
-        let point = |(point, one): (&LoadPoint, &PointFigures)| {
-            let disk = one.disks.iter().find(|disk| disk.name == name)?;
-            let (value, busy) = (of(disk), percent(disk.busy));
-            let label = format!("{name} {direction}, {}: {}, busy {busy}", level(point), bytes(value));
+    type Rate = fn(&crate::analysis::ProcessLoad) -> f64;
+    let directions: [(&str, Rate); 2] =
+        [("read", |process| process.read), ("written", |process| process.written)];
+    let series = directions.into_iter().enumerate().map(|(colour, (direction, of))| {
+        let point = |point: &LoadPoint| {
+            let figures = point.figures.as_ref()?;
+            let value = figures.processes.iter().map(of).sum();
+            let label = format!("{direction}, {}: {}{}", level(point), bytes(value), all_programs(figures));
             Some(chart_point(point, value, label))
         };
-        let points: Vec<ChartPoint> = figures().filter_map(point).collect();
-        if points.iter().any(|point| point.value > 0.0) {
-            let name = format!("{name} {direction}");
-            series.push(Series { name, colour: series.len(), stroke: Stroke::Measured, points });
-        }
-    }
-    chart("Disk", "bytes/s", sweep, bytes, series)
+        let points: Vec<ChartPoint> = curve.points.iter().filter_map(point).collect();
+        Series { name: direction.to_owned(), colour, stroke: Stroke::Measured, points }
+    });
+    let is_used = |series: &Series| series.points.iter().any(|point| point.value > 0.0);
+    chart("Disk, by its processes", "bytes/s", sweep, bytes, series.filter(is_used).collect())
+}
+
+/// Returns the totals of the machine's disks in words.
+fn all_programs(figures: &PointFigures) -> String {
+    let total = |disk: &crate::analysis::DiskLoad| {
+        let (read, written, busy) = (bytes(disk.read), bytes(disk.written), percent(disk.busy));
+        format!("; {} by all programs: {read} read, {written} written, busy {busy}", disk.name)
+    };
+    figures.disks.iter().map(total).collect()
 }
 
 /// Returns the section of an experiment with one level: bars instead of curves.

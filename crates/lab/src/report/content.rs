@@ -11,6 +11,8 @@ pub(super) struct Report {
     pub(super) title: String,
     /// The question that the experiment answers.
     pub(super) about: String,
+    /// The answer in two sentences; empty without results.
+    pub(super) conclusion: String,
     /// One line of facts.
     pub(super) facts: String,
     pub(super) sections: Vec<Section>,
@@ -21,6 +23,8 @@ pub(super) struct Report {
 pub(super) struct Section {
     pub(super) title: String,
     pub(super) blocks: Vec<Block>,
+    /// Whether a page shows the heading alone until a reader opens it.
+    pub(super) is_folded: bool,
 }
 
 /// A part of a section.
@@ -31,6 +35,8 @@ pub(super) enum Block {
     Charts {
         title: String,
         charts: Vec<Chart>,
+        /// Whether a page shows the title alone until a reader opens it.
+        is_folded: bool,
     },
     List(Vec<String>),
     /// Text of a file or a command.
@@ -42,6 +48,9 @@ pub(super) enum Block {
 pub(super) struct DataTable {
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<Vec<Cell>>,
+    /// The number of columns after the first that name the point of a row. A narrow page shows them in the
+    /// first.
+    pub(super) point_columns: usize,
 }
 
 /// A cell of a table.
@@ -58,7 +67,12 @@ pub(super) struct Cell {
 
 impl Section {
     pub(super) fn new(title: &str, blocks: Vec<Block>) -> Section {
-        Section { title: title.to_owned(), blocks }
+        Section { title: title.to_owned(), blocks, is_folded: false }
+    }
+
+    /// Creates a section of details, which a page folds.
+    pub(super) fn folded(title: &str, blocks: Vec<Block>) -> Section {
+        Section { is_folded: true, ..Section::new(title, blocks) }
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn sections(results: &Results, curves: &[Curve]) -> Vec<Section> {
 }
 
 fn data(table: &DocumentTable, results: &Results, curves: &[Curve]) -> DataTable {
-    let mut data = DataTable { columns: vec![table.row.clone()], rows: Vec::new() };
+    let mut data = DataTable { columns: vec![table.row.clone()], rows: Vec::new(), ..DataTable::default() };
     for column in &table.columns {
         data.columns.extend((!column.published.is_empty()).then(|| format!("{}, document", column.title)));
         for contender in table.contenders(column, &results.experiment) {

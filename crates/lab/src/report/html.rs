@@ -12,7 +12,7 @@ const STYLE: &str = include_str!("page.css");
 /// Sorts tables, and shows the numbers of a mark on hover and touch.
 const SCRIPT: &str = include_str!("page.js");
 /// The SHA-256 of the script, by which the policy permits it.
-const SCRIPT_HASH: &str = "TD0b3DqeHdax73qBCmk3RkJjt7EJoPicARiGs2m0Of8=";
+const SCRIPT_HASH: &str = "qrOMfT1DWszuYaA48P+85SYKNVd0kWH3YcuiZKIi0WU=";
 /// A column of words with a cell of more characters is wide, or very wide.
 const LONG_WORDS: [usize; 2] = [12, 30];
 
@@ -34,6 +34,7 @@ pub(super) fn page(report: &Report) -> String {
             }
             body {
                 h1 { (report.title) }
+                @if !report.conclusion.is_empty() { p.conclusion { (unbroken(&report.conclusion)) } }
                 @if !report.about.is_empty() { p.about { (report.about) } }
                 p.facts { (report.facts) }
                 nav {
@@ -52,12 +53,18 @@ pub(super) fn page(report: &Report) -> String {
 }
 
 fn section(number: usize, section: &Section) -> Markup {
+    let heading = html! { h2 { (section.title) } };
+    let contents = html! { @for part in &section.blocks { (block(part)) } };
     html! {
         section id=(format!("s{number}")) {
-            h2 { (section.title) }
-            @for part in &section.blocks { (block(part)) }
+            @if section.is_folded { (folded(&heading, &contents)) } @else { (heading) (contents) }
         }
     }
+}
+
+/// Shows a heading alone until a reader opens it.
+fn folded(heading: &Markup, contents: &Markup) -> Markup {
+    html! { details { summary { (heading) } (contents) } }
 }
 
 fn block(block: &Block) -> Markup {
@@ -65,9 +72,10 @@ fn block(block: &Block) -> Markup {
         @match block {
             Block::Text(text) => p { (unbroken(text)) },
             Block::Table(data) => (table(data)),
-            Block::Charts { title, charts } => {
-                @if !title.is_empty() { h3 { (title) } }
-                div.charts { @for chart in charts { (svg::figure(chart)) } }
+            Block::Charts { title, charts, is_folded } => {
+                @let heading = html! { @if !title.is_empty() { h3 { (title) } } };
+                @let drawn = html! { div.charts { @for chart in charts { (svg::figure(chart)) } } };
+                @if *is_folded { (folded(&heading, &drawn)) } @else { (heading) (drawn) }
             }
             Block::List(items) => ul.list { @for item in items { li { (item) } } },
             Block::Code(text) => pre { code { (text) } },
@@ -82,11 +90,15 @@ fn table(table: &DataTable) -> Markup {
     };
     let is_figure =
         |column: usize| table.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.is_figure));
-    let class = |column: usize| match length(column) {
-        _ if is_figure(column) => "f",
-        length if length > LONG_WORDS[1] => "w long",
-        length if length > LONG_WORDS[0] => "w middle",
-        _ => "w",
+    let class = |column: usize| {
+        let kind = match length(column) {
+            _ if is_figure(column) => "f",
+            length if length > LONG_WORDS[1] => "w long",
+            length if length > LONG_WORDS[0] => "w middle",
+            _ => "w",
+        };
+        let is_of_point = (1..=table.point_columns).contains(&column);
+        if is_of_point { format!("{kind} point") } else { kind.to_owned() }
     };
     html! {
         div.scroll tabindex="0" {
@@ -100,7 +112,12 @@ fn table(table: &DataTable) -> Markup {
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr { @for (column, one) in row.iter().enumerate() { (cell(class(column), one)) } }
+                        tr {
+                            @for (column, one) in row.iter().enumerate() {
+                                @let point = if column == 0 { point_text(table, row) } else { String::new() };
+                                (cell(&class(column), one, &point))
+                            }
+                        }
                     }
                 }
             }
@@ -108,10 +125,21 @@ fn table(table: &DataTable) -> Markup {
     }
 }
 
-fn cell(class: &str, cell: &Cell) -> Markup {
+/// Returns the point of a row in words, for a page too narrow for its columns.
+fn point_text(table: &DataTable, row: &[Cell]) -> String {
+    let named = table.columns.iter().zip(row).skip(1).take(table.point_columns);
+    let pair = |(name, cell): (&String, &Cell)| match name.as_str() {
+        "at" => cell.text.clone(),
+        name => format!("{name}={}", cell.text),
+    };
+    named.map(pair).collect::<Vec<String>>().join(" ")
+}
+
+fn cell(class: &str, cell: &Cell, point: &str) -> Markup {
     html! {
         td class=(class) data-o=[cell.order] {
             (unbroken(&cell.text))
+            @if !point.is_empty() { small.at { (point) } }
             @if !cell.detail.is_empty() { small { (in_units(&cell.detail)) } }
         }
     }
@@ -137,7 +165,7 @@ mod tests {
         // its BLAKE3, which the tests can compute.
         assert_eq!(
             blake3::hash(SCRIPT.as_bytes()).to_hex().as_str(),
-            "7b17d83e97b1eebf03d11647a0c48ac2469a8b7b681159ea3dbc4a402ec586d9"
+            "e1bc1eb2646747ccda6f7e9529b76d23b0df2cb62b434d1f86527aa6854ea08e"
         );
         assert!(!SCRIPT.contains("</") && !STYLE.contains("</"));
         assert_eq!(SCRIPT_HASH.len(), 44);

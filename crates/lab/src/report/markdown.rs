@@ -9,7 +9,8 @@ use crate::format::table::Table;
 /// Formats a report.
 pub(super) fn markdown(report: &Report) -> String {
     let mut text = format!("# {}\n", escaped(&report.title));
-    let intro = [&report.about, &report.facts].into_iter().filter(|line| !line.is_empty());
+    let intro =
+        [&report.conclusion, &report.about, &report.facts].into_iter().filter(|line| !line.is_empty());
     intro.for_each(|line| text += &format!("\n{}\n", escaped(line)));
     for section in &report.sections {
         let blocks: Vec<String> = section.blocks.iter().filter_map(block).collect();

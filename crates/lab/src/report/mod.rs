@@ -7,6 +7,7 @@
 mod cells;
 mod chart;
 mod charts;
+mod conclusion;
 mod content;
 mod document;
 mod html;
@@ -58,6 +59,10 @@ pub fn summary(results: &Results) -> String {
     let curves = curves(results);
     let plain = |data: &DataTable| markdown::table(data, str::to_owned);
     let mut text = format!("{}\n{}\n\n", results.experiment.name, facts(results));
+    let conclusion = conclusion::text(&curves, sweep_axis(results));
+    if !conclusion.is_empty() {
+        text += &format!("{conclusion}\n\n");
+    }
     text += &plain(&tables::overview(&curves, sweep_axis(results)));
     if let Some(rates) = tools::table(results) {
         text += &format!("\nThe path by other tools\n{}", plain(&rates));
@@ -100,7 +105,7 @@ fn contents(results: &Results) -> Report {
     sections.extend(ratio_section(results, &curves));
     if !curves.is_empty() {
         let table = Block::Table(tables::points(results, &curves));
-        sections.push(Section::new("All points", vec![table, Block::Text(POINTS.to_owned())]));
+        sections.push(Section::folded("All points", vec![table, Block::Text(POINTS.to_owned())]));
     }
     sections.extend(open_loop::section(results));
     sections.extend(model_section(&curves));
@@ -113,6 +118,7 @@ fn contents(results: &Results) -> Report {
     Report {
         title: results.experiment.name.clone(),
         about: results.experiment.about.trim().to_owned(),
+        conclusion: conclusion::text(&curves, axis),
         facts: facts(results),
         sections,
     }
@@ -148,7 +154,7 @@ fn model_section(curves: &[Curve]) -> Option<Section> {
     let filled = tables.into_iter().filter(|(table, _)| !table.rows.is_empty());
     let blocks: Vec<Block> =
         filled.flat_map(|(table, text)| [Block::Text(text.to_owned()), Block::Table(table)]).collect();
-    (!blocks.is_empty()).then(|| Section::new("Demands and models", blocks))
+    (!blocks.is_empty()).then(|| Section::folded("Demands and models", blocks))
 }
 
 fn run_section(results: &Results) -> Section {
@@ -164,7 +170,7 @@ fn run_section(results: &Results) -> Section {
         Block::Code("plimsoll lab run experiment.toml".to_owned()),
         Block::Code(results.text.clone()),
     ]);
-    Section::new("How it was run", blocks)
+    Section::folded("How it was run", blocks)
 }
 
 /// Describes a machine in one line, without properties that are unknown.

@@ -63,7 +63,7 @@ fn of_points(results: &Results, points: &[OpenLoopPoint]) -> DataTable {
         cells
     };
     let columns = columns.into_iter().map(str::to_owned).collect();
-    DataTable { columns, rows: points.iter().map(row).collect() }
+    DataTable { columns, rows: points.iter().map(row).collect(), point_columns: names.len() }
 }
 
 /// Returns charts of the median and the 99th percentile for each case.
@@ -81,6 +81,7 @@ fn charts(points: &[OpenLoopPoint]) -> Vec<Block> {
             chart("Median latency (open loop)", &group, |one| one.percentiles[0]),
             chart("99th percentile of latency (open loop)", &group, |one| one.percentiles[2]),
         ],
+        is_folded: false,
     });
     blocks.collect()
 }

@@ -22,6 +22,13 @@ for (const table of document.querySelectorAll("table")) {
     });
   });
 }
+const open = () => {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  target?.querySelector(":scope > details")?.setAttribute("open", "");
+};
+addEventListener("hashchange", open);
+open();
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(one => { one.open = true; }));
 const tip = document.createElement("div");
 tip.id = "tip";
 tip.hidden = true;

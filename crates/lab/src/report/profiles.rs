@@ -31,7 +31,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         blocks.extend(is_used.then(|| Block::Text(text.to_owned())));
     }
     blocks.extend(results.profiles.iter().flat_map(of_record));
-    Some(Section::new("Profiles", blocks))
+    Some(Section::folded("Profiles", blocks))
 }
 
 /// Returns a line for each profile that failed.
@@ -82,5 +82,5 @@ fn table(process: &ProcessProfile) -> DataTable {
             Cell::figure(Some(function.inclusive), percent),
         ]
     });
-    DataTable { columns, rows: rows.collect() }
+    DataTable { columns, rows: rows.collect(), ..DataTable::default() }
 }

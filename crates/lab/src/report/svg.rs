@@ -20,6 +20,8 @@ const COLOURS: usize = 8;
 const WIDE: f64 = 12.0;
 /// The height of a bar with its name.
 const BAR: f64 = 38.0;
+/// The horizontal distance of the intervals of two series at one level.
+const SHIFT: f64 = 4.0;
 /// The narrowest gap between two labels of the horizontal axis.
 const GAP: f64 = 34.0;
 
@@ -34,9 +36,15 @@ pub(super) fn figure(chart: &Chart) -> Markup {
         figure {
             figcaption { (chart.title) span.unit { (chart.figure) } }
             (drawing)
-            @if chart.series.len() > 1 { (legend(chart)) }
+            @if needs_legend(chart) { (legend(chart)) }
         }
     }
+}
+
+/// A single line has the name of its chart; a single part of a column or bar has a name of its own.
+fn needs_legend(chart: &Chart) -> bool {
+    let is_line = matches!(chart.shape, Shape::Lines | Shape::LogLines);
+    chart.series.len() > 1 || (!is_line && chart.series.iter().any(|series| !series.name.is_empty()))
 }
 
 fn colour(series: &Series) -> String {
@@ -168,18 +176,21 @@ fn lines(chart: &Chart) -> Markup {
     let vertical = Scale::new(first, last, is_log && low > 0.0, BOTTOM, TOP);
     let levels = levels(chart);
     let horizontal = level_scale(&levels);
-    let at = |point: &ChartPoint| (horizontal.position(point.level), vertical.position(point.value));
+    let shifts = shifts(chart);
+    let at = |shift: f64, point: &ChartPoint| {
+        (horizontal.position(point.level) + shift, vertical.position(point.value))
+    };
     let contents = html! {
         (frame(chart, &ticks, &vertical))
         @for level in labelled(&levels, |level| horizontal.position(level)) {
             (level_label(level, horizontal.position(level)))
         }
-        @for series in chart.series.iter().rev() {
+        @for (series, shift) in chart.series.iter().zip(shifts).rev() {
             g class=(colour(series)) {
-                path class=(stroke(series.stroke)) d=(path(series, &vertical, at)) {}
+                path class=(stroke(series.stroke)) d=(path(series, &vertical, |point| at(shift, point))) {}
                 @if series.stroke == Stroke::Measured {
                     @for point in &series.points {
-                        @let (x, y) = at(point);
+                        @let (x, y) = at(shift, point);
                         @if let Some([low, high]) = point.interval {
                             path.whisker d=(whisker(x, vertical.position(low), vertical.position(high))) {}
                         }
@@ -190,6 +201,24 @@ fn lines(chart: &Chart) -> Markup {
         }
     };
     svg(chart, HEIGHT, &contents)
+}
+
+/// Returns the horizontal offset of each series, so that intervals at one level do not hide each other.
+/// Models stay in place.
+fn shifts(chart: &Chart) -> Vec<f64> {
+    let is_measured = |series: &&Series| series.stroke == Stroke::Measured;
+    let count = chart.series.iter().filter(is_measured).count();
+    let first = -SHIFT * (f64::from(u32::try_from(count).unwrap_or(1)) - 1.0) / 2.0;
+    let mut next = first;
+    let shift = |series: &Series| {
+        if series.stroke != Stroke::Measured {
+            return 0.0;
+        }
+        let shift = next;
+        next += SHIFT;
+        shift
+    };
+    chart.series.iter().map(shift).collect()
 }
 
 fn whisker(x: f64, low: f64, high: f64) -> String {

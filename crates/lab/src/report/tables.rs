@@ -41,7 +41,11 @@ pub(super) fn overview(curves: &[Curve], axis: Option<&str>) -> DataTable {
         cells.push(Cell::words(hint));
         cells
     };
-    DataTable { columns: strings(&columns), rows: curves.iter().map(row).collect() }
+    DataTable {
+        columns: strings(&columns),
+        rows: curves.iter().map(row).collect(),
+        point_columns: usize::from(has_values),
+    }
 }
 
 fn saturation(curve: &Curve, best: Option<&LoadPoint>) -> [Cell; 4] {
@@ -95,7 +99,9 @@ pub(super) fn points(results: &Results, curves: &[Curve]) -> DataTable {
         cells.push(Cell::figure(figures.map(|one| one.generator_share), percent));
         cells
     };
-    without_empty("remarks", DataTable { columns: strings(&columns), rows: points.map(row).collect() })
+    let rows = points.map(row).collect();
+    let table = DataTable { columns: strings(&columns), rows, point_columns: names.len() };
+    without_empty("remarks", table)
 }
 
 fn memory(bytes: f64) -> String {
@@ -115,7 +121,11 @@ pub(super) fn ratios(results: &Results, ratios: &[PointRatio]) -> DataTable {
         cells.extend([one.throughput, one.response, one.cpu].map(|value| mean(value, ratio)));
         cells
     };
-    DataTable { columns: strings(&columns), rows: ratios.iter().map(row).collect() }
+    DataTable {
+        columns: strings(&columns),
+        rows: ratios.iter().map(row).collect(),
+        point_columns: names.len(),
+    }
 }
 
 /// Returns the table of the service demands.
@@ -154,7 +164,7 @@ pub(super) fn demands(curves: &[Curve]) -> DataTable {
         let rest = [own(), vec![Cell::words("delay without a queue")], delay.to_vec(), vec![Cell::words("")]];
         rows.push(rest.concat());
     }
-    without_empty("at", DataTable { columns: strings(&columns), rows })
+    without_empty("at", DataTable { columns: strings(&columns), rows, ..DataTable::default() })
 }
 
 /// Returns the table of the predictions against the measured figures.
@@ -180,7 +190,7 @@ pub(super) fn predictions(curves: &[Curve]) -> DataTable {
             ]);
         }
     }
-    without_empty("at", DataTable { columns: strings(&columns), rows })
+    without_empty("at", DataTable { columns: strings(&columns), rows, ..DataTable::default() })
 }
 
 /// Returns the table of the fits of the universal scalability law.
@@ -199,7 +209,11 @@ pub(super) fn scalability(curves: &[Curve]) -> DataTable {
     };
     without_empty(
         "at",
-        DataTable { columns: strings(&columns), rows: curves.iter().filter_map(row).collect() },
+        DataTable {
+            columns: strings(&columns),
+            rows: curves.iter().filter_map(row).collect(),
+            ..DataTable::default()
+        },
     )
 }
 
@@ -219,7 +233,8 @@ pub(super) fn failures(results: &Results) -> DataTable {
             Cell::words(reason.split_whitespace().collect::<Vec<_>>().join(" ")),
         ])
     };
-    DataTable { columns: strings(&columns), rows: results.all().filter_map(row).collect() }
+    let rows = results.all().filter_map(row).collect();
+    DataTable { columns: strings(&columns), rows, ..DataTable::default() }
 }
 
 /// Returns the table of the contenders and their versions.
@@ -230,7 +245,8 @@ pub(super) fn contenders(results: &Results) -> DataTable {
         let machine = one.machine.as_ref().map_or_else(|| "the generator's".to_owned(), super::machine_text);
         [name, one.version.clone(), one.about.clone(), machine].map(Cell::words).to_vec()
     };
-    DataTable { columns: strings(&columns), rows: results.run.contenders.iter().map(row).collect() }
+    let rows = results.run.contenders.iter().map(row).collect();
+    DataTable { columns: strings(&columns), rows, ..DataTable::default() }
 }
 
 fn strings(columns: &[&str]) -> Vec<String> {

@@ -70,14 +70,17 @@ fn the_page_has_all_parts_and_loads_nothing() {
         "MVA from N = 1",
         "asymptotic bounds",
         "CPU by process",
-        "Disk",
+        "Disk, by its processes",
+        "by all programs",
         "plimsoll lab run experiment.toml",
         "bottleneck (hint)",
         "Content-Security-Policy",
         "n=5",
+        "carried most, ",
     ] {
         assert!(page.contains(part), "{part}");
     }
+    assert!(!page.contains(">written<"), "another program wrote");
     assert!(!page.contains("http://www") && !page.contains("src=") && !page.contains("NaN"));
 }
 
@@ -111,6 +114,50 @@ fn failed_trials_are_listed_with_their_reasons_and_missing_figures_are_shown_as_
     let throughput = &row[2];
     assert_eq!((throughput.text.as_str(), throughput.order), ("–", None));
     assert!(summary(&results).contains("the server hung"));
+}
+
+#[test]
+fn remarks_that_differ_in_their_numbers_alone_are_one_with_a_range() {
+    let mut results = results();
+    let at_eight =
+        |trial: &&mut crate::results::TrialRecord| trial.point["users"] == "8" && trial.contender == "base";
+    for (number, trial) in results.trials.iter_mut().filter(at_eight).enumerate() {
+        let TrialResult::Measured(measured) = &mut trial.result else { panic!("it is measured") };
+        measured.load.littles_law.ratio = 0.8;
+        measured.marks.push(format!("Little's law is off: X(R+Z)/N is 0.8{number}"));
+    }
+    let table = tables::points(&results, &curves(&results));
+    let row = table.rows.iter().find(|row| row[0].text == "base" && row[1].text == "8").unwrap();
+    assert_eq!(row[3].text, "Little's law is off: X(R+Z)/N is 0.80 to 0.84 (5 of 5)");
+}
+
+#[test]
+fn details_are_folded_and_the_conclusion_comes_first() {
+    let page = page(&results());
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}"));
+    assert!(at("carried most, ") < at("Overview") && at("carried most, ") < at("<nav>"));
+    for title in ["All points", "Demands and models", "How it was run"] {
+        assert!(page.contains(&format!("<details><summary><h2>{title}</h2></summary>")), "{title}");
+    }
+    assert!(
+        page.contains("<details><summary><h3>fast</h3></summary>"),
+        "charts of one of several contenders"
+    );
+}
+
+#[test]
+fn a_narrow_page_has_the_point_of_a_row_in_its_first_cell() {
+    let page = page(&results());
+    assert!(page.contains("<td class=\"w\">base<small class=\"at\">users=8</small></td>"));
+    assert!(page.contains("class=\"f point\"") && page.contains(".point { display: none; }"));
+}
+
+#[test]
+fn columns_of_one_process_have_a_legend() {
+    let page = page(&results());
+    let (_, cpu) = page.split_once("CPU by process").unwrap();
+    let figure = &cpu[..cpu.find("</figure>").unwrap()];
+    assert!(figure.contains("class=\"legend\"") && figure.contains("server"));
 }
 
 #[test]

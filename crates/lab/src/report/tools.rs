@@ -39,7 +39,7 @@ pub(super) fn table(results: &Results) -> Option<DataTable> {
         cells
     };
     let columns = columns.into_iter().map(str::to_owned).collect();
-    Some(DataTable { columns, rows: rates.iter().map(row).collect() })
+    Some(DataTable { columns, rows: rates.iter().map(row).collect(), point_columns: names.len() })
 }
 
 #[cfg(test)]

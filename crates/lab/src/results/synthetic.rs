@@ -271,6 +271,7 @@ fn measured(system: &System, load: &ModelledLoad) -> Measured {
             threads: u64::from(one.threads),
             processes: 1,
             rss_bytes: 40 << 20,
+            disk_read_bytes: if system.disk > 0.0 { (throughput * BODY * SECONDS) as u64 } else { 0 },
             ..ProcessUse::default()
         }
     };
@@ -280,6 +281,8 @@ fn measured(system: &System, load: &ModelledLoad) -> Measured {
         name: "sda".to_owned(),
         busy: (throughput * system.disk).min(1.0),
         read_bytes: (throughput * BODY * SECONDS) as u64,
+        // Of another program.
+        written_bytes: 1 << 30,
         ..DiskUse::default()
     };
     let has_disk = system.disk > 0.0;

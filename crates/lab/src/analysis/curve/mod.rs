@@ -5,6 +5,7 @@
 //! figure that the trials do not determine is `None`.
 
 mod hint;
+mod marks;
 mod model;
 mod open_loop;
 mod points;

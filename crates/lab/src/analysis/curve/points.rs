@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{RATE, kept, settings};
+use super::{RATE, kept, marks, settings};
 use crate::experiment::template::Values;
 use crate::results::{DiskUse, Latency, LinkUse, Measured, ProcessUse, Results, TrialRecord};
 use crate::stats::MeanInterval;
@@ -78,6 +78,10 @@ pub struct ProcessLoad {
     pub system: f64,
     /// The largest number of threads; 0 if unknown.
     pub threads: u64,
+    /// Bytes a second that it caused to be read from disks.
+    pub read: f64,
+    /// Bytes a second that it caused to be written to disks.
+    pub written: f64,
 }
 
 /// The use of a disk.
@@ -163,7 +167,7 @@ fn figures(trials: &[&Measured]) -> Option<PointFigures> {
         littles_ratio: mean(&|one| one.load.littles_law.ratio)?.mean,
         errors: trials.iter().map(|one| one.load.errors_all()).sum(),
         missed_starts: trials.iter().map(|one| one.load.missed_starts).sum(),
-        marks: marks(trials),
+        marks: marks::collected(trials),
     })
 }
 
@@ -175,7 +179,7 @@ pub(crate) fn cpu_per_request(trial: &Measured) -> Option<f64> {
 }
 
 /// Groups items by name in the order of their first appearance.
-fn grouped<'a, T>(items: impl Iterator<Item = (&'a str, T)>) -> Vec<(&'a str, Vec<T>)> {
+pub(super) fn grouped<'a, T>(items: impl Iterator<Item = (&'a str, T)>) -> Vec<(&'a str, Vec<T>)> {
     let (mut order, mut groups) = (Vec::new(), BTreeMap::<&str, Vec<T>>::new());
     for (name, item) in items {
         if !groups.contains_key(name) {
@@ -200,6 +204,10 @@ fn processes(trials: &[&Measured]) -> Vec<ProcessLoad> {
         user: mean_of(uses.iter().map(|(process, seconds)| process.user_seconds / seconds)),
         system: mean_of(uses.iter().map(|(process, seconds)| process.system_seconds / seconds)),
         threads: uses.iter().map(|(process, _)| process.threads).max().unwrap_or(0),
+        read: mean_of(uses.iter().map(|(process, seconds)| as_float(process.disk_read_bytes) / seconds)),
+        written: mean_of(
+            uses.iter().map(|(process, seconds)| as_float(process.disk_written_bytes) / seconds),
+        ),
     };
     grouped(items).into_iter().map(load).collect()
 }
@@ -231,11 +239,6 @@ fn links(trials: &[&Measured]) -> Vec<(String, f64)> {
         machine.links.iter().map(move |link| (link.name.as_str(), rate(link)))
     });
     grouped(items).into_iter().map(|(name, rates)| (name.to_owned(), mean_of(rates.into_iter()))).collect()
-}
-
-fn marks(trials: &[&Measured]) -> Vec<(String, usize)> {
-    let items = trials.iter().flat_map(|one| one.marks.iter().map(|mark| (mark.as_str(), ())));
-    grouped(items).into_iter().map(|(mark, trials)| (mark.to_owned(), trials.len())).collect()
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a count below 2^52")]
