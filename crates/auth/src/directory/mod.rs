@@ -37,7 +37,7 @@ pub use open::{BadUrl, NotOpened, ServerInfo, file_of, open, server_info, withou
 pub use postgres::{PostgresDirectory, PostgresInfo};
 #[cfg(feature = "redis")]
 pub use redis::{RedisDirectory, RedisInfo};
-pub use sqlite::SqliteDirectory;
+pub use sqlite::{CopiedDirectory, SqliteDirectory, copy_file, end_all_sessions};
 
 /// Why a directory call failed: a text for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

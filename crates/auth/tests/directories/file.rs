@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Barrier;
 
+use plimsoll_auth::directory::{CopiedDirectory, copy_file};
 use plimsoll_auth::{Directory as _, NetworkHash, SqliteDirectory};
 
 use crate::{NOW, add, new_account, session, session_id};
@@ -143,4 +144,43 @@ fn a_file_that_is_none_and_a_folder_that_is_not_there_are_named_in_what_the_log_
         let refused = SqliteDirectory::open(&bad).err().unwrap().to_string();
         assert!(refused.contains(bad.to_str().unwrap()), "{refused}");
     }
+}
+
+/// Puts a session into the file of revoked sessions, as a log-out on a full disk does: its row stays.
+fn revoke_without_space(path: &Path, id: [u8; 32]) {
+    let mut slot = id.to_vec();
+    slot.extend_from_slice(blake3::hash(&id).as_bytes());
+    let mut revoked = path.as_os_str().to_owned();
+    revoked.push("-revoked");
+    let file = std::fs::OpenOptions::new().write(true).open(revoked).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &slot, 0).unwrap();
+}
+
+#[test]
+fn a_copy_has_all_rows_of_a_file_in_use_and_no_session_that_was_revoked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, to) = (folder.path().join("d.sqlite"), folder.path().join("copy.sqlite"));
+    let mut directory = open(&path);
+    let alice = add(&mut directory, "alice");
+    for number in 1..=3 {
+        directory.add_session(&session(number, &alice, 0), 9).unwrap().unwrap();
+    }
+    assert!(directory.end_session(session_id(1)).unwrap());
+    revoke_without_space(&path, [2; 32]);
+    let copied = copy_file(&path, &to).unwrap();
+    assert_eq!(copied, CopiedDirectory { accounts: 1, sessions: 1, shares: 0, revoked: 1 });
+    assert_eq!(to.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let mut copy = open(&to);
+    let found = |copy: &mut SqliteDirectory, id| copy.session(session_id(id), NOW).unwrap().is_some();
+    assert!(!found(&mut copy, 1) && !found(&mut copy, 2) && found(&mut copy, 3));
+    assert_eq!(copy.account("alice").unwrap().unwrap().account, alice);
+    assert!(copy_file(&path, &to).is_err(), "an existing file is not replaced");
+}
+
+#[test]
+fn a_copy_of_a_missing_file_is_an_error_and_creates_no_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.sqlite");
+    assert!(copy_file(&path, &folder.path().join("copy.sqlite")).is_err());
+    assert!(!path.exists());
 }

@@ -4,6 +4,7 @@
 //! `synchronous = FULL`). A file created here is readable by its owner only. A log-out needs no free disk
 //! space.
 
+mod copying;
 mod revoked;
 mod rows;
 mod schema;
@@ -25,6 +26,7 @@ use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEM
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
+pub use copying::{CopiedDirectory, copy_file, end_all_sessions};
 use plimsoll_rpc::time::{Millis, millis};
 use revoked::{Revoked, probe};
 use rows::{RECORD, SHARE};

@@ -14,6 +14,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 
 use crate::limits::{DIRECTORY_PROBE_BYTES, REVOKED_SESSIONS_MAX};
 use crate::sessions::SessionId;
@@ -58,9 +59,7 @@ pub(super) fn probe(database: &Path) -> io::Result<()> {
 impl Revoked {
     /// Opens the file that belongs to the database at `database`, and allocates it if it is new.
     pub(super) fn open(database: &Path) -> Revoked {
-        let mut path = database.as_os_str().to_owned();
-        path.push("-revoked");
-        let mut revoked = Revoked { path: path.into(), file: None, sessions: BTreeSet::new() };
+        let mut revoked = Revoked { path: path_of(database), file: None, sessions: BTreeSet::new() };
         revoked.allocate();
         revoked.refresh();
         revoked
@@ -117,6 +116,25 @@ impl Revoked {
         let before = std::mem::replace(&mut self.sessions, slots.iter().filter_map(number).collect());
         !self.sessions.is_subset(&before)
     }
+}
+
+/// Returns the sessions that the file of the database at `database` lists, and creates no file.
+pub(super) fn recorded(database: &Path) -> io::Result<BTreeSet<SessionId>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    match rustix::fs::open(path_of(database), flags, Mode::empty()) {
+        Err(Errno::NOENT) => Ok(BTreeSet::new()),
+        opened => match slots(&File::from(opened?)) {
+            // A server is allocating it, and no session can be in it yet.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(BTreeSet::new()),
+            slots => Ok(slots?.iter().filter_map(number).collect()),
+        },
+    }
+}
+
+fn path_of(database: &Path) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-revoked");
+    path.into()
 }
 
 /// Opens the file with all of its blocks allocated. Zeros are written, because not every file system can
