@@ -69,13 +69,18 @@ pub(crate) fn refused(path: &Path, error: &io::Error) -> String {
 /// A user as a person reads it: the name, if there is one, and the number.
 pub(crate) fn user(uid: Uid) -> String {
     let number = uid.as_raw();
+    name_of(uid).map_or_else(|| format!("user {number}"), |name| format!("user {name} ({number})"))
+}
+
+/// The name of a user of this machine.
+pub(crate) fn name_of(uid: Uid) -> Option<String> {
+    let number = uid.as_raw().to_string();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let name = users.lines().find_map(|line| {
+    users.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
-        (fields.nth(1)? == number.to_string()).then_some(name)
-    });
-    name.map_or_else(|| format!("user {number}"), |name| format!("user {name} ({number})"))
+        (fields.nth(1)? == number).then(|| name.to_owned())
+    })
 }
 
 /// Returns the folder itself, or the nearest existing ancestor.
@@ -86,7 +91,7 @@ pub(crate) fn existing(folder: &Path) -> PathBuf {
 }
 
 /// The user and group that own the files of this configuration, if they are not the superuser's.
-fn owner(config: &Config) -> io::Result<Option<(Uid, Gid)>> {
+pub(crate) fn owner(config: &Config) -> io::Result<Option<(Uid, Gid)>> {
     let file = file_of(&config.fixed.directory);
     let folder = file.as_deref().and_then(Path::parent).unwrap_or(&config.fixed.data);
     let folder = existing(folder);
@@ -110,9 +115,18 @@ pub(crate) fn as_owner<T: Send>(
         return work();
     }
     let owner = owner(config).with_context(|| format!("cannot look at {}", config.fixed.data.display()))?;
-    let Some((uid, gid)) = owner else { return work() };
+    as_user(owner, work)
+}
+
+/// Runs `work` as this user, if there is one and this process runs as the superuser; see [`as_owner`].
+pub(crate) fn as_user<T: Send>(
+    user: Option<(Uid, Gid)>,
+    work: impl FnOnce() -> anyhow::Result<T> + Send,
+) -> anyhow::Result<T> {
+    let Some((uid, gid)) = user.filter(|_| geteuid().is_root()) else { return work() };
     let doing = || {
-        become_user(uid, gid).with_context(|| format!("cannot act as {}, who owns the data", user(uid)))?;
+        become_user(uid, gid)
+            .with_context(|| format!("cannot act as {}, who owns the data", self::user(uid)))?;
         work()
     };
     // Credentials are a thread's own in Linux, and the threads that it starts inherit them.

@@ -30,3 +30,7 @@ pub(crate) const BIND_TIME_MAX: Duration = Duration::from_secs(1);
 pub(crate) const QUEUED_PIECES_MAX: usize = 1024;
 /// A write of log lines takes more pieces from the queue until it has this many bytes.
 pub(crate) const GATHERED_BYTES_MAX: usize = 64 * 1024;
+/// Passes over one home, until one finds nothing changed. A later pass takes as long as a look at all names.
+pub(crate) const BACKUP_PASSES_MAX: usize = 5;
+/// Copies of the accounts, until the files have not changed around one.
+pub(crate) const BACKUP_ROUNDS_MAX: usize = 3;

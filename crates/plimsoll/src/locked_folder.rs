@@ -13,6 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::access;
+use crate::backup::UNFINISHED_RESTORE;
 
 /// The use of a folder.
 #[derive(Clone, Copy)]
@@ -54,13 +55,17 @@ pub(crate) fn make_data_folder(data: &Path) -> anyhow::Result<()> {
 
 /// Creates the data folder if it is missing, and locks it for this process alone.
 pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<FolderLock> {
-    lock(FolderKind::Data, data, FlockOperation::NonBlockingLockExclusive)
+    let lock = lock(FolderKind::Data, data, FlockOperation::NonBlockingLockExclusive)?;
+    refuse_unfinished(data)?;
+    Ok(lock)
 }
 
 /// Like [`take_data_folder`], but shared with other authentication servers, because several may use one
 /// directory of accounts.
 pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<FolderLock> {
-    lock(FolderKind::Data, data, FlockOperation::NonBlockingLockShared)
+    let lock = lock(FolderKind::Data, data, FlockOperation::NonBlockingLockShared)?;
+    refuse_unfinished(data)?;
+    Ok(lock)
 }
 
 /// Creates a proxy's cache folder if it is missing, and locks it for this process alone.
@@ -139,6 +144,17 @@ fn lock(kind: FolderKind, path: &Path, lock: FlockOperation) -> anyhow::Result<F
         }
     }
     Ok(FolderLock { _folder: folder, _file: file })
+}
+
+/// Fails if a restore into the data folder was interrupted: it has a part of the data only.
+fn refuse_unfinished(data: &Path) -> anyhow::Result<()> {
+    let shown = data.display();
+    anyhow::ensure!(
+        !data.join(UNFINISHED_RESTORE).exists(),
+        "a restore into {shown} was interrupted: remove the folder and restore again, or choose another \
+         folder with --data"
+    );
+    Ok(())
 }
 
 #[cfg(test)]

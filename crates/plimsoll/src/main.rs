@@ -7,6 +7,7 @@
 
 mod access;
 mod assemble;
+mod backup;
 mod bounded_thread;
 mod channels;
 mod cli;

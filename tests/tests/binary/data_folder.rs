@@ -142,7 +142,7 @@ fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: EngineKind
 }
 
 #[test]
-fn a_backup_is_restored_as_the_documents_say() {
+fn a_copy_by_rsync_and_sqlite_is_served_again() {
     let _turn = among_others();
     let place = Workspace::new();
     let server = place.serve(EngineKind::Epoll, "data");

@@ -6,6 +6,7 @@
 mod account;
 mod alone;
 mod auth;
+mod backup;
 mod check;
 mod completions;
 mod doctor;
@@ -14,6 +15,7 @@ mod lab;
 mod load;
 mod man;
 mod proxy;
+mod restore;
 mod serve;
 mod store;
 
@@ -57,6 +59,8 @@ enum Order {
     Store(store::StoreServer),
     Proxy(proxy::ProxyServer),
     Account(account::Account),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Doctor(doctor::Doctor),
     Load(load::Load),
     Lab(lab::Lab),
@@ -95,6 +99,8 @@ impl Plimsoll {
             Order::Store(store) => store.run(),
             Order::Proxy(proxy) => proxy.run(),
             Order::Account(account) => account.run(),
+            Order::Backup(backup) => backup.run(),
+            Order::Restore(restore) => restore.run(),
             Order::Doctor(doctor) => doctor.run(),
             Order::Load(load) => load.run(),
             Order::Lab(lab) => lab.run(),

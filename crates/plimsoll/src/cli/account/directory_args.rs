@@ -24,7 +24,7 @@ use crate::tiers::{auth_settings, open_directory};
 
 /// The arguments that name the directory.
 #[derive(Args)]
-pub(super) struct DirectoryArgs {
+pub(in crate::cli) struct DirectoryArgs {
     /// The configuration file of the server
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
     config: Option<PathBuf>,
@@ -82,7 +82,8 @@ impl DirectoryArgs {
         })
     }
 
-    fn config(&self) -> anyhow::Result<Config> {
+    /// Returns the configuration of the server that these arguments name.
+    pub(in crate::cli) fn config(&self) -> anyhow::Result<Config> {
         let data = self.data.as_deref().map(|data| flag("--data=", data));
         let directory = self.directory.as_ref().map(|url| flag("--directory=", url));
         Config::of_server(data.into_iter().chain(directory), self.config.clone())

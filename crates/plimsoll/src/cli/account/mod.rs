@@ -21,6 +21,8 @@ mod show;
 
 use clap::{Args, Subcommand};
 
+pub(super) use directory_args::DirectoryArgs;
+
 /// Add, show, change and remove accounts, where a server keeps them
 #[derive(Args)]
 #[command(after_help = "Examples:

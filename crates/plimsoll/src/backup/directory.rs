@@ -1,0 +1,83 @@
+//! The directory of accounts in a backup: a copy of its file, or a dump of its database.
+//!
+//! It opens no connection to a database server: the operator's command does. Invariant: a backup without
+//! accounts says where they are, and what to do.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+use plimsoll_auth::directory::{CopiedDirectory, copy_file, file_of, without_password};
+use plimsoll_cli::WrongUsage;
+
+use super::{DIRECTORY, DUMP};
+use crate::access::as_owner;
+use crate::config::{AuthAt, Config};
+
+/// Where the accounts come from.
+pub(super) enum Accounts {
+    /// A file of SQLite.
+    File(PathBuf),
+    /// The output of a command of the operator.
+    Dump(String),
+    /// They are not in the backup; the sentence says where they are.
+    Elsewhere(String),
+}
+
+impl Accounts {
+    pub(super) fn of(config: &Config, dump: Option<&str>) -> anyhow::Result<Accounts> {
+        let url = without_password(&config.fixed.directory);
+        if let AuthAt::Apart(server) = &config.fixed.auth {
+            let server = server.to_string();
+            return Ok(Accounts::Elsewhere(format!(
+                "the accounts are at the authentication server {server}: back them up there, after this"
+            )));
+        }
+        match (file_of(&config.fixed.directory), dump) {
+            (Some(_), Some(_)) => Err(WrongUsage(format!(
+                "--dump is for accounts on a database server, and these are in {url}, which is copied \
+                 without it"
+            ))
+            .into()),
+            (Some(file), None) if file.exists() => Ok(Accounts::File(file)),
+            (Some(file), None) => Ok(Accounts::Elsewhere(format!(
+                "there is no directory of accounts at {}, as at a storage server: back it up where it is, \
+                 after this",
+                file.display()
+            ))),
+            (None, Some(dump)) => Ok(Accounts::Dump(dump.to_owned())),
+            (None, None) => Ok(Accounts::Elsewhere(format!(
+                "the accounts are at {url}: dump that database now, or name the command with --dump"
+            ))),
+        }
+    }
+
+    /// Copies them into the folder `to`, in place of an earlier copy. Returns their numbers, if known.
+    pub(super) fn copy(&self, config: &Config, to: &Path) -> anyhow::Result<Option<CopiedDirectory>> {
+        match self {
+            Accounts::File(file) => as_owner(config, || {
+                let copy = to.join(DIRECTORY);
+                if copy.exists() {
+                    std::fs::remove_file(&copy).context("cannot copy the directory of accounts again")?;
+                }
+                copy_file(file, &copy).map(Some).context("cannot copy the directory of accounts")
+            }),
+            Accounts::Dump(command) => {
+                let copied = dump(command, &to.join(DUMP));
+                copied.map(|()| None).with_context(|| format!("the command of --dump failed: {command}"))
+            }
+            Accounts::Elsewhere(_) => Ok(None),
+        }
+    }
+}
+
+/// Runs the command as the user that started this program.
+fn dump(command: &str, to: &Path) -> anyhow::Result<()> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(to)?;
+    let ended = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).stdout(file).status()?;
+    ensure!(ended.success(), "{ended}");
+    ensure!(to.metadata()?.len() > 0, "it wrote nothing to standard output");
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! `plimsoll restore`: the arguments and the output.
+//!
+//! [`crate::backup`] restores, not this module.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use plimsoll_cli::output::{files, print, print_json, size};
+
+use crate::backup::{Restored, restore};
+use crate::cli::account::DirectoryArgs;
+use crate::config::LogLevel;
+use crate::exposure::warn_of_arguments;
+use crate::operator_log::OperatorLog;
+
+/// Restore a backup of plimsoll backup into a new or empty data folder
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll restore /backup/2026-11-27 --data /srv/plimsoll
+  plimsoll restore /backup/2026-11-27 --data /srv/plimsoll --end-sessions
+  sudo install -d -o plimsoll -m 700 /srv/plimsoll && \\
+    sudo plimsoll restore /backup/2026-11-27 --data /srv/plimsoll
+
+It compares every file with its digest, and writes over nothing. As root, it acts as the user that
+owns the folder or the nearest folder above it, else as the user that owned the data. Log-ins that
+were ended after the backup are valid again, unless you give --end-sessions.
+JSON: {\"data\":\"/srv/plimsoll\",\"backup_of\":\"2026-11-27T03:00:12Z\",\"files\":1204,...}")]
+pub(crate) struct Restore {
+    /// The folder of the backup
+    folder: PathBuf,
+    #[command(flatten)]
+    at: DirectoryArgs,
+    /// End all log-ins, so that one that was ended after the backup is not valid again
+    #[arg(long)]
+    end_sessions: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Restore {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let config = self.at.config()?;
+        let log = OperatorLog::start(config.fixed.log_format, LogLevel(tracing::Level::WARN));
+        let log = log.context("cannot start the log")?;
+        warn_of_arguments();
+        let restored = restore(&config, &self.folder, self.end_sessions);
+        log.finish();
+        let restored = restored?;
+        if self.json { print_json(&restored) } else { print(told(&restored)) }
+    }
+}
+
+fn told(restored: &Restored) -> String {
+    let Restored { data, backup_of, owner, directory, dump, ended_log_ins, .. } = restored;
+    let counts = format!("{}, {}", files(restored.files), size(restored.bytes));
+    let mut told = format!("Restored into {}\n  backup    of {backup_of}: {counts}\n", data.display());
+    let mut line = |name: &str, text: String| told.push_str(&format!("  {name:<9} {text}\n"));
+    line("verified", "every file has the digest of the backup".to_owned());
+    line("owner", owner.clone());
+    if let Some(directory) = directory {
+        line("accounts", format!("in {}", directory.display()));
+    }
+    if let Some(ended) = ended_log_ins {
+        line("log-ins", format!("{ended} were ended"));
+    }
+    if let Some(dump) = dump {
+        line("next", format!("load the dump {} into its database, then start the server", dump.display()));
+    }
+    told
+}

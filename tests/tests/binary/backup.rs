@@ -1,0 +1,558 @@
+//! `plimsoll backup` and `plimsoll restore`: of a server under load, interrupted, and as another user.
+
+use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use plimsoll_tests::binary::member::Member;
+use plimsoll_tests::binary::{
+    Done, EngineKind, NOBODY, Server, alone, among_others, as_nobody, command, plimsoll, tool,
+};
+use plimsoll_tests::skips::{Need, skip};
+use plimsoll_tests::tree::noise;
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A folder in which tests have data folders and backups.
+struct Workspace(tempfile::TempDir);
+
+impl Workspace {
+    fn new() -> Workspace {
+        Workspace(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn serve(&self, data: &str) -> Server {
+        Server::on_data(EngineKind::Epoll, &self.path(data), &["--signup", "open"])
+    }
+
+    fn backup(&self, to: &str, data: &str) -> Command {
+        let mut backup = command();
+        backup.arg("backup").arg(self.path(to)).arg("--data").arg(self.path(data));
+        backup
+    }
+
+    fn restore(&self, from: &str, data: &str) -> Command {
+        let mut restore = command();
+        restore.arg("restore").arg(self.path(from)).arg("--data").arg(self.path(data));
+        restore
+    }
+
+    fn files(&self, data: &str, account: &str) -> PathBuf {
+        self.path(data).join("accounts").join(account).join("files")
+    }
+}
+
+fn run(mut command: Command) -> Done {
+    tool::run(&mut command)
+}
+
+/// Runs a command that must fail, and returns its standard error.
+fn refused(command: Command) -> String {
+    let done = run(command);
+    assert_eq!(done.status.code(), Some(1), "{}{}", done.text(), done.stderr);
+    done.stderr
+}
+
+fn kill(mut server: Server) {
+    server.signal(Signal::KILL);
+    server.ends_within(Duration::from_secs(20));
+}
+
+/// Returns the bytes of the file `number`. They begin with their generation.
+fn body(number: u64, generation: u64) -> Vec<u8> {
+    let len = 1 + usize::try_from(number * 7919 % 60_000).unwrap();
+    [generation.to_le_bytes().to_vec(), noise(number * 1000 + generation, len)].concat()
+}
+
+mod under_load {
+    use super::*;
+
+    /// Puts new files until `stop`. Returns the numbers of the confirmed ones.
+    fn put_new(member: &mut Member, stop: &AtomicBool) -> u64 {
+        (0..)
+            .find(|number| {
+                let target = format!("/files/new/{number}");
+                assert_eq!(member.put(&target, &body(*number, 0)).status, 201);
+                stop.load(Ordering::Relaxed)
+            })
+            .unwrap()
+    }
+
+    /// Replaces ten files in turn until `stop`.
+    fn replace(member: &mut Member, stop: &AtomicBool) {
+        for generation in 1.. {
+            for number in 0..10 {
+                let target = format!("/files/replaced/{number}");
+                assert_eq!(member.put(&target, &body(number, generation)).status, 204);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+
+    /// Moves files and a folder between two folders until `stop`.
+    fn rename(member: &mut Member, stop: &AtomicBool) {
+        for turn in 0.. {
+            let (from, to) = if turn % 2 == 0 { ("a", "z") } else { ("z", "a") };
+            for name in ["0", "1", "2", "3", "folder"] {
+                let fields = format!("Destination: /files/{to}/{name}\r\n");
+                assert_eq!(member.ask("MOVE", &format!("/files/{from}/{name}"), &fields, b"").status, 201);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+
+    /// Signs up, logs in and out until `stop`.
+    fn come_and_go(server: &Server, stop: &AtomicBool) {
+        for number in 0.. {
+            let mut guest = Member::new(server, &format!("guest{number}"));
+            assert_eq!(guest.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+
+    /// Checks a home against what was confirmed before the backup began.
+    fn check(server: &Server, member: &Member, before: u64) {
+        let mut member = member.again(server);
+        for number in 0..300 {
+            assert!(member.get(&format!("/files/still/{number}")).body == body(number, 0), "still/{number}");
+        }
+        for number in 0..before {
+            assert!(member.get(&format!("/files/new/{number}")).body == body(number, 0), "new/{number}");
+        }
+        for number in 0..10 {
+            let reply = member.get(&format!("/files/replaced/{number}"));
+            assert_eq!(reply.status, 200, "replaced/{number}");
+            let generation = reply.body.first_chunk().map(|first| u64::from_le_bytes(*first)).unwrap();
+            assert!(reply.body == body(number, generation), "replaced/{number} of {generation}");
+        }
+        for name in ["0", "1", "2", "3", "folder/inner"] {
+            let number = name.parse().unwrap_or(9);
+            let found = ["a", "z"].map(|folder| member.get(&format!("/files/{folder}/{name}")));
+            let whole = found.iter().filter(|reply| reply.status == 200).collect::<Vec<_>>();
+            assert!(!whole.is_empty(), "{name} is in neither folder");
+            assert!(whole.iter().all(|reply| reply.body == body(number, 0)), "{name}");
+        }
+    }
+
+    mod alone {
+        use super::*;
+
+        #[test]
+        fn a_backup_of_a_server_under_load_has_every_confirmed_file_whole() {
+            let _turn = alone();
+            let place = Workspace::new();
+            let server = place.serve("data");
+            let mut alice = Member::new(&server, "alice");
+            for folder in ["still", "new", "replaced", "a", "z", "a/folder"] {
+                alice.mkcol(&format!("/files/{folder}"));
+            }
+            for number in 0..300 {
+                assert_eq!(alice.put(&format!("/files/still/{number}"), &body(number, 0)).status, 201);
+            }
+            for number in 0..10 {
+                assert_eq!(alice.put(&format!("/files/replaced/{number}"), &body(number, 0)).status, 201);
+            }
+            for (name, number) in [("0", 0), ("1", 1), ("2", 2), ("3", 3), ("folder/inner", 9)] {
+                assert_eq!(alice.put(&format!("/files/a/{name}"), &body(number, 0)).status, 201);
+            }
+            let ended = Member::new(&server, "bob");
+            assert_eq!(ended.again(&server).ask("DELETE", "/api/sessions/current", "", b"").status, 204);
+            let stop = AtomicBool::new(false);
+            let new = || std::fs::read_dir(place.files("data", "alice").join("new")).unwrap().count();
+            let (taken, before) = std::thread::scope(|scope| {
+                let again = || alice.again(&server);
+                let (mut putting, mut replacing, mut renaming) = (again(), again(), again());
+                let stop = &stop;
+                scope.spawn(move || put_new(&mut putting, stop));
+                scope.spawn(move || replace(&mut replacing, stop));
+                scope.spawn(move || rename(&mut renaming, stop));
+                scope.spawn(|| come_and_go(&server, stop));
+                while new() < 20 {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                // The last one may not be confirmed yet.
+                let before = new() as u64 - 1;
+                let mut backup = place.backup("backup", "data");
+                backup.arg("--json");
+                let taken = tool::run(&mut backup);
+                stop.store(true, Ordering::Relaxed);
+                (taken.well(), before)
+            });
+            let taken: Value = serde_json::from_slice(&taken.stdout).unwrap();
+            assert!(
+                taken["homes"].as_u64().unwrap() >= 1 && taken["files"].as_u64().unwrap() > 330,
+                "{taken}"
+            );
+            assert!(taken["accounts"]["accounts"].as_u64().unwrap() >= 2, "{taken}");
+            drop(server);
+            run(place.restore("backup", "restored")).well();
+            let server = place.serve("restored");
+            check(&server, &alice, before);
+            assert_eq!(ended.again(&server).get("/api/whoami").status, 401);
+        }
+    }
+}
+
+#[test]
+fn a_quiet_server_and_its_accounts_are_of_one_moment_and_restored_as_they_were() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    let server = place.serve("data");
+    let mut alice = Member::new(&server, "alice");
+    alice.mkcol("/files/empty");
+    alice.put("/files/caf%E9", b"not UTF-8");
+    alice.put("/files/a", b"bytes");
+    let files = place.files("data", "alice");
+    symlink("a", files.join("link")).unwrap();
+    std::fs::hard_link(files.join("a"), files.join("second name")).unwrap();
+    let modified = files.join("a").metadata().unwrap().modified().unwrap();
+    std::fs::write(place.path("data/secret"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    std::fs::create_dir_all(place.path("data/removed/bob.20260101T000000Z/files")).unwrap();
+    let mut backup = place.backup("backup", "data");
+    backup.arg("--json");
+    let taken: Value = serde_json::from_slice(&run(backup).well().stdout).unwrap();
+    assert_eq!((&taken["one_moment"], &taken["homes"]), (&true.into(), &1.into()), "{taken}");
+    assert_eq!(taken["accounts"]["log_ins"], 1, "{taken}");
+    for private in ["backup", "backup/data", "backup/directory.sqlite", "backup/manifest"] {
+        assert_eq!(place.path(private).metadata().unwrap().mode() & 0o077, 0, "{private}");
+    }
+    let copy = place.files("backup/data", "alice").join("a").metadata().unwrap();
+    assert_eq!((copy.nlink(), copy.modified().unwrap()), (1, modified), "it is a copy, not a link");
+    kill(server);
+    let told = run(place.restore("backup", "restored")).well().text();
+    assert!(told.contains("every file has the digest of the backup"), "{told}");
+    let restored = place.files("restored", "alice");
+    assert_eq!(std::fs::read_link(restored.join("link")).unwrap(), Path::new("a"));
+    assert!(restored.join("empty").is_dir());
+    assert_eq!(restored.join("a").metadata().unwrap().modified().unwrap(), modified);
+    let secret = place.path("restored/secret").metadata().unwrap();
+    assert_eq!(secret.mode() & 0o777, place.path("data/secret").metadata().unwrap().mode() & 0o777);
+    assert!(place.path("restored/removed/bob.20260101T000000Z/files").is_dir());
+    let server = place.serve("restored");
+    let mut alice = alice.again(&server);
+    assert_eq!(alice.get("/files/caf%E9").body, b"not UTF-8");
+    assert_eq!(alice.put("/files/a", b"anew").status, 204);
+}
+
+/// A log-out on a full disk is recorded in a file beside the database. Its row stays in the database.
+#[test]
+fn a_token_that_was_logged_out_on_a_full_disk_stays_dead_in_a_restored_server() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    let server = place.serve("data");
+    let (ended, alive) = (Member::new(&server, "alice"), Member::new(&server, "bob"));
+    kill(server);
+    let drawn = ended.token.strip_prefix("pls_").unwrap();
+    let drawn: Vec<u8> =
+        (0..16).map(|at| u8::from_str_radix(&drawn[2 * at..2 * at + 2], 16).unwrap()).collect();
+    let number = *blake3::hash(&drawn).as_bytes();
+    let slot = [number, *blake3::hash(&number).as_bytes()].concat();
+    let revoked = place.path("data/directory.sqlite-revoked");
+    std::fs::OpenOptions::new().write(true).open(revoked).unwrap().write_all_at(&slot, 0).unwrap();
+    let told = run(place.backup("backup", "data")).well().text();
+    assert!(told.contains("1 more had ended"), "{told}");
+    run(place.restore("backup", "restored")).well();
+    let server = place.serve("restored");
+    assert_eq!(ended.again(&server).get("/api/whoami").status, 401);
+    assert_eq!(alive.again(&server).get("/api/whoami").status, 200);
+    kill(server);
+    let mut ends_all = place.restore("backup", "second");
+    ends_all.arg("--end-sessions");
+    assert!(run(ends_all).well().text().contains("log-ins   1 were ended"));
+    assert_eq!(alive.again(&place.serve("second")).get("/api/whoami").status, 401);
+}
+
+/// Makes a data folder with accounts, and files that take a while to copy.
+fn large_data(place: &Workspace) -> BTreeMap<PathBuf, Vec<u8>> {
+    let server = place.serve("data");
+    Member::new(&server, "alice").put("/files/first", b"bytes");
+    kill(server);
+    let mut files = BTreeMap::new();
+    for number in 0..200 {
+        let (path, bytes) = (place.files("data", "alice").join(number.to_string()), noise(number, 200_000));
+        std::fs::write(&path, &bytes).unwrap();
+        files.insert(path, bytes);
+    }
+    files
+}
+
+#[test]
+fn a_backup_that_was_killed_is_refused_by_every_restore() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    large_data(&place);
+    let (mut interrupted, mut complete) = (0, 0);
+    for turn in 0..40_u32 {
+        let name = format!("backup{turn}");
+        let mut backup = place.backup(&name, "data");
+        let mut running = backup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(20) * turn);
+        running.kill().unwrap();
+        running.wait().unwrap();
+        if !place.path(&name).exists() {
+            continue;
+        }
+        let done = run(place.restore(&name, &format!("restored{turn}")));
+        if place.path(&name).join("manifest").exists() {
+            complete += 1;
+            done.well();
+        } else {
+            interrupted += 1;
+            assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+            assert!(
+                done.stderr.contains("interrupted") || done.stderr.contains("has no backup"),
+                "{}",
+                done.stderr
+            );
+            assert!(!place.path(&format!("restored{turn}")).exists());
+            let again = refused(place.backup(&name, "data"));
+            assert!(again.contains("rm -r") || again.contains("is not empty"), "{again}");
+        }
+        for left in [name, format!("restored{turn}")] {
+            let _ = std::fs::remove_dir_all(place.path(&left));
+        }
+    }
+    println!("{interrupted} interrupted, {complete} complete");
+    assert!(interrupted > 3, "{interrupted} interrupted, {complete} complete");
+}
+
+#[test]
+fn no_server_starts_on_a_restore_that_was_killed() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    large_data(&place);
+    run(place.backup("backup", "data")).well();
+    let mut interrupted = 0;
+    for turn in 0..30_u32 {
+        let name = format!("restored{turn}");
+        let mut restore = place.restore("backup", &name);
+        let mut running = restore.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(10) * turn);
+        running.kill().unwrap();
+        running.wait().unwrap();
+        if place.path(&name).join("restore.unfinished").exists() {
+            interrupted += 1;
+            let mut serve = command();
+            serve.args(["serve", "--http", "127.0.0.1:0", "--data"]).arg(place.path(&name));
+            for command in [serve, place.restore("backup", &name)] {
+                let said = refused(command);
+                assert!(said.contains("was interrupted"), "{said}");
+            }
+        }
+        let _ = std::fs::remove_dir_all(place.path(&name));
+    }
+    assert!(interrupted > 2, "{interrupted}");
+}
+
+#[test]
+fn a_restore_writes_over_nothing_and_a_damaged_backup_is_refused() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    let server = place.serve("data");
+    Member::new(&server, "alice").put("/files/a", b"bytes");
+    assert!(refused(place.backup("data/backup", "data")).contains("outside of the data folder"));
+    assert!(refused(place.backup("backup", "missing")).contains("There is no data folder"));
+    run(place.backup("backup", "data")).well();
+    assert!(refused(place.backup("backup", "data")).contains("is not empty"));
+    assert!(refused(place.restore("backup", "data")).contains("a plimsoll runs on"));
+    assert!(refused(place.restore("backup", "backup/data/new")).contains("in one another"));
+    assert!(refused(place.restore("data", "new")).contains("has no backup"));
+    kill(server);
+    assert!(refused(place.restore("backup", "data")).contains("is not empty"));
+    std::fs::create_dir(place.path("foreign")).unwrap();
+    std::fs::write(place.path("foreign/file"), "").unwrap();
+    assert!(refused(place.restore("backup", "foreign")).contains("is not empty"));
+    let database = place.path("other.sqlite");
+    std::fs::write(&database, "").unwrap();
+    let mut elsewhere = place.restore("backup", "new");
+    elsewhere.arg("--directory").arg(format!("sqlite:{}", database.display()));
+    assert!(refused(elsewhere).contains("there is a directory of accounts at"));
+    assert_eq!(database.metadata().unwrap().len(), 0);
+    let file = place.files("backup/data", "alice").join("a");
+    std::fs::write(&file, b"bytez").unwrap();
+    let said = refused(place.restore("backup", "new"));
+    assert!(said.contains("accounts/alice/files/a") && said.contains("not what it was"), "{said}");
+    std::fs::write(&file, b"bytes").unwrap();
+    std::fs::remove_dir_all(place.path("new")).unwrap();
+    std::fs::remove_file(place.path("backup/manifest")).unwrap();
+    assert!(refused(place.restore("backup", "new")).contains("has no backup"));
+}
+
+fn as_two_users() -> bool {
+    let mut tried = as_nobody(plimsoll());
+    tried.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let has = rustix::process::geteuid().is_root() && tried.status().is_ok_and(|tried| tried.success());
+    if !has {
+        skip(Need::SecondUser, "it needs the superuser, and a binary that others can run");
+    }
+    has
+}
+
+fn serve_as_nobody(data: &Path) -> Server {
+    let mut serve = as_nobody(plimsoll());
+    serve.args(["serve", "--http", "127.0.0.1:0", "--access-log", "off", "--lab-fast-passwords", "true"]);
+    Server::spawn({
+        serve.args(["--signup", "open"]).arg("--data").arg(data);
+        serve
+    })
+}
+
+#[test]
+fn a_restore_by_root_belongs_to_the_user_of_the_server() {
+    let _turn = among_others();
+    if !as_two_users() {
+        return;
+    }
+    let (place, roots) = (Workspace::new(), Workspace::new());
+    let nobody: u32 = NOBODY.parse().unwrap();
+    chown(place.0.path(), Some(nobody), Some(nobody)).unwrap();
+    let server = serve_as_nobody(&place.path("data"));
+    let mut alice = Member::new(&server, "alice");
+    alice.put("/files/a", b"bytes");
+    // The superuser's backup is in a folder that the server cannot enter.
+    let backup = roots.path("backup");
+    let mut taking = command();
+    taking.arg("backup").arg(&backup).arg("--data").arg(place.path("data"));
+    run(taking).well();
+    assert_eq!((backup.metadata().unwrap().uid(), backup.metadata().unwrap().mode() & 0o777), (0, 0o700));
+    kill(server);
+    let restore = |data: &Path| {
+        let mut restore = command();
+        restore.arg("restore").arg(&backup).arg("--data").arg(data);
+        restore
+    };
+    // Into the folder of that user, and into one that is made for it.
+    let shared = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(shared.path(), Permissions::from_mode(0o755)).unwrap();
+    let made = shared.path().join("made");
+    let said = refused(restore(&made));
+    assert!(said.contains("install -d -o USER -m 700") && !made.exists(), "{said}");
+    std::fs::create_dir(&made).unwrap();
+    chown(&made, Some(nobody), Some(nobody)).unwrap();
+    for data in [place.path("restored"), made] {
+        let told = run(restore(&data)).well().text();
+        assert!(told.contains(&format!("owner     user {NOBODY}")), "{told}");
+        let find = ["!", "-uid", NOBODY];
+        let others = tool::run(tool("find").arg(&data).args(find)).well().text();
+        assert_eq!(others, "");
+        let server = serve_as_nobody(&data);
+        let mut alice = alice.again(&server);
+        assert_eq!(alice.get("/files/a").body, b"bytes");
+        assert_eq!(alice.put("/files/a", b"anew").status, 204);
+    }
+}
+
+#[test]
+fn the_folders_of_an_authentication_server_and_of_a_storage_server_are_backed_up_each() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    let secret = place.path("secret");
+    std::fs::write(&secret, "0123456789abcdef0123456789abcdef\n").unwrap();
+    std::fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let tier = |name: &str, data: &str| {
+        let mut command = command();
+        command.args([name, "--listen", "127.0.0.1:0", "--secret-file"]).arg(&secret);
+        command.env("PLIMSOLL_LAB_FAST_PASSWORDS", "true").arg("--data").arg(place.path(data));
+        Server::spawn(command)
+    };
+    let front = |auth: &Server, store: &Server, data: &str| {
+        let (auth, store) = (auth.url(""), store.url(""));
+        let tiers = ["--auth", &auth, "--store", &store, "--signup", "open", "--secret-file"];
+        let tiers = [&tiers[..], &[secret.to_str().unwrap()]].concat();
+        Server::on_data(EngineKind::Epoll, &place.path(data), &tiers)
+    };
+    let (auth, store) = (tier("auth", "accounts"), tier("store", "files"));
+    let server = front(&auth, &store, "front");
+    let mut alice = Member::new(&server, "alice");
+    assert_eq!(alice.put("/files/a", b"bytes").status, 201);
+    let told = run(place.backup("b-files", "files")).well().text();
+    assert!(told.contains("as at a storage server"), "{told}");
+    let told = run(place.backup("b-accounts", "accounts")).well().text();
+    assert!(told.contains("accounts  1, with log-ins: 1"), "{told}");
+    drop((server, auth, store));
+    run(place.restore("b-files", "r-files")).well();
+    run(place.restore("b-accounts", "r-accounts")).well();
+    let (auth, store) = (tier("auth", "r-accounts"), tier("store", "r-files"));
+    let server = front(&auth, &store, "r-front");
+    assert_eq!(alice.again(&server).get("/files/a").body, b"bytes");
+}
+
+#[test]
+fn a_dump_of_a_database_is_in_the_backup_or_the_backup_says_what_to_do() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    let server = place.serve("data");
+    Member::new(&server, "alice").put("/files/a", b"bytes");
+    kill(server);
+    let url = "postgres://plimsoll:sesame@db.example/plimsoll";
+    let backup = |to: &str, dump: &[&str]| {
+        let mut backup = place.backup(to, "data");
+        backup.args(dump).env("PLIMSOLL_DIRECTORY", url);
+        run(backup)
+    };
+    let told = backup("without", &[]).well().text();
+    assert!(told.contains("dump that database now") && !told.contains("sesame"), "{told}");
+    let told = backup("with", &["--dump", "echo the dump"]).well().text();
+    assert!(told.contains("in directory.dump"), "{told}");
+    assert_eq!(std::fs::read(place.path("with/directory.dump")).unwrap(), b"the dump\n");
+    for (at, dump) in ["true", "echo half; exit 3"].iter().enumerate() {
+        let name = format!("failed{at}");
+        let failed = backup(&name, &["--dump", dump]);
+        assert!(
+            failed.status.code() == Some(1) && failed.stderr.contains("--dump failed"),
+            "{}",
+            failed.stderr
+        );
+        assert!(refused(place.restore(&name, "new")).contains("was interrupted"));
+    }
+    let mut restore = place.restore("with", "restored");
+    restore.env("PLIMSOLL_DIRECTORY", url);
+    let told = run(restore).well().text();
+    assert!(told.contains("load the dump") && told.contains("with/directory.dump"), "{told}");
+    let mut wrong = place.backup("of-a-file", "data");
+    wrong.args(["--dump", "echo the dump"]);
+    assert_eq!(run(wrong).status.code(), Some(2));
+}
+
+/// The commands of docs/backup.md, with the folders of a test.
+#[test]
+fn the_commands_of_the_document_back_up_and_restore() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    let server = place.serve("data");
+    let mut alice = Member::new(&server, "alice");
+    alice.put("/files/a", b"bytes");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/backup.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let typed: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ plimsoll ")).collect();
+    assert!(typed.len() >= 2, "{typed:?}");
+    let (backup, restored) = (place.path("backup"), place.path("restored"));
+    for line in &typed[..2] {
+        let line = line
+            .replace("/backup/2026-11-27", backup.to_str().unwrap())
+            .replace("/srv/plimsoll.new", restored.to_str().unwrap())
+            .replace("/srv/plimsoll", place.path("data").to_str().unwrap());
+        run({
+            let mut command = command();
+            command.args(line.split_whitespace());
+            command
+        })
+        .well();
+    }
+    kill(server);
+    assert_eq!(alice.again(&place.serve("restored")).get("/files/a").body, b"bytes");
+}
