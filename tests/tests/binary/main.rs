@@ -40,6 +40,7 @@ mod lab_conditions;
 mod lab_profiles;
 mod lab_ssh;
 mod load;
+mod manual;
 mod packaging;
 mod passwords;
 mod person;
