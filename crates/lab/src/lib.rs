@@ -20,6 +20,7 @@ pub mod load;
 pub mod machine;
 pub mod model_server;
 pub mod nearest;
+pub mod own_path;
 pub mod profile;
 pub mod report;
 pub mod results;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::faults::full_disk::Small;
 
 /// An experiment with plimsoll and four trials of a second.
-const EXPERIMENT: &str = r#"
+pub(crate) const EXPERIMENT: &str = r#"
 name = "four"
 about = "four trials"
 [[files]]

@@ -37,6 +37,7 @@ mod kept_files;
 mod killed;
 mod lab;
 mod lab_conditions;
+mod lab_paths;
 mod lab_profiles;
 mod lab_ssh;
 mod load;

@@ -164,7 +164,7 @@ pub struct Folders {
     /// The folder of its configuration and of the output of its processes. Only the agent's user may write
     /// to it.
     pub control: PathBuf,
-    /// The folder of its own data. Its processes may write to it after they have dropped the rights of root.
+    /// The folder of its own data. Only the agent's user may write to it.
     pub data: PathBuf,
 }
 

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use super::{FileSet, Folders, Location};
 use crate::conditions::{AppliedConditions, Obstacle, PeriodicDrop, distinct_obstacles, recover};
 use crate::experiment::conditions::{Cache, Settings};
+use crate::own_path;
 
 /// The beginning of the names of agents' folders, and the name of the lock file in each.
 const PREFIX: &str = "plimsoll-lab.";
@@ -37,9 +38,13 @@ pub(super) struct Workspace {
 
 impl Workspace {
     /// Creates a folder below `work`. Conditions that a killed agent has left behind are undone first.
+    ///
+    /// # Errors
+    /// Another user could replace the folder, and so the files with which the agent's user starts servers.
     pub(super) fn create(work: &Path) -> Result<Workspace> {
         fs::create_dir_all(work).with_context(|| format!("cannot create {}", work.display()))?;
-        recover(work).context("an earlier agent was killed, and its conditions cannot be undone")?;
+        let work = &own_path::irreplaceable(work).context("--work")?;
+        recover().context("an earlier agent was killed, and its conditions cannot be undone")?;
         remove_abandoned(work)?;
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(work)?;
         let lock = locked(folder.path())?;
@@ -111,12 +116,12 @@ impl Workspace {
             Ok(tempfile::Builder::new().prefix(&prefix).tempdir_in(folder)?.keep())
         };
         let (control, data) = (new_in(self.folder.path())?, new_in(self.applied.root())?);
-        // Servers that drop root's rights must be able to write. In a sticky folder, no other user can
-        // replace their files, and the kernel follows no other user's links.
-        let is_root = rustix::process::geteuid().is_root();
-        let (of_control, of_data) = if is_root { (0o755, 0o1777) } else { (0o700, 0o700) };
-        fs::set_permissions(&control, fs::Permissions::from_mode(of_control))?;
-        fs::set_permissions(&data, fs::Permissions::from_mode(of_data))?;
+        // Servers that drop root's rights must be able to read. No other user may write: commands of the
+        // contender, and servers before they drop the rights, follow the paths in these folders as root.
+        let mode = if rustix::process::geteuid().is_root() { 0o755 } else { 0o700 };
+        for folder in [&control, &data] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode))?;
+        }
         self.folders.insert(name.to_owned(), [control.clone(), data.clone()]);
         Ok(Folders { control, data })
     }
@@ -163,15 +168,21 @@ fn remove(folder: &Path) -> Result<()> {
 fn remove_abandoned(work: &Path) -> Result<()> {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(work)?.flatten() {
+        let path = entry.path();
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
-            && entry.metadata().is_ok_and(|folder| folder.is_dir() && folder.uid() == own);
-        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
-        if is_ours && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let path = entry.path();
+            && entry.metadata().is_ok_and(|folder| folder.is_dir() && folder.uid() == own)
+            && own_path::unwritable_by_others(&path).is_ok();
+        if is_ours && is_abandoned(&path) {
             fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
     }
     Ok(())
+}
+
+/// Returns whether no agent holds the lock of a folder that only this user can write.
+fn is_abandoned(folder: &Path) -> bool {
+    let lock = File::open(folder.join(LOCK));
+    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
 }
 
 /// Returns the conditions of the machine. The page cache is prepared for each trial.

@@ -10,10 +10,9 @@ use anyhow::{Context as _, Result};
 
 use super::journal::Journal;
 use super::link::in_namespace;
+use super::setting::{CongestionOf, KernelSetting};
 
-const CURRENT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
 /// Returns the congestion controls that the kernel has loaded.
 pub(super) fn available() -> Vec<String> {
@@ -41,19 +40,20 @@ fn has_module(name: &str) -> bool {
 pub(super) fn set(name: &str, namespace: Option<&str>, journal: &mut Journal) -> Result<()> {
     if let Some(namespace) = namespace {
         allow(name, journal)?;
-        let write = || fs::write(CURRENT, name).with_context(|| format!("congestion control {name:?}"));
+        let file = CongestionOf::NewConnections.file();
+        let write = || fs::write(file, name).with_context(|| format!("congestion control {name:?}"));
         return in_namespace(namespace, write);
     }
-    let before = fs::read_to_string(CURRENT).context(CURRENT)?;
-    if before.trim() == name {
+    let before = read(CongestionOf::NewConnections)?;
+    if before == name {
         return Ok(());
     }
-    journal.set_exclusive(Path::new(CURRENT), name, before.trim())
+    change(CongestionOf::NewConnections, name, before, journal)
 }
 
 /// Permits a congestion control to namespaces: the kernel restricts all but a few to the machine itself.
 fn allow(name: &str, journal: &mut Journal) -> Result<()> {
-    let before = fs::read_to_string(ALLOWED).context(ALLOWED)?;
+    let before = read(CongestionOf::Namespaces)?;
     let allowed: Vec<&str> = before.split_whitespace().collect();
     if allowed.contains(&name) {
         return Ok(());
@@ -64,5 +64,17 @@ fn allow(name: &str, journal: &mut Journal) -> Result<()> {
     if !with_name.iter().any(|one| one == name) {
         with_name.push(name.to_owned());
     }
-    journal.set_exclusive(Path::new(ALLOWED), &with_name.join(" "), before.trim())
+    change(CongestionOf::Namespaces, &with_name.join(" "), before, journal)
+}
+
+fn read(of: CongestionOf) -> Result<String> {
+    let text = fs::read_to_string(of.file()).with_context(|| format!("{}", of.file().display()))?;
+    Ok(text.trim().to_owned())
+}
+
+fn change(of: CongestionOf, algorithms: &str, before: String, journal: &mut Journal) -> Result<()> {
+    let (algorithms, before) = (algorithms.to_owned().try_into(), before.try_into());
+    let algorithms = algorithms.map_err(anyhow::Error::msg)?;
+    let before = before.map_err(anyhow::Error::msg)?;
+    journal.set_congestion(of, &KernelSetting::Congestion { of, algorithms, before })
 }

@@ -13,14 +13,42 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{major, minor};
+use serde::{Deserialize, Serialize};
 
 use super::journal::Journal;
 use super::link::enter_namespace;
+use super::setting::{KernelSetting, ThrottledOperation};
 use super::undo::UndoStep;
 use crate::experiment::conditions::{Disk, Settings};
 
 /// Serialises the moments in which the whole process is in a group of version 2.
 static MOVED: Mutex<()> = Mutex::new(());
+
+/// A controller of control groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Controller {
+    Memory,
+    Disk,
+}
+
+impl Controller {
+    /// Returns its name under version 1.
+    fn name_v1(self) -> &'static str {
+        match self {
+            Controller::Memory => "memory",
+            Controller::Disk => "blkio",
+        }
+    }
+
+    /// Returns its name under version 2.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Controller::Memory => "memory",
+            Controller::Disk => "io",
+        }
+    }
+}
 
 /// The mount point of the hierarchy that has a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,12 +60,20 @@ pub(super) enum Hierarchy {
 }
 
 impl Hierarchy {
-    /// Finds the hierarchy of a controller, by its name under version 1 and that under version 2.
-    pub(super) fn find(v1: &str, v2: &str) -> Option<Hierarchy> {
-        Hierarchy::find_in(&fs::read_to_string("/proc/self/mounts").ok()?, v1, v2)
+    /// Finds the hierarchy of a controller.
+    pub(super) fn of(controller: Controller) -> Option<Hierarchy> {
+        Hierarchy::find(&fs::read_to_string("/proc/self/mounts").ok()?, controller)
     }
 
-    fn find_in(mounts: &str, v1: &str, v2: &str) -> Option<Hierarchy> {
+    /// Returns the folder of its root group.
+    pub(super) fn root(&self) -> &Path {
+        match self {
+            Hierarchy::V1(root) | Hierarchy::V2(root) => root,
+        }
+    }
+
+    fn find(mounts: &str, controller: Controller) -> Option<Hierarchy> {
+        let (v1, v2) = (controller.name_v1(), controller.name());
         mounts.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(' ').collect();
             let (folder, options) = (PathBuf::from(fields.get(1)?), *fields.get(3)?);
@@ -50,14 +86,6 @@ impl Hierarchy {
                 _ => None,
             }
         })
-    }
-
-    pub(super) fn memory() -> Option<Hierarchy> {
-        Hierarchy::find("memory", "memory")
-    }
-
-    pub(super) fn disk() -> Option<Hierarchy> {
-        Hierarchy::find("blkio", "io")
     }
 }
 
@@ -83,8 +111,8 @@ pub(super) fn disk_of(folder: &Path) -> Result<String> {
 pub(super) struct LimitedDisk<'a> {
     /// Its number, `MAJ:MIN`.
     pub(super) number: &'a str,
-    /// Whether it is the loop device of the conditions, which no other process uses.
-    pub(super) is_own: bool,
+    /// The number in its name if it is the loop device of the conditions, which no other process uses.
+    pub(super) loop_device: Option<u32>,
 }
 
 /// The control groups and the network namespace of a contender's processes.
@@ -119,10 +147,10 @@ impl ProcessGroups {
         journal: &mut Journal,
     ) -> Result<ProcessGroups> {
         let mut groups = ProcessGroups::default();
-        match Hierarchy::memory() {
+        match Hierarchy::of(Controller::Memory) {
             Some(Hierarchy::V1(root)) => groups.limit_memory_v1(&root, settings.memory, journal)?,
             Some(Hierarchy::V2(root)) => {
-                let group = groups.join_v2(&root, "memory", journal)?;
+                let group = groups.join_v2(&root, Controller::Memory, journal)?;
                 if let Some(bytes) = settings.memory {
                     set(&group.join("memory.max"), &bytes.to_string())?;
                     set_if_exists(&group.join("memory.swap.max"), "0")?;
@@ -133,10 +161,10 @@ impl ProcessGroups {
         if settings.disk == Disk::default() {
             return Ok(groups);
         }
-        match Hierarchy::disk().context("no control groups limit disks")? {
+        match Hierarchy::of(Controller::Disk).context("no control groups limit disks")? {
             Hierarchy::V1(root) => groups.limit_disk_v1(&root, &settings.disk, disk, journal)?,
             Hierarchy::V2(root) => {
-                let file = groups.join_v2(&root, "io", journal)?.join("io.max");
+                let file = groups.join_v2(&root, Controller::Disk, journal)?.join("io.max");
                 let limited = limits_v2(&settings.disk, disk.number);
                 let unlimited = format!("{} rbps=max wbps=max riops=max wiops=max", disk.number);
                 set(&file, &limited)?;
@@ -147,7 +175,7 @@ impl ProcessGroups {
     }
 
     fn limit_memory_v1(&mut self, root: &Path, bytes: Option<u64>, journal: &mut Journal) -> Result<()> {
-        let group = create_group(root, journal)?;
+        let group = create_group(root, Controller::Memory, journal)?;
         if let Some(bytes) = bytes.map(|bytes| bytes.to_string()) {
             set(&group.join("memory.limit_in_bytes"), &bytes)?;
             // Memory and swap together: without it, the contender swaps instead of running short.
@@ -166,15 +194,17 @@ impl ProcessGroups {
         disk: LimitedDisk<'_>,
         journal: &mut Journal,
     ) -> Result<()> {
-        let group = if disk.is_own { root.to_owned() } else { create_group(root, journal)? };
-        for (file, limit) in limits_v1(limits) {
-            let file = group.join(file);
+        let group = match disk.loop_device {
+            Some(_) => root.to_owned(),
+            None => create_group(root, Controller::Disk, journal)?,
+        };
+        for (operation, limit) in limits_v1(limits) {
+            let file = group.join(operation.file());
             let limited = format!("{} {limit}", disk.number);
             let unlimited = format!("{} 0", disk.number);
-            if disk.is_own {
-                journal.set(&file, &limited, &unlimited)?;
-            } else {
-                set(&file, &limited)?;
+            match disk.loop_device {
+                Some(device) => journal.set(&KernelSetting::Throttle { operation, device, limit })?,
+                None => set(&file, &limited)?,
             }
             self.disk_limits.push(DiskLimit { file, limited, unlimited });
         }
@@ -182,14 +212,14 @@ impl ProcessGroups {
         Ok(())
     }
 
-    fn join_v2(&mut self, root: &Path, controller: &str, journal: &mut Journal) -> Result<PathBuf> {
+    fn join_v2(&mut self, root: &Path, controller: Controller, journal: &mut Journal) -> Result<PathBuf> {
         let file = root.join("cgroup.subtree_control");
         let enabled = fs::read_to_string(&file).with_context(|| format!("{}", file.display()))?;
-        if !enabled.split_whitespace().any(|name| name == controller) {
-            journal.set(&file, &format!("+{controller}"), &format!("-{controller}"))?;
+        if !enabled.split_whitespace().any(|name| name == controller.name()) {
+            journal.set(&KernelSetting::Controller(controller))?;
         }
         if self.v2.is_none() {
-            self.v2 = Some(create_group(root, journal)?);
+            self.v2 = Some(create_group(root, controller, journal)?);
         }
         self.v2.clone().context("the group was just created")
     }
@@ -246,9 +276,9 @@ fn spawn_v2(group: &Path, start: impl FnOnce() -> io::Result<Child>) -> io::Resu
     started
 }
 
-fn create_group(root: &Path, journal: &mut Journal) -> Result<PathBuf> {
-    let folder = root.join(&journal.name);
-    journal.record(UndoStep::RemoveGroup { folder: folder.clone() })?;
+fn create_group(root: &Path, controller: Controller, journal: &mut Journal) -> Result<PathBuf> {
+    let folder = root.join(journal.names.name());
+    journal.record(UndoStep::RemoveGroup(controller))?;
     fs::create_dir(&folder).with_context(|| format!("{}", folder.display()))?;
     Ok(folder)
 }
@@ -261,15 +291,15 @@ fn set_if_exists(file: &Path, value: &str) -> Result<()> {
     if file.exists() { set(file, value) } else { Ok(()) }
 }
 
-/// Returns the files of version 1 and their values.
-fn limits_v1(limits: &Disk) -> impl Iterator<Item = (&'static str, u64)> {
-    let files = [
-        ("blkio.throttle.read_bps_device", limits.read),
-        ("blkio.throttle.write_bps_device", limits.write),
-        ("blkio.throttle.read_iops_device", limits.operations),
-        ("blkio.throttle.write_iops_device", limits.operations),
+/// Returns the limited operations of version 1 and their limits.
+fn limits_v1(limits: &Disk) -> impl Iterator<Item = (ThrottledOperation, u64)> {
+    let operations = [
+        (ThrottledOperation::ReadBytes, limits.read),
+        (ThrottledOperation::WriteBytes, limits.write),
+        (ThrottledOperation::Reads, limits.operations),
+        (ThrottledOperation::Writes, limits.operations),
     ];
-    files.into_iter().filter_map(|(file, limit)| Some((file, limit?)))
+    operations.into_iter().filter_map(|(operation, limit)| Some((operation, limit?)))
 }
 
 /// Returns the value of `io.max`.
@@ -287,6 +317,7 @@ fn limits_v2(limits: &Disk, disk: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conditions::undo::remove_group;
 
     #[test]
     fn the_hierarchy_of_a_controller_is_found_in_both_versions() {
@@ -294,14 +325,14 @@ mod tests {
         fs::write(unified.path().join("cgroup.controllers"), "cpu io memory\n").unwrap();
         let v2 = format!("cgroup2 {} cgroup2 rw 0 0\n", unified.path().display());
         let mixed = format!("{v2}cgroup /sys/fs/cgroup/blkio cgroup rw,relatime,blkio 0 0\n");
-        let found = Hierarchy::find_in(&mixed, "memory", "memory");
+        let found = Hierarchy::find(&mixed, Controller::Memory);
         assert_eq!(found, Some(Hierarchy::V2(unified.path().into())));
         let v1 = mixed.replace(&v2, "");
         assert_eq!(
-            Hierarchy::find_in(&v1, "blkio", "io"),
+            Hierarchy::find(&v1, Controller::Disk),
             Some(Hierarchy::V1("/sys/fs/cgroup/blkio".into()))
         );
-        assert_eq!(Hierarchy::find_in(&v1, "memory", "memory"), None);
+        assert_eq!(Hierarchy::find(&v1, Controller::Memory), None);
     }
 
     #[test]
@@ -312,9 +343,9 @@ mod tests {
         assert_eq!(
             v1,
             [
-                ("blkio.throttle.read_bps_device", 5),
-                ("blkio.throttle.read_iops_device", 7),
-                ("blkio.throttle.write_iops_device", 7)
+                (ThrottledOperation::ReadBytes, 5),
+                (ThrottledOperation::Reads, 7),
+                (ThrottledOperation::Writes, 7)
             ]
         );
     }
@@ -324,26 +355,28 @@ mod tests {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         let is_unified = |line: &&str| line.split(' ').nth(2) == Some("cgroup2");
         let Some(mount) = mounts.lines().find(is_unified) else {
-            assert!(matches!(Hierarchy::memory(), None | Some(Hierarchy::V1(_))));
+            assert!(matches!(Hierarchy::of(Controller::Memory), None | Some(Hierarchy::V1(_))));
             return;
         };
-        let work = tempfile::tempdir().unwrap();
-        let mut journal = Journal::create(work.path()).unwrap();
-        let created = create_group(Path::new(mount.split(' ').nth(1).unwrap()), &mut journal);
+        let name = format!("plimsoll-lab-{}-version-2", std::process::id());
+        let group = Path::new(mount.split(' ').nth(1).unwrap()).join(&name);
+        let created = fs::create_dir(&group);
         if !rustix::process::geteuid().is_root() {
-            assert!(format!("{:#}", created.unwrap_err()).contains("denied"));
+            assert_eq!(created.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
             return;
         }
+        created.unwrap();
         let unified_group = |process: &str| {
             let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap();
             groups.lines().find(|line| line.starts_with("0::")).unwrap().to_owned()
         };
         let before = unified_group("self");
-        let groups = ProcessGroups { v2: Some(created.unwrap()), ..ProcessGroups::default() };
+        let groups = ProcessGroups { v2: Some(group.clone()), ..ProcessGroups::default() };
         let mut child = groups.spawn(|| std::process::Command::new("sleep").arg("1000").spawn()).unwrap();
-        assert_eq!(unified_group(&child.id().to_string()), format!("0::/{}", journal.name));
+        assert_eq!(unified_group(&child.id().to_string()), format!("0::/{name}"));
         assert_eq!(unified_group("self"), before);
-        journal.undo().unwrap();
-        assert!(!child.wait().unwrap().success());
+        let child_ended = std::thread::spawn(move || child.wait().unwrap());
+        remove_group(&group).unwrap();
+        assert!(!child_ended.join().unwrap().success());
     }
 }

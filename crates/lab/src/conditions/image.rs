@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::journal::Journal;
 use super::program::run;
+use super::setting::{KernelSetting, loop_device};
 use super::undo::UndoStep;
 use crate::experiment::conditions::Image;
 
@@ -23,45 +24,48 @@ pub(super) struct MountedImage {
     pub(super) root: PathBuf,
     /// The number of the loop device, `MAJ:MIN`.
     pub(super) number: String,
+    /// The number in the name of the loop device.
+    pub(super) device: u32,
 }
 
-/// Creates and mounts an image in `work`.
+/// Creates and mounts an image in the work folder of the journal.
 ///
 /// # Errors
 /// The program's or the kernel's error.
-pub(super) fn mount(image: &Image, work: &Path, journal: &mut Journal) -> Result<MountedImage> {
-    let backing = work.join(format!("{}.image", journal.name));
+pub(super) fn mount(image: &Image, journal: &mut Journal) -> Result<MountedImage> {
+    let backing = journal.names.image();
     make_file_system(image, &backing, journal)?;
-    journal.record(UndoStep::DetachLoop { image: backing.clone() })?;
+    journal.record(UndoStep::DetachLoop)?;
     let device = run("losetup", &["--direct-io=on", "--find", "--show", text(&backing)?])?;
-    let device = device.trim();
-    let block = Path::new("/sys/block").join(device.trim_start_matches("/dev/"));
+    let path = device.trim();
+    let number = path.strip_prefix("/dev/loop").and_then(|number| number.parse().ok());
+    let device: u32 = number.with_context(|| format!("losetup printed {path:?}, and no loop device"))?;
     let setting = |name: &str| -> Result<String> {
-        let file = block.join(name);
+        let file = loop_device(device).join(name);
         let value = fs::read_to_string(&file).with_context(|| format!("{}", file.display()))?;
         Ok(value.trim().to_owned())
     };
     ensure!(
         setting("loop/dio")? == "1",
         "the file system of {} has no direct I/O: use a work folder on ext4 or xfs",
-        work.display()
+        journal.names.work.display()
     );
     if let Some(bytes) = image.read_ahead {
-        let name = "queue/read_ahead_kb";
-        journal.set(&block.join(name), &bytes.div_ceil(1024).to_string(), &setting(name)?)?;
+        let (kibibytes, before) = (bytes.div_ceil(1024), setting("queue/read_ahead_kb")?.parse()?);
+        journal.set(&KernelSetting::ReadAhead { device, kibibytes, before })?;
     }
-    let folder = work.join(format!("{}.mount", journal.name));
-    journal.record(UndoStep::RemoveFolder { folder: folder.clone() })?;
+    let folder = journal.names.mount_point();
+    journal.record(UndoStep::RemoveMountPoint)?;
     fs::create_dir(&folder).with_context(|| format!("{}", folder.display()))?;
-    journal.record(UndoStep::Unmount { folder: folder.clone() })?;
-    run("mount", &["-t", &image.kind, device, text(&folder)?])?;
+    journal.record(UndoStep::Unmount)?;
+    run("mount", &["-t", &image.kind, path, text(&folder)?])?;
     let root = folder.join(FILES);
     fs::create_dir(&root).with_context(|| format!("{}", root.display()))?;
-    Ok(MountedImage { root, number: setting("dev")? })
+    Ok(MountedImage { root, number: setting("dev")?, device })
 }
 
 fn make_file_system(image: &Image, backing: &Path, journal: &mut Journal) -> Result<()> {
-    journal.record(UndoStep::RemoveFile { file: backing.to_owned() })?;
+    journal.record(UndoStep::RemoveImage)?;
     let file = File::create_new(backing).with_context(|| format!("{}", backing.display()))?;
     file.set_len(image.bytes)?;
     let block = image.block.map(|bytes| bytes.to_string());

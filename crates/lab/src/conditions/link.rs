@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::journal::{Journal, lock};
+use super::journal::Journal;
 use super::program::{find_program, run_words};
 use super::undo::UndoStep;
 use crate::experiment::conditions::Link;
@@ -74,29 +74,28 @@ pub(super) fn in_namespace<T: Send>(name: &str, work: impl FnOnce() -> Result<T>
         .unwrap_or_else(|_| Err(anyhow::anyhow!("a thread in namespace {name} panicked")))
 }
 
-/// Creates a namespace without any device but its loopback.
-pub(super) fn create_namespace(name: &str, journal: &mut Journal) -> Result<()> {
-    journal.record(UndoStep::RemoveNamespace { name: name.to_owned() })?;
+/// Creates a namespace without any device but its loopback, and returns its name.
+pub(super) fn create_namespace(journal: &mut Journal) -> Result<String> {
+    let name = journal.names.name();
+    journal.record(UndoStep::RemoveNamespace)?;
     run_words("ip", &format!("netns add {name}"))?;
     run_words("ip", &format!("-n {name} link set lo up"))?;
-    Ok(())
+    Ok(name)
 }
 
 /// Creates the link.
 ///
 /// # Errors
 /// The program's or the kernel's error.
-pub(super) fn create(link: &Link, work: &Path, journal: &mut Journal) -> Result<NetworkLink> {
-    let namespace = journal.name.clone();
-    create_namespace(&namespace, journal)?;
+pub(super) fn create(link: &Link, journal: &mut Journal) -> Result<NetworkLink> {
+    let namespace = create_namespace(journal)?;
     set_up(&namespace)?;
-    // Names of interfaces have at most 15 bytes.
-    let outside = format!("pl{:x}-{:x}", std::process::id(), journal.sequence);
-    journal.record(UndoStep::RemoveInterface { name: outside.clone() })?;
+    let outside = journal.names.interface();
+    journal.record(UndoStep::RemoveInterface)?;
     run_words("ip", &format!("link add {outside} type veth peer name {INSIDE} netns {namespace}"))?;
     let address = {
         // Between the choice and the assignment, no other agent may choose the same network.
-        let _lock = lock(work)?;
+        let _lock = journal.lock()?;
         let [first, second] = free_subnet()?;
         run_words("ip", &format!("address add {first}/30 dev {outside}"))?;
         run_words("ip", &format!("-n {namespace} address add {second}/30 dev {INSIDE}"))?;

@@ -10,10 +10,12 @@ mod congestion;
 mod groups;
 mod image;
 mod journal;
+mod journal_folder;
 mod limits;
 mod link;
 mod obstacles;
 mod program;
+mod setting;
 mod undo;
 
 use std::io;
@@ -69,38 +71,35 @@ impl AppliedConditions {
         let nothing = Settings { cache: settings.cache, ..Settings::default() };
         if *settings != nothing {
             // A value that an earlier agent has left behind must not be taken for the machine's own.
-            recover(work).context("an earlier agent was killed")?;
+            recover().context("an earlier agent was killed")?;
             let mut journal = Journal::create(work)?;
-            applied.set(settings, work, &mut journal)?;
+            applied.set(settings, &mut journal)?;
             applied.journal = Some(journal);
         }
         Ok(applied)
     }
 
-    fn set(&mut self, settings: &Settings, work: &Path, journal: &mut Journal) -> Result<()> {
-        let mut loop_device = None;
+    fn set(&mut self, settings: &Settings, journal: &mut Journal) -> Result<()> {
+        let (mut number, mut loop_device) = (String::new(), None);
         if let Some(image) = &settings.image {
-            let mounted = image::mount(image, work, journal).context("`file_system`")?;
+            let mounted = image::mount(image, journal).context("`file_system`")?;
             self.root = mounted.root;
-            loop_device = Some(mounted.number);
+            (number, loop_device) = (mounted.number, Some(mounted.device));
         }
         let mut namespace = None;
         if let Some(link) = &settings.link {
-            let link = link::create(link, work, journal).context("`link`")?;
+            let link = link::create(link, journal).context("`link`")?;
             self.address = Some(link.address);
             namespace = Some(link.namespace);
         }
         if let Some(name) = &settings.congestion {
             congestion::set(name, namespace.as_deref(), journal).context("`congestion`")?;
         }
-        let is_own = loop_device.is_some();
-        let number = match loop_device {
-            Some(number) => number,
-            None if settings.disk == Disk::default() => String::new(),
-            None => disk_of(work)?,
-        };
+        if loop_device.is_none() && settings.disk != Disk::default() {
+            number = disk_of(&journal.names.work)?;
+        }
         // Last, because undoing them first ends the processes that use everything else.
-        self.groups = ProcessGroups::create(settings, LimitedDisk { number: &number, is_own }, journal)?;
+        self.groups = ProcessGroups::create(settings, LimitedDisk { number: &number, loop_device }, journal)?;
         self.groups.namespace = namespace;
         Ok(())
     }

@@ -10,8 +10,9 @@ use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
 use super::congestion;
-use super::groups::{Hierarchy, disk_of};
+use super::groups::{Controller, Hierarchy, disk_of};
 use super::journal::Journal;
+use super::journal_folder::JournalFolder;
 use super::link::create_namespace;
 use super::program::{find_program, run_words};
 use crate::experiment::conditions::{Cache, Disk, Image, Link, Settings};
@@ -68,7 +69,10 @@ fn effective_capabilities() -> u64 {
 
 fn obstacles_with(settings: &Settings, work: &Path, capabilities: u64) -> Vec<Obstacle> {
     let mut list = ObstacleList { found: Vec::new(), capabilities };
-    if settings.memory.is_some() && list.needs("memory", CAP_SYS_ADMIN) && Hierarchy::memory().is_none() {
+    if settings.memory.is_some()
+        && list.needs("memory", CAP_SYS_ADMIN)
+        && Hierarchy::of(Controller::Memory).is_none()
+    {
         list.add("memory", "no control group has the memory controller", MOUNT_GROUPS);
     }
     if settings.disk != Disk::default() {
@@ -104,14 +108,20 @@ impl ObstacleList {
         self.found.push(Obstacle { condition, reason, remedy });
     }
 
-    /// Returns whether the process has a capability, and adds an obstacle if not.
+    /// Returns whether the process has a capability, and a folder in which changes can be noted. Adds an
+    /// obstacle if not.
     fn needs(&mut self, condition: &str, capability: u32) -> bool {
         let has_it = self.capabilities & (1 << capability) != 0;
         if !has_it {
             let name = if capability == CAP_NET_ADMIN { "CAP_NET_ADMIN" } else { "CAP_SYS_ADMIN" };
             self.add(condition, format!("the agent lacks {name}"), "run the agent as root");
+            return false;
         }
-        has_it
+        // Without a journal, nothing could be put back after the end of the agent.
+        let journals = JournalFolder::create().map_err(|error| format!("{error:#}"));
+        let Err(reason) = journals else { return true };
+        self.add(condition, reason, "run the agent as root, which alone can write to /run");
+        false
     }
 
     fn needs_program(&mut self, condition: &str, program: &str, package: &str) -> bool {
@@ -132,7 +142,7 @@ impl ObstacleList {
         if !self.needs(first, CAP_SYS_ADMIN) {
             return;
         }
-        let hierarchy = Hierarchy::disk();
+        let hierarchy = Hierarchy::of(Controller::Disk);
         if hierarchy.is_none() {
             self.add(first, "no control group has the blkio (v1) or io (v2) controller", MOUNT_GROUPS);
         }
@@ -197,8 +207,7 @@ impl ObstacleList {
 fn probe_queue(work: &Path, queue: &str) -> Result<(), String> {
     let probe = || {
         let mut journal = Journal::create(work)?;
-        let name = journal.name.clone();
-        create_namespace(&name, &mut journal)?;
+        let name = create_namespace(&mut journal)?;
         run_words("tc", &format!("-n {name} qdisc add dev lo root {queue}"))
     };
     probe().map(|_| ()).map_err(|error| format!("{error:#}"))

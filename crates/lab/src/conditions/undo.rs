@@ -1,45 +1,84 @@
 //! The steps that undo a condition, as data that can be written to a journal.
 //!
-//! It sets no condition. Invariants: a step can be repeated; a step whose change was never made, or is
-//! already undone, does nothing.
+//! It sets no condition. Invariants: a step names only an object that the laboratory itself makes, by the
+//! names of its journal, or a setting of a fixed list; it has no path. A step can be repeated; a step whose
+//! change was never made, or is already undone, does nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::limits::RELEASE_TIME_MAX;
+use super::groups::{Controller, Hierarchy};
+use super::limits::{RELEASE_TIME_MAX, RETRY_INTERVAL};
 use super::link::namespace_file;
 use super::program::run;
+use super::setting::{KernelSetting, SettingValues};
+use crate::own_path;
 
-/// Interval between two attempts to release a resource of the kernel.
-const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+/// The names of the objects of one journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ObjectNames {
+    /// The process that made them.
+    pub(super) process: u32,
+    /// The number of the journal within its process.
+    pub(super) sequence: u32,
+    /// The folder of the image and of its mount point.
+    pub(super) work: PathBuf,
+}
+
+impl ObjectNames {
+    /// Returns the name of control groups and of the network namespace.
+    pub(super) fn name(&self) -> String {
+        format!("plimsoll-lab-{}-{}", self.process, self.sequence)
+    }
+
+    /// Returns the name of the network interface. Names of interfaces have at most 15 bytes.
+    pub(super) fn interface(&self) -> String {
+        format!("pl{:x}-{:x}", self.process, self.sequence)
+    }
+
+    /// Returns the path of the image.
+    pub(super) fn image(&self) -> PathBuf {
+        self.work.join(format!("{}.image", self.name()))
+    }
+
+    /// Returns the path at which the image is mounted.
+    pub(super) fn mount_point(&self) -> PathBuf {
+        self.work.join(format!("{}.mount", self.name()))
+    }
+
+    /// Returns the folder of the control group in a hierarchy.
+    pub(super) fn group(&self, hierarchy: &Hierarchy) -> PathBuf {
+        hierarchy.root().join(self.name())
+    }
+}
 
 /// A step that undoes one change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum UndoStep {
-    /// Ends the processes of a control group, and removes it.
-    RemoveGroup { folder: PathBuf },
-    /// Writes `before` to a file of the kernel, unless a line of it is no longer the written value.
-    RestoreSetting { file: PathBuf, written: String, before: String },
-    /// Removes a network interface.
-    RemoveInterface { name: String },
-    /// Removes a network namespace.
-    RemoveNamespace { name: String },
-    /// Unmounts a file system.
-    Unmount { folder: PathBuf },
-    /// Detaches the loop devices of an image.
-    DetachLoop { image: PathBuf },
-    /// Removes a file.
-    RemoveFile { file: PathBuf },
-    /// Removes an empty folder.
-    RemoveFolder { folder: PathBuf },
+    /// Ends the processes of the control group in the hierarchy of a controller, and removes it.
+    RemoveGroup(Controller),
+    /// Puts a setting back, unless it has no longer the written value.
+    Restore(KernelSetting),
+    /// Removes the network interface.
+    RemoveInterface,
+    /// Removes the network namespace.
+    RemoveNamespace,
+    /// Unmounts the image.
+    Unmount,
+    /// Removes the mount point.
+    RemoveMountPoint,
+    /// Detaches the loop devices of the image.
+    DetachLoop,
+    /// Removes the image.
+    RemoveImage,
 }
 
 impl UndoStep {
@@ -47,16 +86,33 @@ impl UndoStep {
     ///
     /// # Errors
     /// The kernel's or the program's error.
-    pub(super) fn perform(&self) -> Result<Option<String>> {
+    pub(super) fn perform(&self, names: &ObjectNames) -> Result<Option<String>> {
         match self {
-            UndoStep::RemoveGroup { folder } => remove_group(folder),
-            UndoStep::RestoreSetting { file, written, before } => restore(file, written, before),
-            UndoStep::RemoveInterface { name } => remove_interface(name),
-            UndoStep::RemoveNamespace { name } => remove_namespace(name),
-            UndoStep::Unmount { folder } => unmount(folder),
-            UndoStep::DetachLoop { image } => detach(image),
-            UndoStep::RemoveFile { file } => removed(fs::remove_file(file), file),
-            UndoStep::RemoveFolder { folder } => removed(fs::remove_dir(folder), folder),
+            UndoStep::RemoveGroup(controller) => match Hierarchy::of(*controller) {
+                Some(hierarchy) => remove_group(&names.group(&hierarchy)),
+                None => Ok(None),
+            },
+            UndoStep::Restore(setting) => setting.values().map_or(Ok(None), |values| restore(&values)),
+            UndoStep::RemoveInterface => remove_interface(&names.interface()),
+            UndoStep::RemoveNamespace => remove_namespace(&names.name()),
+            UndoStep::DetachLoop => detach(&names.image()),
+            UndoStep::Unmount | UndoStep::RemoveMountPoint | UndoStep::RemoveImage => {
+                self.perform_in_work(names)
+            }
+        }
+    }
+
+    /// Performs a step in the work folder, which no other user may have replaced meanwhile.
+    fn perform_in_work(&self, names: &ObjectNames) -> Result<Option<String>> {
+        if !names.work.exists() {
+            return Ok(None);
+        }
+        own_path::irreplaceable(&names.work).context("a change cannot be undone")?;
+        let (image, mount_point) = (names.image(), names.mount_point());
+        match self {
+            UndoStep::Unmount => unmount(&mount_point),
+            UndoStep::RemoveMountPoint => removed(fs::remove_dir(&mount_point), &mount_point),
+            _ => removed(fs::remove_file(&image), &image),
         }
     }
 }
@@ -85,7 +141,7 @@ fn retry(mut attempt: impl FnMut() -> Result<bool>) -> Result<bool> {
     }
 }
 
-fn remove_group(folder: &Path) -> Result<Option<String>> {
+pub(super) fn remove_group(folder: &Path) -> Result<Option<String>> {
     if !folder.exists() {
         return Ok(None);
     }
@@ -115,7 +171,8 @@ fn end_processes(folder: &Path, ended: &mut BTreeSet<i32>) -> Result<()> {
     Ok(())
 }
 
-fn restore(file: &Path, written: &str, before: &str) -> Result<Option<String>> {
+fn restore(values: &SettingValues) -> Result<Option<String>> {
+    let SettingValues { file, written, before } = values;
     let current = match fs::read_to_string(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         current => current.with_context(|| format!("{}", file.display()))?,
@@ -207,23 +264,28 @@ fn loop_devices(image: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conditions::setting::ThrottledOperation;
 
     #[test]
     fn a_step_without_its_change_does_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let absent = folder.path().join("absent");
-        let name = "no-such-name".to_owned();
+        // No process has this number.
+        let names = |work: &Path| ObjectNames { process: u32::MAX, sequence: 0, work: work.to_owned() };
+        let operation = ThrottledOperation::ReadBytes;
         for step in [
-            UndoStep::RemoveGroup { folder: absent.clone() },
-            UndoStep::RestoreSetting { file: absent.clone(), written: String::new(), before: String::new() },
-            UndoStep::RemoveInterface { name: name.clone() },
-            UndoStep::RemoveNamespace { name },
-            UndoStep::Unmount { folder: absent.clone() },
-            UndoStep::DetachLoop { image: absent.clone() },
-            UndoStep::RemoveFile { file: absent.clone() },
-            UndoStep::RemoveFolder { folder: absent },
+            UndoStep::RemoveGroup(Controller::Memory),
+            UndoStep::RemoveGroup(Controller::Disk),
+            UndoStep::Restore(KernelSetting::Throttle { operation, device: u32::MAX, limit: 1 }),
+            UndoStep::RemoveInterface,
+            UndoStep::RemoveNamespace,
+            UndoStep::Unmount,
+            UndoStep::DetachLoop,
+            UndoStep::RemoveImage,
+            UndoStep::RemoveMountPoint,
         ] {
-            assert_eq!(step.perform().unwrap(), None, "{step:?}");
+            for work in [folder.path(), &folder.path().join("missing")] {
+                assert_eq!(step.perform(&names(work)).unwrap(), None, "{step:?}");
+            }
         }
     }
 
@@ -231,16 +293,25 @@ mod tests {
     fn a_setting_is_restored_unless_another_program_has_changed_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("setting");
-        let step = UndoStep::RestoreSetting {
-            file: file.clone(),
-            written: "reno".to_owned(),
-            before: "bbr".to_owned(),
-        };
+        let values =
+            SettingValues { file: file.clone(), written: "reno".to_owned(), before: "bbr".to_owned() };
         fs::write(&file, "reno\n").unwrap();
-        assert!(step.perform().unwrap().unwrap().contains("bbr"));
+        assert!(restore(&values).unwrap().unwrap().contains("bbr"));
         assert_eq!(fs::read_to_string(&file).unwrap(), "bbr");
         fs::write(&file, "cubic\n").unwrap();
-        assert_eq!(step.perform().unwrap(), None);
+        assert_eq!(restore(&values).unwrap(), None);
         assert_eq!(fs::read_to_string(&file).unwrap(), "cubic\n");
+    }
+
+    #[test]
+    fn nothing_is_removed_in_a_work_folder_that_another_user_can_replace() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let names = ObjectNames { process: u32::MAX, sequence: 0, work: folder.path().to_owned() };
+        fs::write(names.image(), "").unwrap();
+        let refused = format!("{:#}", UndoStep::RemoveImage.perform(&names).unwrap_err());
+        assert!(refused.contains("other users can write"), "{refused}");
+        assert!(names.image().exists());
     }
 }

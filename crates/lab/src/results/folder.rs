@@ -1,17 +1,21 @@
 //! A results folder on the disk.
 //!
 //! Invariants: a line of `trials.jsonl` is synced before the next trial starts; the rest of a line that a
-//! kill has cut is removed when the run resumes; a folder of another experiment is not touched.
+//! kill has cut is removed when the run resumes; a folder of another experiment is not touched; no link in
+//! the place of a file is followed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use rustix::fs::OFlags;
 
 use super::profiles::{self, ProfileRecord};
 use super::{Run, TrialRecord};
 use crate::experiment::Experiment;
+use crate::own_path;
 
 const EXPERIMENT: &str = "experiment.toml";
 const RUN: &str = "run.json";
@@ -73,8 +77,10 @@ impl ResultsFolder {
     /// already.
     ///
     /// # Errors
-    /// The folder holds another experiment or other files, or it cannot be written.
+    /// The folder holds another experiment or other files, or it cannot be written, or other users can.
     pub fn open(path: &Path, text: &str) -> Result<(ResultsFolder, Vec<TrialRecord>)> {
+        // Contenders write to it, too, and may be root.
+        check_owner(path)?;
         let own = path.join(EXPERIMENT);
         if own.exists() {
             ensure!(
@@ -84,6 +90,7 @@ impl ResultsFolder {
             );
         } else {
             fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
+            check_owner(path)?;
             let is_empty = path.read_dir()?.next().is_none();
             ensure!(
                 is_empty,
@@ -93,7 +100,8 @@ impl ResultsFolder {
             replace(&own, text.as_bytes())?;
         }
         let mut options = OpenOptions::new();
-        let trials = options.create(true).truncate(false).read(true).write(true).open(path.join(TRIALS))?;
+        let trials = options.create(true).truncate(false).read(true).write(true).custom_flags(NO_LINK);
+        let trials = trials.open(path.join(TRIALS)).with_context(|| TRIALS.to_owned())?;
         let mut folder = ResultsFolder { path: path.to_owned(), trials };
         let finished = folder.resume()?;
         Ok((folder, finished))
@@ -188,15 +196,44 @@ fn parse(text: &str) -> Result<(Vec<TrialRecord>, u64)> {
     Ok((trials, end))
 }
 
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+/// Refuses a results folder, or the nearest one above a missing one, that other users can change.
+fn check_owner(path: &Path) -> Result<()> {
+    match path.exists() {
+        true => own_path::unwritable_by_others(path).map(|_| ()),
+        false => own_path::irreplaceable_or_missing(path),
+    }
+    .context("--out")
+}
+
+/// Flags for a file that may not be a link. A fifo in its place is not waited for.
+#[allow(clippy::cast_possible_wrap, reason = "the flags of Linux are small numbers")]
+const NO_LINK: i32 = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits() as i32;
+
+/// Reads a file of a results folder, which another user may have made.
+///
+/// # Errors
+/// It is missing, or no regular file.
+pub(super) fn read(path: &Path) -> Result<String> {
+    let read = || -> Result<String> {
+        let mut file = OpenOptions::new().read(true).custom_flags(NO_LINK).open(path)?;
+        ensure!(file.metadata()?.is_file(), "it is no regular file");
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        Ok(text)
+    };
+    read().with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Replaces a file, so that after a kill the old or the new contents are there.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     let write = || -> std::io::Result<()> {
         let staging = path.with_extension("new");
-        let mut file = File::create(&staging)?;
+        // A killed process has left it, or another user a link to a file of this one.
+        match fs::remove_file(&staging) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = File::create_new(&staging)?;
         file.write_all(contents)?;
         file.sync_all()?;
         fs::rename(&staging, path)?;

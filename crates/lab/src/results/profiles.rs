@@ -77,7 +77,7 @@ pub(super) fn read(results: &Path) -> Result<Vec<ProfileRecord>> {
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
     let read = |path: &std::path::PathBuf| {
-        let text = fs::read_to_string(path)?;
+        let text = super::folder::read(path)?;
         serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))
     };
     paths.iter().map(read).collect()
@@ -89,7 +89,7 @@ pub(super) fn read_one(results: &Path, name: &str) -> Result<Option<ProfileRecor
     if !path.exists() {
         return Ok(None);
     }
-    let text = fs::read_to_string(&path)?;
+    let text = super::folder::read(&path)?;
     serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display())).map(Some)
 }
 

@@ -87,11 +87,11 @@ fn after_a_killed_agent_the_next_one_puts_the_machine_back() {
     let alone = AloneOnMachine::wait();
     if !is_root() {
         assert!(!obstacles(&everything(), alone.folder()).is_empty());
-        assert_eq!(recover(alone.folder()).unwrap(), Vec::<String>::new());
+        assert_eq!(recover().unwrap(), Vec::<String>::new());
         return;
     }
     // An interrupted run of this test may have left something, too.
-    recover(alone.folder()).unwrap();
+    recover().unwrap();
     let before = kernel::state();
     let mut agent = StartedAgent::start(alone.folder());
     let (process, contender) = (agent.process.id(), agent.contender);
@@ -110,11 +110,11 @@ fn after_a_killed_agent_the_next_one_puts_the_machine_back() {
         assert!(applied.iter().any(|line| line.contains(object)), "{object}: {applied:?}");
     }
     assert_ne!(applied.last(), before.last());
-    recover(alone.folder()).unwrap();
+    recover().unwrap();
     assert_eq!(state(), applied, "the agent still runs");
     agent.kill();
     // Another agent that starts now may put back some or all of it.
-    let lines = recover(alone.folder()).unwrap();
+    let lines = recover().unwrap();
     println!("{}", lines.join("\n"));
     assert_eq!(state(), before, "{lines:?}");
     let status = fs::read_to_string(format!("/proc/{contender}/status")).unwrap_or_default();
