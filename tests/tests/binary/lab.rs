@@ -335,19 +335,69 @@ fn a_mistake_is_refused_in_one_line_before_anything_is_started() {
 }
 
 #[test]
-fn a_contender_that_cannot_run_is_recorded_and_the_others_are_measured() {
+fn a_run_is_refused_for_what_the_check_finds_before_anything_is_started() {
     let more = "[[contenders]]\nname = \"absent\"\ncommand = [\"no-such-server\", \"{port}\"]\n[load]";
-    let folder = RunFolder::new(&EXPERIMENT.replace("[load]", more));
+    let cores = "cores = 1022\n[sweep]";
+    for (from, to, why) in [
+        ("[load]", more, "this machine has no program \"no-such-server\""),
+        ("[sweep]", cores, "no core 1022"),
+    ] {
+        let folder = RunFolder::new(&EXPERIMENT.replace(from, to));
+        let mut check = command();
+        let checked = check.args(["lab", "check", "experiment.toml"]).current_dir(folder.path()).output();
+        assert!(text(&checked.unwrap()).contains(why));
+        let refused = folder.run(&[]).output().unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+        assert!(text(&refused).contains(why), "{}", text(&refused));
+        assert!(!folder.path().join("out").exists() && folder.is_clean(), "{}", text(&refused));
+    }
+}
+
+#[test]
+fn a_contender_that_fails_is_recorded_and_repeated_by_the_next_run_and_the_others_are_not() {
+    let of_other = EXPERIMENT.split_once("[[contenders]]").unwrap().1.split_once("[load]").unwrap().0;
+    let before = "name = \"other\"\nbefore = [[\"test\", \"-e\", \"{results}/ready\"]]\n";
+    let other = of_other.replace("name = \"ours\"\n", before);
+    let experiment = EXPERIMENT.replace("[load]", &format!("[[contenders]]{other}[load]"));
+    let folder = RunFolder::new(&experiment);
     let done = folder.run(&["--quick"]).output().unwrap();
     assert_eq!(done.status.code(), Some(1), "{}", text(&done));
+    let is_failed = |trial: &Value| trial["result"]["failed"].to_string().contains("test -e");
     let trials = folder.trials();
-    let failed: Vec<&Value> = trials.iter().filter(|trial| trial["contender"] == "absent").collect();
-    assert!(!failed.is_empty());
-    assert!(failed.iter().all(|trial| trial["result"]["failed"].to_string().contains("is not installed")));
-    let ours = trials.iter().filter(|trial| trial["contender"] == "ours");
-    assert!(
-        ours.clone().count() == 2 && ours.into_iter().all(|trial| trial["result"]["measured"].is_object())
-    );
+    let ours: Vec<Value> = trials.iter().filter(|trial| trial["contender"] == "ours").cloned().collect();
+    assert!(ours.len() == 2 && ours.iter().all(|trial| trial["result"]["measured"].is_object()));
+    assert_eq!(trials.iter().filter(|trial| is_failed(trial)).count(), 2, "{trials:?}");
+    fs::write(folder.path().join("out/ready"), "").unwrap();
+    let again = folder.run(&["--quick"]).output().unwrap();
+    assert!(again.status.success(), "{}", text(&again));
+    let repeated = folder.trials();
+    assert_eq!((&repeated[..2], repeated.len()), (&ours[..], 4), "{repeated:?}");
+    assert!(repeated.iter().all(|trial| trial["result"]["measured"].is_object()), "{repeated:?}");
+}
+
+#[test]
+fn a_run_whose_agent_is_killed_ends_without_failed_trials_and_resumes() {
+    let folder = RunFolder::new(EXPERIMENT);
+    let run = folder.second_trial();
+    let finished = folder.trials();
+    for agent in crate::lab_conditions::agents_of(run.id()) {
+        kill_process(agent, Signal::KILL).unwrap();
+    }
+    let ended = run.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{}", text(&ended));
+    assert_eq!(folder.trials(), finished);
+    // The server outlives its killed agent.
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let name = process.file_name().into_string().unwrap();
+        let work = folder.path().join("work");
+        if String::from_utf8_lossy(&line).contains(work.to_str().unwrap())
+            && let Some(id) = name.parse().ok().and_then(Pid::from_raw)
+        {
+            let _ = kill_process(id, Signal::KILL);
+        }
+    }
+    folder.resume(&finished);
 }
 
 /// The experiment with a sweep of users and open loops at two shares.

@@ -80,7 +80,7 @@ fn state() -> Vec<String> {
 }
 
 /// Returns the processes of `plimsoll lab agent` below a process.
-fn agents_of(run: u32) -> Vec<Pid> {
+pub(crate) fn agents_of(run: u32) -> Vec<Pid> {
     let children = fs::read_to_string(format!("/proc/{run}/task/{run}/children")).unwrap();
     children.split_whitespace().filter_map(|id| Pid::from_raw(id.parse().unwrap())).collect()
 }

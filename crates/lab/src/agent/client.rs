@@ -37,6 +37,8 @@ pub struct Agent<'a> {
     clock_ahead: f64,
     /// Set when the run is to end.
     stop: &'a AtomicBool,
+    /// Its input or its output was closed.
+    is_lost: bool,
 }
 
 impl<'a> Agent<'a> {
@@ -54,7 +56,7 @@ impl<'a> Agent<'a> {
         let mut child = command.spawn().with_context(|| format!("cannot run {}", words.join(" ")))?;
         let (input, output) = (child.stdin.take(), child.stdout.take().context("an agent has an output")?);
         let (greeting, output) = (Greeting::default(), lines(BufReader::new(output)));
-        let mut agent = Agent { child, input, output, greeting, clock_ahead: 0.0, stop };
+        let mut agent = Agent { child, input, output, greeting, clock_ahead: 0.0, stop, is_lost: false };
         let hello = Request::Hello { work: work.to_owned() };
         agent.greeting = agent.call(&hello).with_context(|| {
             let command = words.join(" ");
@@ -81,18 +83,29 @@ impl<'a> Agent<'a> {
     pub fn call<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T> {
         let input = self.input.as_mut().context("the agent has ended")?;
         let line = serde_json::to_string(request)? + "\n";
-        input.write_all(line.as_bytes()).context("the agent has ended")?;
+        let written = input.write_all(line.as_bytes());
+        self.is_lost |= written.is_err();
+        written.context("the agent has ended")?;
         match serde_json::from_str(&self.response()?).context("the agent sent no response")? {
             Response::Value(value) => Ok(serde_json::from_value(value)?),
             Response::Error(error) => bail!("{error}"),
         }
     }
 
+    /// Returns whether its process, or the one that carries its input and output, has ended.
+    pub fn has_ended(&mut self) -> bool {
+        // A killed process closes its output before it has ended.
+        self.is_lost || self.child.try_wait().map_or(true, |status| status.is_some())
+    }
+
     fn response(&mut self) -> Result<String> {
         loop {
             match self.output.recv_timeout(CHECK_EVERY) {
                 Ok(line) => return Ok(line),
-                Err(RecvTimeoutError::Disconnected) => bail!("the agent has ended"),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.is_lost = true;
+                    bail!("the agent has ended");
+                }
                 Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => {
                     self.input = None;
                     bail!("the run was ended");

@@ -120,6 +120,11 @@ pub struct TrialSettings {
 }
 
 impl Experiment {
+    /// Returns the first contender behind a prefix.
+    pub(crate) fn first_behind(&self, prefix: &[String]) -> Option<&Contender> {
+        self.contenders.iter().find(|contender| contender.prefix == prefix)
+    }
+
     /// Parses an experiment and checks it.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The schedule of a trial on one thread: the starts of requests, the measured window, and the end.
 //!
-//! It speaks no protocol. Invariants: only requests that lie within the measured window count. In an open
-//! loop, a request counts from its planned start, however late it was sent. Idle users end as soon as the
-//! trial ends.
+//! It speaks no protocol. Invariants: only requests that end within the measured window are measured, and
+//! each other one is in exactly one further count. In an open loop, a request counts from its planned start,
+//! however late it was sent. Idle users end as soon as the trial ends.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
@@ -89,6 +89,29 @@ pub(crate) struct Plan {
     pub(crate) warm_up: Duration,
 }
 
+impl Plan {
+    /// Returns the number of starts that an open loop plans before its end; `None` if it ends by a number of
+    /// requests.
+    fn starts_max(&self) -> Option<u64> {
+        match (self.pace, self.end) {
+            (Pace::Open { per_second }, End::After(time)) => {
+                let whole = self.warm_up.saturating_add(time);
+                Some(starts_within(whole.saturating_sub(self.first_after), per_second))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns the number of starts at even steps in a time whose end does not belong to it. The first is at its
+/// beginning.
+fn starts_within(time: Duration, per_second: f64) -> u64 {
+    /// The error of a product that should be a whole number.
+    const ROUNDING: f64 = 1e-6;
+    let steps = (time.as_secs_f64() * per_second - ROUNDING).max(0.0).ceil();
+    Duration::try_from_secs_f64(steps).map_or(u64::MAX, |steps| steps.as_secs())
+}
+
 /// The schedule of one thread.
 pub(crate) struct Course {
     pub(crate) io: Io,
@@ -97,9 +120,11 @@ pub(crate) struct Course {
     plan: Plan,
     phase: Cell<Phase>,
     measure: RefCell<Measure>,
-    /// In an open loop: the time of the first planned request, and the number planned since.
+    /// In an open loop: the time of the first planned request, the number of planned starts that users have
+    /// taken since, and of those that they have sent.
     first: Cell<Instant>,
     planned: Cell<u64>,
+    sent: Cell<u64>,
     /// The times at which users stopped because no request was left for them.
     done_early: RefCell<Vec<Instant>>,
     /// The number of requests in progress, and the time of its last change.
@@ -135,6 +160,7 @@ impl Course {
             measure: RefCell::new(measure),
             first: Cell::default(),
             planned: Cell::new(0),
+            sent: Cell::new(0),
             done_early: RefCell::default(),
             in_progress: Cell::default(),
             began: Cell::default(),
@@ -235,18 +261,13 @@ impl Course {
         self.shared.stop.order();
     }
 
-    /// Returns the number of planned starts without a response: those in progress, and those that no user
-    /// was free for.
+    /// Returns the number of planned starts that no user has sent.
     fn missed(&self, now: Instant) -> u64 {
-        match (self.plan.pace, self.plan.end) {
-            (Pace::Open { per_second }, End::After(_)) if now >= self.first.get() => {
-                let steps = (now - self.first.get()).as_secs_f64() * per_second;
-                let whole = Duration::try_from_secs_f64(steps).map_or(u64::MAX, |steps| steps.as_secs());
-                // The first start is planned for the beginning itself, hence one more.
-                (whole.saturating_add(1)).saturating_sub(self.planned.get()) + self.in_progress()
-            }
-            _ => 0,
-        }
+        let (Pace::Open { per_second }, Some(all)) = (self.plan.pace, self.plan.starts_max()) else {
+            return 0;
+        };
+        let since = now - self.first.get();
+        all.min(starts_within(since, per_second)).saturating_sub(self.sent.get())
     }
 
     /// Waits until a free user may send its `request`, counted from zero. Returns None at the end of the
@@ -271,6 +292,7 @@ impl Course {
             self.measure().first_start((self.shared.read_clock)(&self.io));
         }
         self.count_under_way(1);
+        self.sent.set(self.sent.get() + 1);
         if self.phase.get() == Phase::Measured {
             self.measure().between += sent - free_since;
         }
@@ -287,6 +309,10 @@ impl Course {
     /// Takes the next planned start and waits for it.
     async fn planned(&self, per_second: f64, free_since: Instant) -> Option<Option<Instant>> {
         let number = self.planned.replace(self.planned.get() + 1);
+        if self.plan.starts_max().is_some_and(|all| number >= all) {
+            self.io.stopping().await;
+            return None;
+        }
         let planned = self.first.get() + Duration::from_secs_f64(number as f64 / per_second);
         let is_free = free_since <= planned;
         if self.io.now() < planned {
@@ -310,7 +336,7 @@ impl Course {
         }
     }
 
-    /// Counts the result of a request, if it lies in the measured window.
+    /// Counts the result of a request, as measured if it lies in the measured window.
     pub(crate) fn done(&self, start: &Start, asked: &Result<CorrectResponse, Failure>) {
         let now = self.io.now();
         self.count_under_way(-1);
@@ -318,11 +344,11 @@ impl Course {
             End::After(_) => self.phase.get() == Phase::Measured,
             End::Requests(_) | End::RequestsEach(_) => start.has_ticket && self.phase.get() != Phase::Over,
         };
-        if counts {
-            match asked {
-                Ok(right) => self.measure().right(right, now - start.planned, now - start.sent),
-                Err(failure) => self.measure().wrong(failure),
-            }
+        match (counts, asked) {
+            (true, Ok(right)) => self.measure().right(right, now - start.planned, now - start.sent),
+            (true, Err(failure)) => self.measure().wrong(failure),
+            (false, _) if self.phase.get() == Phase::Over => self.measure().after_end += 1,
+            (false, _) => self.measure().in_warm_up += 1,
         }
         let ends_by_count = !matches!(self.plan.end, End::After(_));
         if start.has_ticket && ends_by_count && self.shared.give_back_ticket() {

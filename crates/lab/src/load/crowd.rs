@@ -174,7 +174,7 @@ impl Crowd {
                 let verified = deadline.within(user.verify_upload(&target)).await;
                 match verified.unwrap_or(Err(Failure::Timeout)) {
                     Ok(()) => course.measure().verified += 1,
-                    Err(failure) => course.measure().wrong(&failure),
+                    Err(failure) => course.measure().failed_check(&failure),
                 }
             }
             user.leave().await;

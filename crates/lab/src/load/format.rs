@@ -3,6 +3,7 @@
 //! Nothing is computed here. Invariants: warnings about a figure stand below it; the columns of the CSV
 //! keep their names and order, and new ones are appended.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::load::outcome::{Outcome, Spread};
 /// The columns of the CSV.
 pub const CSV_HEAD: &str = "url,users,loop,connections,seconds,requests,bytes,errors,unanswered,verified,\
 requests_per_second,bytes_per_second,mean_us,p50_us,p90_us,p99_us,p999_us,max_us,littles_law,\
-generator_cpu_seconds,generator_share";
+generator_cpu_seconds,generator_share,failed_checks,missed_starts,warm_up_requests,requests_after_end,sent";
 
 impl Outcome {
     /// Formats the figures for people.
@@ -46,10 +47,12 @@ impl Outcome {
             ("verified", format!("{:>12}", self.verified)),
             ("errors", format!("{:>12}", self.errors.values().sum::<u64>())),
         ];
-        for (kind, count) in &self.errors {
-            let words = self.told.get(kind).map_or("", String::as_str);
-            rows.push(("", format!("{count:>12}   {kind}: {words}")));
-        }
+        rows.extend(self.told_rows("", &self.errors));
+        rows.extend(self.told_rows("failed checks", &self.failed_checks));
+        rows.push((
+            "not measured",
+            format!("{:>12}   in the warm-up, {} after the end", self.in_warm_up, self.after_end),
+        ));
         rows.push((
             "latency",
             format!("{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}", "mean", "p50", "p90", "p99", "p99.9", "max"),
@@ -74,6 +77,15 @@ impl Outcome {
             rows.push(("late starts", spread(&self.generator.late)));
         }
         rows
+    }
+
+    /// Returns a row for each kind of failure, with the message of the first.
+    fn told_rows(&self, name: &'static str, counts: &BTreeMap<String, u64>) -> Vec<(&'static str, String)> {
+        let row = |(kind, count): (&String, &u64)| {
+            let words = self.told.get(kind).map_or("", String::as_str);
+            (name, format!("{count:>12}   {kind}: {words}"))
+        };
+        counts.iter().map(row).collect()
     }
 
     /// Returns warnings about the figures.
@@ -105,14 +117,14 @@ impl Outcome {
             ));
         }
         if self.missed > 0 {
-            let planned = self.missed + self.requests + self.errors.values().sum::<u64>();
             notes.push(format!(
-                "of {planned} planned starts {} had no answer by the end, and are in no latency",
+                "of {} planned starts {} found no free user by the end, and are in no latency (-u)",
+                self.missed + self.sent(),
                 self.missed
             ));
         }
         if self.unanswered > 0 {
-            notes.push(format!("{} requests were not answered when it was over", self.unanswered));
+            notes.push(format!("{} requests were never answered, and are in no latency", self.unanswered));
         }
         if self.requests > 0 && (self.littles_law.ratio - 1.0).abs() > 0.05 {
             notes.push(
@@ -159,6 +171,11 @@ impl Outcome {
             format!("{:.4}", self.littles_law.ratio),
             format!("{:.6}", self.generator.cpu.as_secs_f64()),
             format!("{:.4}", self.generator.share),
+            self.failed_checks.values().sum::<u64>().to_string(),
+            self.missed.to_string(),
+            self.in_warm_up.to_string(),
+            self.after_end.to_string(),
+            self.sent().to_string(),
         ];
         cells.join(",")
     }

@@ -24,6 +24,8 @@ pub(crate) struct Measure {
     /// Number of bodies that were compared with a reference.
     pub(crate) verified: u64,
     pub(crate) errors: BTreeMap<String, u64>,
+    /// Checks after the response that failed, by kind: of uploads, and of bodies that are saved.
+    pub(crate) failed_checks: BTreeMap<String, u64>,
     /// The message of the first error of each kind.
     pub(crate) told: BTreeMap<String, String>,
     /// Sum of the times from the real start of requests to their end.
@@ -34,8 +36,12 @@ pub(crate) struct Measure {
     pub(crate) late: Latencies,
     /// Planned starts for which no user was free.
     pub(crate) without_user: u64,
-    /// Planned starts without a response by the end.
+    /// Planned starts for which no user was free by the end.
     pub(crate) missed: u64,
+    /// Requests that ended in the warm-up, or are none of those whose number ends the trial.
+    pub(crate) in_warm_up: u64,
+    /// Requests that ended after the measured time, with or without an error.
+    pub(crate) after_end: u64,
     /// Integral over time of the number of requests in progress.
     pub(crate) in_progress: Duration,
     /// Duration of the measurement.
@@ -115,12 +121,15 @@ impl Measure {
             bytes: 0,
             verified: 0,
             errors: BTreeMap::new(),
+            failed_checks: BTreeMap::new(),
             told: BTreeMap::new(),
             service: Duration::ZERO,
             between: Duration::ZERO,
             late: Latencies::new()?,
             without_user: 0,
             missed: 0,
+            in_warm_up: 0,
+            after_end: 0,
             in_progress: Duration::ZERO,
             time: Duration::ZERO,
             window: None,
@@ -141,11 +150,23 @@ impl Measure {
         self.service += service;
     }
 
-    /// Counts an error.
+    /// Counts a request that has failed.
     pub(crate) fn wrong(&mut self, failure: &Failure) {
+        let kind = self.told_kind(failure);
+        *self.errors.entry(kind).or_default() += 1;
+    }
+
+    /// Counts a check that failed after its request was counted.
+    pub(crate) fn failed_check(&mut self, failure: &Failure) {
+        let kind = self.told_kind(failure);
+        *self.failed_checks.entry(kind).or_default() += 1;
+    }
+
+    /// Returns the kind of a failure, and records the first message of its kind.
+    fn told_kind(&mut self, failure: &Failure) -> String {
         let kind = failure.kind();
         self.told.entry(kind.clone()).or_insert_with(|| failure.to_string());
-        *self.errors.entry(kind).or_default() += 1;
+        kind
     }
 
     /// Records the first request of a user.
@@ -169,6 +190,9 @@ impl Measure {
         for (kind, count) in &other.errors {
             *self.errors.entry(kind.clone()).or_default() += count;
         }
+        for (kind, count) in &other.failed_checks {
+            *self.failed_checks.entry(kind.clone()).or_default() += count;
+        }
         for (kind, words) in &other.told {
             self.told.entry(kind.clone()).or_insert_with(|| words.clone());
         }
@@ -177,6 +201,8 @@ impl Measure {
         self.late.add(&other.late);
         self.without_user += other.without_user;
         self.missed += other.missed;
+        self.in_warm_up += other.in_warm_up;
+        self.after_end += other.after_end;
         self.in_progress += other.in_progress;
         self.time = self.time.max(other.time);
         self.window = hull(self.window, other.window);

@@ -36,15 +36,20 @@ pub struct Outcome {
     pub bytes: u64,
     /// Errors by kind; kinds without errors are absent.
     pub errors: BTreeMap<String, u64>,
+    /// Checks after the response that failed, by kind: of uploads, and of bodies that are saved.
+    pub failed_checks: BTreeMap<String, u64>,
     /// The message of the first error of each kind.
     pub told: BTreeMap<String, String>,
     /// Number of bodies that were compared with a reference.
     pub verified: u64,
     /// Requests in progress at the end that got no response within the final wait.
     pub unanswered: u64,
-    /// Planned starts without a response by the end, in an open loop that ends by time. No other figure
-    /// includes them.
+    /// Planned starts for which no user was free by the end, in an open loop that ends by time.
     pub missed: u64,
+    /// Requests that ended in the warm-up.
+    pub in_warm_up: u64,
+    /// Requests that ended after the measured time, with or without an error.
+    pub after_end: u64,
     /// From the start of a request, the planned one in an open loop, to its response's last byte.
     pub latency: Spread,
     /// By kind of request, if there are several: its name, its count, and its latency.
@@ -155,10 +160,13 @@ impl Outcome {
             requests: measure.latencies.count(),
             bytes: measure.bytes,
             errors: measure.errors.clone(),
+            failed_checks: measure.failed_checks.clone(),
             told: measure.told.clone(),
             verified: measure.verified,
             unanswered,
             missed: measure.missed,
+            in_warm_up: measure.in_warm_up,
+            after_end: measure.after_end,
             latency: Spread::from(&measure.latencies),
             kinds: kinds(workload, measure),
             users_each: {
@@ -188,7 +196,14 @@ impl Outcome {
     /// Returns whether there was no error.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.errors.is_empty()
+        self.errors.is_empty() && self.failed_checks.is_empty()
+    }
+
+    /// Returns the number of all requests that were sent: each is in one of its summands.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        let errors: u64 = self.errors.values().sum();
+        self.requests + errors + self.in_warm_up + self.after_end + self.unanswered
     }
 
     /// Returns correct responses per second.
@@ -233,8 +248,12 @@ impl Outcome {
             "requests": self.requests,
             "bytes": self.bytes,
             "errors": self.errors,
+            "failed_checks": self.failed_checks,
+            "warm_up_requests": self.in_warm_up,
+            "requests_after_end": self.after_end,
             "unanswered": self.unanswered,
             "missed_starts": self.missed,
+            "sent": self.sent(),
             "requests_per_second": self.requests_per_second(),
             "bytes_per_second": self.bytes_per_second(),
             "verified": self.verified,

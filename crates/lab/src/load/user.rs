@@ -75,7 +75,7 @@ async fn settle(asked: Result<CorrectResponse, Failure>, course: &Course, keepin
     match (asked, keeping) {
         (Ok(CorrectResponse { kept: Some((name, body)), .. }), Some(keeping)) => {
             if let Err(error) = keeping.keep(&course.io, &name, body).await {
-                course.measure().wrong(&Failure::Keeping(error));
+                course.measure().failed_check(&Failure::Keeping(error));
             }
             true
         }

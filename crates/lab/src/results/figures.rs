@@ -23,8 +23,16 @@ pub struct LoadFigures {
     pub errors: BTreeMap<String, u64>,
     /// Bodies that were compared with their expected contents.
     pub verified: u64,
-    /// Planned starts of an open loop without a response.
+    /// Checks after the response that failed, by kind: of uploads, and of bodies that are saved.
+    pub failed_checks: BTreeMap<String, u64>,
+    /// Planned starts of an open loop for which no user was free by the end.
     pub missed_starts: u64,
+    /// Requests that ended in the warm-up.
+    pub warm_up_requests: u64,
+    /// Requests that ended after the measured time.
+    pub requests_after_end: u64,
+    /// Requests that were never answered.
+    pub unanswered: u64,
     /// Responses a second.
     pub requests_per_second: f64,
     /// Bytes of bodies a second.

@@ -74,7 +74,7 @@ pub struct ResultsFolder {
 
 impl ResultsFolder {
     /// Opens the folder of a run, which is created if it does not exist. Returns the trials that it has
-    /// already.
+    /// already. Those without figures are removed, so that they are repeated.
     ///
     /// # Errors
     /// The folder holds another experiment or other files, or it cannot be written, or other users can.
@@ -99,24 +99,31 @@ impl ResultsFolder {
             );
             replace(&own, text.as_bytes())?;
         }
-        let mut options = OpenOptions::new();
-        let trials = options.create(true).truncate(false).read(true).write(true).custom_flags(NO_LINK);
-        let trials = trials.open(path.join(TRIALS)).with_context(|| TRIALS.to_owned())?;
+        let trials = open_trials(&path.join(TRIALS))?;
         let mut folder = ResultsFolder { path: path.to_owned(), trials };
         let finished = folder.resume()?;
         Ok((folder, finished))
     }
 
-    /// Reads the finished trials, and removes a line that a kill has cut.
+    /// Reads the finished trials, and removes those that failed, and a line that a kill has cut.
     fn resume(&mut self) -> Result<Vec<TrialRecord>> {
         let mut bytes = Vec::new();
         self.trials.read_to_end(&mut bytes)?;
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         bytes.truncate(end);
-        let (finished, end) = parse(&String::from_utf8(bytes)?)?;
-        self.trials.set_len(end)?;
+        let text = String::from_utf8(bytes)?;
+        let (trials, end) = parse(&text)?;
+        let lines = text.split_inclusive('\n').zip(trials);
+        let (measured, failed): (Vec<_>, Vec<_>) = lines.partition(|(_, trial)| trial.measured().is_some());
+        if failed.is_empty() {
+            self.trials.set_len(end)?;
+        } else {
+            let path = self.path.join(TRIALS);
+            replace(&path, measured.iter().map(|(line, _)| *line).collect::<String>().as_bytes())?;
+            self.trials = open_trials(&path)?;
+        }
         self.trials.seek(SeekFrom::End(0))?;
-        Ok(finished)
+        Ok(measured.into_iter().map(|(_, trial)| trial).collect())
     }
 
     /// Returns the path of the folder.
@@ -196,6 +203,12 @@ fn parse(text: &str) -> Result<(Vec<TrialRecord>, u64)> {
     Ok((trials, end))
 }
 
+fn open_trials(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).read(true).write(true).custom_flags(NO_LINK);
+    options.open(path).with_context(|| format!("cannot open {}", path.display()))
+}
+
 /// Refuses a results folder, or the nearest one above a missing one, that other users can change.
 fn check_owner(path: &Path) -> Result<()> {
     match path.exists() {
@@ -273,9 +286,26 @@ mod tests {
         results.add(&trial(1)).unwrap();
         results.add(&TrialRecord { result: TrialResult::Failed("it hung".to_owned()), ..trial(2) }).unwrap();
         let (_, finished) = ResultsFolder::open(&path, TEXT).unwrap();
-        assert_eq!((finished.len(), finished[0].repetition), (2, 1));
+        assert_eq!((finished.len(), finished[0].repetition), (1, 1));
         assert_eq!(finished[0].measured(), Some(&Measured::default()));
-        assert_eq!(finished[1].measured(), None);
+    }
+
+    #[test]
+    fn a_failed_trial_is_repeated_and_its_line_makes_room_for_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results");
+        let (mut results, _) = ResultsFolder::open(&path, TEXT).unwrap();
+        let failed =
+            |number| TrialRecord { result: TrialResult::Failed("it hung".to_owned()), ..trial(number) };
+        for record in [trial(1), failed(2), trial(3), failed(4)] {
+            results.add(&record).unwrap();
+        }
+        let (mut results, finished) = ResultsFolder::open(&path, TEXT).unwrap();
+        assert_eq!(finished, [trial(1), trial(3)]);
+        results.add(&trial(2)).unwrap();
+        let lines = fs::read_to_string(path.join(TRIALS)).unwrap();
+        let read: Vec<TrialRecord> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(read, [trial(1), trial(3), trial(2)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A folder has `experiment.toml` (the experiment as it ran), `run.json` ([`Run`]) and `trials.jsonl` (a
 //! [`TrialRecord`] for each finished trial, one a line). Reports are made from these alone. Invariants: a
-//! trial is in the folder completely or not at all, also after a kill; a finished trial is never changed.
+//! trial is in the folder completely or not at all, also after a kill; a measured trial is never changed.
 
 mod figures;
 mod folder;

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 
 use crate::experiment::open_loop::OpenLoop;
@@ -70,7 +70,7 @@ pub struct Progress {
 pub struct Ended {
     /// Whether all trials are finished.
     pub is_complete: bool,
-    /// The number of trials without figures.
+    /// The number of trials without figures. The next run repeats them.
     pub failed: usize,
 }
 
@@ -82,8 +82,9 @@ pub fn run(text: &str, options: &Options<'_>, progress: &mut dyn FnMut(&Progress
     let experiment = Experiment::parse(text)?;
     check(&experiment, options.check_load)?;
     options.profiler.map_or(Ok(()), |profiler| check_profiler(&experiment, profiler))?;
-    let (mut folder, finished) = ResultsFolder::open(options.out, text)?;
+    // A run that is refused leaves no folder of results.
     let mut session = Session::start(&experiment, options)?;
+    let (mut folder, finished) = ResultsFolder::open(options.out, text)?;
     let run = describe(&experiment, &session, folder.run()?);
     folder.write_run(&run)?;
     let trials: Vec<Trial> =
@@ -106,9 +107,8 @@ struct Plan<'a> {
     unfinished: Vec<Trial>,
     /// The number of all trials, and of the profiles after them.
     total: usize,
-    /// The number of the finished trials, and of those of them that failed.
+    /// The number of the finished trials.
     done: usize,
-    failed: usize,
     pace: Pace,
 }
 
@@ -130,8 +130,7 @@ impl<'a> Plan<'a> {
             keys.contains(&(name, &trial.point, percent(&trial.open_loop), trial.repetition))
         };
         let unfinished: Vec<Trial> = trials.into_iter().filter(|trial| !is_finished(trial)).collect();
-        let failed = finished.iter().filter(|record| record.measured().is_none()).count();
-        Plan { experiment, done: all - unfinished.len(), unfinished, total: all + profiles, failed, pace }
+        Plan { experiment, done: all - unfinished.len(), unfinished, total: all + profiles, pace }
     }
 
     fn run(
@@ -142,8 +141,8 @@ impl<'a> Plan<'a> {
         options: &Options<'_>,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<Ended> {
-        let Plan { experiment, total, mut done, mut failed, .. } = *self;
-        let mut pace = self.pace;
+        let Plan { experiment, total, mut done, .. } = *self;
+        let (mut pace, mut failed) = (self.pace, 0);
         for trial in &self.unfinished {
             let (next, left) = (label(experiment, trial), pace.left(total - done));
             progress(&Progress { done, total, next, left });
@@ -152,6 +151,10 @@ impl<'a> Plan<'a> {
             let Some(record) = one(session, experiment, &trial, options) else {
                 return Ok(Ended { is_complete: false, failed });
             };
+            // It is no failure of the contender, and neither would be those of the trials after it.
+            if let (TrialResult::Failed(reason), true) = (&record.result, session.has_lost_an_agent()) {
+                bail!("an agent has ended ({reason}): run the same again to resume");
+            }
             maxima.note(&record);
             failed += usize::from(record.measured().is_none());
             folder.add(&record)?;

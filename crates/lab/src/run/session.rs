@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::Options;
 use super::limits::{COMMAND_SECONDS_MAX, TOOL_ATTEMPTS, TOOL_RETRY_TIME};
 use super::machines::{machine_behind, remote_program};
+use super::requirements::{Requirements, local_findings};
 use super::trial::{command, figures, marks, tool_command, tool_figures};
 use crate::agent::{Agent, Command, FileSet, Folders, Location, Output, Process, Request, Use, clock};
 use crate::conditions::Obstacle;
@@ -68,6 +69,8 @@ impl<'a> Session<'a> {
         let (agents, contenders, notes) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut session =
             Session { experiment, options, generator, agents, contenders, notes, profiler: None };
+        session.start_agents()?;
+        session.check_machines()?;
         for contender in &experiment.contenders {
             let state = match session.admit(contender) {
                 Ok(state) => Some(state),
@@ -78,23 +81,49 @@ impl<'a> Session<'a> {
             };
             session.contenders.push(state);
         }
-        session.check_conditions()?;
         Ok(session)
     }
 
-    /// Refuses the run if the machine of a contender cannot set a condition.
-    fn check_conditions(&mut self) -> Result<()> {
+    /// Starts an agent on each machine with contenders.
+    fn start_agents(&mut self) -> Result<()> {
+        for contender in &self.experiment.contenders {
+            if !self.agents.contains_key(&contender.prefix) {
+                let program = self.program(contender)?;
+                let agent = Agent::start(&contender.prefix, &program, self.options.work, self.options.stop);
+                let agent = agent.with_context(|| {
+                    let machine = machine_behind(self.experiment, &contender.prefix);
+                    format!("{} cannot be asked", machine.text())
+                })?;
+                self.agents.insert(contender.prefix.clone(), agent);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses the run for what `lab check` finds: conditions that a machine cannot set, and missing programs
+    /// and cores with which trials would fail.
+    fn check_machines(&mut self) -> Result<()> {
+        let mut faults = local_findings(self.experiment, &self.options.program)?.faults;
         for (prefix, agent) in &mut self.agents {
             let all = self.experiment.conditions_of(|contender| contender.prefix == *prefix)?;
             let obstacles: Vec<Obstacle> = agent.call(&Request::Obstacles(all))?;
             let lines: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-            let machine = match prefix.is_empty() {
-                true => String::new(),
-                false => format!(" on {}", machine_behind(self.experiment, prefix).text()),
-            };
+            let name = machine_behind(self.experiment, prefix).text();
+            let machine = if prefix.is_empty() { String::new() } else { format!(" on {name}") };
             ensure!(lines.is_empty(), "conditions cannot be set{machine}: {}", lines.join("; "));
+            if let (false, Some(contender)) = (prefix.is_empty(), self.experiment.first_behind(prefix)) {
+                let required = Requirements::of(self.experiment, prefix, remote_program(contender))?;
+                let missing: Vec<String> = agent.call(&Request::MissingPrograms(required.programs()))?;
+                faults.extend(required.findings(&missing, agent.greeting.machine.cores, &name).faults);
+            }
         }
+        ensure!(faults.is_empty(), "trials would fail: {}", faults.join("; "));
         Ok(())
+    }
+
+    /// Returns whether an agent has ended, so that no further trial can succeed.
+    pub(super) fn has_lost_an_agent(&mut self) -> bool {
+        self.generator.has_ended() || self.agents.values_mut().any(Agent::has_ended)
     }
 
     pub(super) fn takes_part(&self, contender: usize) -> bool {
@@ -331,11 +360,6 @@ impl<'a> Session<'a> {
 
     /// Finds out whether a contender can take part.
     fn admit(&mut self, contender: &Contender) -> Result<State> {
-        if !self.agents.contains_key(&contender.prefix) {
-            let program = self.program(contender)?;
-            let agent = Agent::start(&contender.prefix, &program, self.options.work, self.options.stop)?;
-            self.agents.insert(contender.prefix.clone(), agent);
-        }
         let program = self.program(contender)?;
         let agent = self.agents.get_mut(&contender.prefix).context("it has no agent")?;
         let mut values: Values = [("plimsoll".to_owned(), program)].into();

@@ -157,6 +157,9 @@ pub(super) fn marks(measured: &Measured, settled: bool, settle: Duration) -> Vec
         let kinds: Vec<String> = load.errors.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         marks.push(format!("{errors} requests failed: {}", kinds.join(", ")));
     }
+    for (kind, count) in &load.failed_checks {
+        marks.push(format!("{count} responses failed a later check: {kind}"));
+    }
     if load.requests > 0 && (load.littles_law.ratio - 1.0).abs() > LITTLE_SHARE {
         marks.push(format!("Little's law is off: X(R+Z)/N is {:.2}", load.littles_law.ratio));
     }

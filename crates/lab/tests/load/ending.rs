@@ -99,3 +99,16 @@ fn each_user_sends_its_number_of_requests_and_has_its_time() {
         assert_eq!(outcome.users_each.iter().map(|user| user.time).max(), Some(outcome.time));
     }
 }
+
+#[test]
+fn requests_in_progress_at_the_end_and_in_the_warm_up_are_counted_as_that() {
+    for seed in 0..SEEDS {
+        let workload = Workload { users: 20, warm_up: SECOND, end: End::After(SECOND), ..workload() };
+        let (outcome, seen) = run((seed, Faults::splits()), workload, |_, _| ok(b"abc").after(30 * MS));
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.sent(), seen.len() as u64, "{outcome:?}");
+        // Each user has a request in progress at the end, which is answered soon after it.
+        assert_eq!((outcome.after_end, outcome.unanswered), (20, 0), "{outcome:?}");
+        assert!(outcome.in_warm_up > 0 && outcome.requests > 0, "{outcome:?}");
+    }
+}

@@ -45,3 +45,33 @@ fn starts_are_on_time_in_even_steps_as_long_as_a_user_is_free() {
     assert!((outcome.littles_law.users - 1.5).abs() < 0.1, "{:?}", outcome.littles_law);
     assert!((outcome.littles_law.ratio - 1.0).abs() < 0.05, "{:?}", outcome.littles_law);
 }
+
+#[test]
+fn an_open_loop_plans_its_rate_times_its_time_and_no_start_at_the_end() {
+    for (rate, seconds, users) in [(10.0, 1, 1), (10.0, 1, 10), (3.0, 2, 2), (0.5, 4, 1), (100.0, 3, 7)] {
+        let pace = Pace::Open { per_second: rate };
+        let workload = Workload { pace, users, end: End::After(seconds * SECOND), ..workload() };
+        let (outcome, seen) = run(calm(), workload, |_, _| ok(b"").after(MS));
+        let outcome = outcome.unwrap();
+        let planned = (rate * f64::from(seconds)).round();
+        assert_eq!((outcome.sent() as f64, seen.len() as f64), (planned, planned), "{rate} {seconds}");
+        assert_eq!(outcome.missed, 0);
+    }
+}
+
+#[test]
+fn each_planned_start_is_sent_or_missed_and_each_sent_request_is_in_one_count() {
+    let pace = Pace::Open { per_second: 50.0 };
+    for (slow, timeout) in [(MS, SECOND), (300 * MS, SECOND), (300 * MS, 200 * MS), (5 * SECOND, 60 * SECOND)]
+    {
+        let end = End::After(2 * SECOND);
+        let workload = Workload { pace, users: 3, end, warm_up: SECOND, timeout, ..workload() };
+        let (outcome, seen) = run(calm(), workload, move |_, number| match number % 7 {
+            0 => ok(b"").after(slow),
+            _ => ok(b"").after(MS),
+        });
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.sent(), seen.len() as u64, "{outcome:?}");
+        assert_eq!(outcome.sent() + outcome.missed, 150, "{outcome:?}");
+    }
+}

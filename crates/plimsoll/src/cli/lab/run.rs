@@ -32,7 +32,7 @@ use super::{VariationFlags, WORK, check_load, checked};
 
 The results folder has report.html, report.md, trials.csv, and trials.jsonl, a line for each trial. A trial
 that fails is written down with its reason, and the run goes on. The same command resumes a
-run that was ended.")]
+run that was ended, and repeats the trials that failed. A run does not start with what `lab check` finds.")]
 pub(super) struct RunExperiments {
     /// Experiment files, or names of `plimsoll lab list`
     #[arg(required = true, value_name = "FILE")]
