@@ -1,7 +1,7 @@
 //! The processes of contenders: start, readiness, and the end with all their children.
 //!
 //! It sends no load. Invariant: no process group started here outlives its value. A daemon that leaves its
-//! group is not found.
+//! process group is found where it has a control group.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,7 +17,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::Process;
 use super::limits::{END_TIME_MAX, QUOTED_BYTES_MAX, START_TIME_MAX};
-use crate::conditions::{AppliedConditions, find_program};
+use super::probe::SampledProcess;
+use crate::conditions::{AppliedConditions, ContenderGroup, find_program};
 
 /// The interval between two checks of a process.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
@@ -30,6 +31,8 @@ pub(super) struct Running {
     /// The name in the experiment.
     pub(super) name: String,
     child: Child,
+    /// Dropped after the child has ended: it ends what is left over.
+    group: Option<ContenderGroup>,
 }
 
 impl Running {
@@ -55,19 +58,21 @@ impl Running {
         let mut command = command(&process.words)?;
         command.envs(&process.environment).current_dir(folder).stdin(Stdio::null());
         command.stdout(file.try_clone()?).stderr(file);
+        let group = conditions.contender_group();
         let child = conditions
-            .spawn_inside(|| spawn(&mut command, &process.cores))
+            .spawn_in_group(group.as_ref(), || spawn(&mut command, &process.cores))
             .with_context(|| format!("process {:?} cannot be started", process.name))?;
-        let mut running = Running { name: process.name.clone(), child };
+        let mut running = Running { name: process.name.clone(), child, group };
         running
             .wait_until_ready(&process.ready, is_ending)
             .with_context(|| format!("process {:?}: {}", process.name, end_of(&output)))?;
         Ok(running)
     }
 
-    /// Returns its process ID.
-    pub(super) fn id(&self) -> u32 {
-        self.child.id()
+    /// Returns what is to be sampled of it.
+    pub(super) fn sampled(&self) -> SampledProcess {
+        let group = self.group.as_ref().map(|group| group.counters().clone());
+        SampledProcess { name: self.name.clone(), id: self.child.id(), group }
     }
 
     fn wait_until_ready(&mut self, ready: &[String], is_ending: &dyn Fn() -> bool) -> Result<()> {

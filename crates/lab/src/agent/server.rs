@@ -2,7 +2,7 @@
 //!
 //! It decides nothing about an experiment. Invariants: at the end of its input, or at SIGTERM, every
 //! process group is ended, the conditions are undone and the agent's folder is removed, also in the middle
-//! of a request. A daemon that leaves its process group is not found.
+//! of a request. A daemon that leaves its process group is found where contenders have control groups.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -139,7 +139,7 @@ impl Server {
             Request::Settle(seconds) => json(&self.settle(Duration::from_secs_f64(seconds))),
             Request::StartProbe { name } => {
                 let running = self.contenders.get(&name).map_or(&[][..], Vec::as_slice);
-                let processes = running.iter().map(|one| (one.name.clone(), one.id())).collect();
+                let processes = running.iter().map(Running::sampled).collect();
                 self.probe = Some(Probe::start(processes));
                 json(&())
             }

@@ -4,6 +4,7 @@
 //! itself. Invariants: a process started through [`ProcessGroups::spawn`] never runs outside its groups;
 //! the caller's process is outside them before and after.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -15,10 +16,11 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
+use super::contender_group::ContenderGroup;
 use super::journal::Journal;
 use super::link::enter_namespace;
 use super::setting::{KernelSetting, ThrottledOperation};
-use super::undo::UndoStep;
+use super::undo::{NAME, UndoStep};
 use crate::experiment::conditions::{Disk, Settings};
 
 /// Serialises the moments in which the whole process is in a group of version 2.
@@ -30,6 +32,8 @@ static MOVED: Mutex<()> = Mutex::new(());
 pub(super) enum Controller {
     Memory,
     Disk,
+    /// The accounting of CPU time, which each group of version 2 has without a controller.
+    Processor,
 }
 
 impl Controller {
@@ -38,6 +42,7 @@ impl Controller {
         match self {
             Controller::Memory => "memory",
             Controller::Disk => "blkio",
+            Controller::Processor => "cpuacct",
         }
     }
 
@@ -46,6 +51,7 @@ impl Controller {
         match self {
             Controller::Memory => "memory",
             Controller::Disk => "io",
+            Controller::Processor => "cpu",
         }
     }
 }
@@ -74,18 +80,24 @@ impl Hierarchy {
 
     fn find(mounts: &str, controller: Controller) -> Option<Hierarchy> {
         let (v1, v2) = (controller.name_v1(), controller.name());
-        mounts.lines().find_map(|line| {
-            let fields: Vec<&str> = line.split(' ').collect();
-            let (folder, options) = (PathBuf::from(fields.get(1)?), *fields.get(3)?);
-            match *fields.get(2)? {
-                "cgroup" if options.split(',').any(|option| option == v1) => Some(Hierarchy::V1(folder)),
-                "cgroup2" => {
-                    let controllers = fs::read_to_string(folder.join("cgroup.controllers")).ok()?;
-                    controllers.split_whitespace().any(|name| name == v2).then_some(Hierarchy::V2(folder))
-                }
-                _ => None,
-            }
-        })
+        let mounted = |kind: &'static str| {
+            mounts.lines().filter_map(move |line| {
+                let fields: Vec<&str> = line.split(' ').collect();
+                (*fields.get(2)? == kind)
+                    .then_some((PathBuf::from(fields.get(1)?), fields.get(3)?.to_owned()))
+            })
+        };
+        let mut of_v1 = mounted("cgroup").filter(|(_, options)| options.split(',').any(|one| one == v1));
+        let has_controller = |folder: &PathBuf| {
+            let controllers = fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
+            controller == Controller::Processor || controllers.split_whitespace().any(|name| name == v2)
+        };
+        // A controller is in one hierarchy at a time; the accounting of CPU time may be in both.
+        let of_v2 = || mounted("cgroup2").find(|(folder, _)| has_controller(folder));
+        match of_v1.next() {
+            Some((folder, _)) => Some(Hierarchy::V1(folder)),
+            None => of_v2().map(|(folder, _)| Hierarchy::V2(folder)),
+        }
     }
 }
 
@@ -224,20 +236,28 @@ impl ProcessGroups {
         self.v2.clone().context("the group was just created")
     }
 
-    /// Runs `start` on a thread of its own, which is in the groups and the namespace: its children are in
-    /// them from their first instruction.
+    /// Runs `start` on a thread of its own, which is in the groups, in the `own` group of the contender and
+    /// in the namespace: its children are in them from their first instruction.
     ///
     /// # Errors
     /// The error of `start`, or the kernel's.
-    pub(super) fn spawn(&self, start: impl FnOnce() -> io::Result<Child> + Send) -> io::Result<Child> {
+    pub(super) fn spawn(
+        &self,
+        own: Option<&ContenderGroup>,
+        start: impl FnOnce() -> io::Result<Child> + Send,
+    ) -> io::Result<Child> {
+        let folder = own.map(ContenderGroup::folder);
+        let is_v2 = own.is_some_and(ContenderGroup::is_v2);
+        // A group of version 2 is within that with the limits.
+        let v2 = folder.filter(|_| is_v2).or(self.v2.as_deref());
         let start = || {
-            for group in &self.v1 {
+            for group in self.v1.iter().map(PathBuf::as_path).chain(folder.filter(|_| !is_v2)) {
                 fs::write(group.join("tasks"), "0")?;
             }
             if let Some(namespace) = &self.namespace {
                 enter_namespace(namespace)?;
             }
-            match &self.v2 {
+            match v2 {
                 Some(group) => spawn_v2(group, start),
                 None => start(),
             }
@@ -257,6 +277,11 @@ impl ProcessGroups {
         result
     }
 
+    /// Returns whether there is a group of version 2.
+    pub(super) fn has_v2(&self) -> bool {
+        self.v2.is_some()
+    }
+
     /// Returns the folders of the groups.
     pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
         self.v1.iter().chain(&self.v2).map(PathBuf::as_path)
@@ -269,7 +294,9 @@ fn spawn_v2(group: &Path, start: impl FnOnce() -> io::Result<Child>) -> io::Resu
     let _moved = MOVED.lock().unwrap_or_else(PoisonError::into_inner);
     let groups = fs::read_to_string("/proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
-    let own = group.parent().unwrap_or(group).join(own);
+    let is_of_laboratory = |name: &OsStr| name.to_string_lossy().starts_with(NAME);
+    let is_root = |above: &&Path| !above.file_name().is_some_and(is_of_laboratory);
+    let own = group.ancestors().find(is_root).unwrap_or(group).join(own);
     fs::write(group.join("cgroup.procs"), "0")?;
     let started = start();
     fs::write(own.join("cgroup.procs"), "0")?;
@@ -278,7 +305,7 @@ fn spawn_v2(group: &Path, start: impl FnOnce() -> io::Result<Child>) -> io::Resu
 
 fn create_group(root: &Path, controller: Controller, journal: &mut Journal) -> Result<PathBuf> {
     let folder = root.join(journal.names.name());
-    journal.record(UndoStep::RemoveGroup(controller))?;
+    journal.record(UndoStep::RemoveGroup { controller, outer: None })?;
     fs::create_dir(&folder).with_context(|| format!("{}", folder.display()))?;
     Ok(folder)
 }
@@ -372,7 +399,8 @@ mod tests {
         };
         let before = unified_group("self");
         let groups = ProcessGroups { v2: Some(group.clone()), ..ProcessGroups::default() };
-        let mut child = groups.spawn(|| std::process::Command::new("sleep").arg("1000").spawn()).unwrap();
+        let mut child =
+            groups.spawn(None, || std::process::Command::new("sleep").arg("1000").spawn()).unwrap();
         assert_eq!(unified_group(&child.id().to_string()), format!("0::/{name}"));
         assert_eq!(unified_group("self"), before);
         let child_ended = std::thread::spawn(move || child.wait().unwrap());

@@ -7,6 +7,7 @@
 
 mod cache;
 mod congestion;
+mod contender_group;
 mod groups;
 mod image;
 mod journal;
@@ -31,6 +32,7 @@ use groups::{LimitedDisk, ProcessGroups, disk_of};
 use journal::Journal;
 
 pub use cache::{PeriodicDrop, cached_bytes};
+pub use contender_group::{ContenderGroup, GroupCounters};
 pub use journal::recover;
 pub use obstacles::{Obstacle, distinct_obstacles, obstacles};
 pub(crate) use program::{find_program, missing_programs};
@@ -135,7 +137,25 @@ impl AppliedConditions {
     /// # Errors
     /// The error of `start`, or the kernel's.
     pub fn spawn_inside(&self, start: impl FnOnce() -> io::Result<Child> + Send) -> io::Result<Child> {
-        self.groups.spawn(start)
+        self.groups.spawn(None, start)
+    }
+
+    /// Creates a group of its own for a process of a contender; `None` where that is not permitted.
+    pub fn contender_group(&self) -> Option<ContenderGroup> {
+        let limited = self.journal.as_ref().filter(|_| self.groups.has_v2());
+        ContenderGroup::create(&self.root, limited.map(|journal| journal.names.sequence)).ok()
+    }
+
+    /// As [`spawn_inside`](Self::spawn_inside), in a group of the contender too.
+    ///
+    /// # Errors
+    /// The error of `start`, or the kernel's.
+    pub fn spawn_in_group(
+        &self,
+        group: Option<&ContenderGroup>,
+        start: impl FnOnce() -> io::Result<Child> + Send,
+    ) -> io::Result<Child> {
+        self.groups.spawn(group, start)
     }
 
     /// Runs `make`, which creates files in [`root`](Self::root), without the limits of the disk, and syncs

@@ -21,6 +21,9 @@ use super::program::run;
 use super::setting::{KernelSetting, SettingValues};
 use crate::own_path;
 
+/// The beginning of the names of all objects but the network interface.
+pub(super) const NAME: &str = "plimsoll-lab-";
+
 /// The names of the objects of one journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ObjectNames {
@@ -35,7 +38,7 @@ pub(super) struct ObjectNames {
 impl ObjectNames {
     /// Returns the name of control groups and of the network namespace.
     pub(super) fn name(&self) -> String {
-        format!("plimsoll-lab-{}-{}", self.process, self.sequence)
+        format!("{NAME}{}-{}", self.process, self.sequence)
     }
 
     /// Returns the name of the network interface. Names of interfaces have at most 15 bytes.
@@ -53,9 +56,11 @@ impl ObjectNames {
         self.work.join(format!("{}.mount", self.name()))
     }
 
-    /// Returns the folder of the control group in a hierarchy.
-    pub(super) fn group(&self, hierarchy: &Hierarchy) -> PathBuf {
-        hierarchy.root().join(self.name())
+    /// Returns the folder of the control group in a hierarchy: below the root, or in the group of the journal
+    /// number `outer` of the same process.
+    pub(super) fn group(&self, hierarchy: &Hierarchy, outer: Option<u32>) -> PathBuf {
+        let outer = outer.map(|sequence| ObjectNames { sequence, ..self.clone() }.name());
+        outer.map_or(hierarchy.root().to_owned(), |outer| hierarchy.root().join(outer)).join(self.name())
     }
 }
 
@@ -64,7 +69,11 @@ impl ObjectNames {
 #[serde(rename_all = "snake_case")]
 pub(super) enum UndoStep {
     /// Ends the processes of the control group in the hierarchy of a controller, and removes it.
-    RemoveGroup(Controller),
+    RemoveGroup {
+        controller: Controller,
+        /// The number of the journal with the group that contains it, if it is not below the root.
+        outer: Option<u32>,
+    },
     /// Puts a setting back, unless it has no longer the written value.
     Restore(KernelSetting),
     /// Removes the network interface.
@@ -88,8 +97,8 @@ impl UndoStep {
     /// The kernel's or the program's error.
     pub(super) fn perform(&self, names: &ObjectNames) -> Result<Option<String>> {
         match self {
-            UndoStep::RemoveGroup(controller) => match Hierarchy::of(*controller) {
-                Some(hierarchy) => remove_group(&names.group(&hierarchy)),
+            UndoStep::RemoveGroup { controller, outer } => match Hierarchy::of(*controller) {
+                Some(hierarchy) => remove_group(&names.group(&hierarchy, *outer)),
                 None => Ok(None),
             },
             UndoStep::Restore(setting) => setting.values().map_or(Ok(None), |values| restore(&values)),
@@ -273,8 +282,8 @@ mod tests {
         let names = |work: &Path| ObjectNames { process: u32::MAX, sequence: 0, work: work.to_owned() };
         let operation = ThrottledOperation::ReadBytes;
         for step in [
-            UndoStep::RemoveGroup(Controller::Memory),
-            UndoStep::RemoveGroup(Controller::Disk),
+            UndoStep::RemoveGroup { controller: Controller::Memory, outer: None },
+            UndoStep::RemoveGroup { controller: Controller::Disk, outer: Some(1) },
             UndoStep::Restore(KernelSetting::Throttle { operation, device: u32::MAX, limit: 1 }),
             UndoStep::RemoveInterface,
             UndoStep::RemoveNamespace,

@@ -284,13 +284,13 @@ fn cpu(curve: &Curve, sweep: Sweep) -> Chart {
 /// Draws the disk traffic of the contender's own processes. The disks of the machine also carry that of
 /// other programs, so their totals are in the labels only.
 fn disks(curve: &Curve, sweep: Sweep) -> Chart {
-    type Rate = fn(&crate::analysis::ProcessLoad) -> f64;
+    type Rate = fn(&crate::analysis::ProcessLoad) -> Option<f64>;
     let directions: [(&str, Rate); 2] =
         [("read", |process| process.read), ("written", |process| process.written)];
     let series = directions.into_iter().enumerate().map(|(colour, (direction, of))| {
         let point = |point: &LoadPoint| {
             let figures = point.figures.as_ref()?;
-            let value = figures.processes.iter().map(of).sum();
+            let value = figures.processes.iter().map(of).sum::<Option<f64>>()?;
             let label = format!("{direction}, {}: {}{}", level(point), bytes(value), all_programs(figures));
             Some(chart_point(point, value, label))
         };

@@ -121,15 +121,20 @@ fn processes(processes: &[ProcessUse]) -> [String; 7] {
     if processes.is_empty() {
         return [(); 7].map(|()| String::new());
     }
-    let seconds = |of: fn(&ProcessUse) -> f64| format!("{:.4}", processes.iter().map(of).sum::<f64>());
-    let count = |of: fn(&ProcessUse) -> u64| processes.iter().map(of).sum::<u64>().to_string();
-    let each: Vec<String> =
-        processes.iter().map(|one| format!("{}={:.4}", one.name, one.cpu_seconds())).collect();
+    let seconds = |of: fn(&ProcessUse) -> Option<f64>| {
+        let sum = processes.iter().map(of).sum::<Option<f64>>();
+        sum.map_or_else(String::new, |sum| format!("{sum:.4}"))
+    };
+    let count = |of: fn(&ProcessUse) -> Option<u64>| {
+        processes.iter().map(of).sum::<Option<u64>>().map_or_else(String::new, |sum| sum.to_string())
+    };
+    let known = processes.iter().filter_map(|one| Some((&one.name, one.cpu_seconds()?)));
+    let each: Vec<String> = known.map(|(name, seconds)| format!("{name}={seconds:.4}")).collect();
     [
         seconds(|one| one.user_seconds),
         seconds(|one| one.system_seconds),
         each.join("; "),
-        count(|one| one.rss_bytes),
+        count(|one| Some(one.rss_bytes)),
         count(|one| one.pss_bytes),
         count(|one| one.voluntary_switches),
         count(|one| one.involuntary_switches),

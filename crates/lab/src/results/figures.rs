@@ -132,26 +132,27 @@ pub struct Generator {
 pub struct ProcessUse {
     /// The name in the experiment.
     pub name: String,
-    /// CPU time in user mode.
-    pub user_seconds: f64,
+    /// CPU time in user mode, with that of processes that have ended. This and each other figure is `None`
+    /// where ended processes took it with them.
+    pub user_seconds: Option<f64>,
     /// CPU time in the kernel.
-    pub system_seconds: f64,
+    pub system_seconds: Option<f64>,
     /// The largest resident memory of all samples, of all its processes together.
     pub rss_bytes: u64,
-    /// The proportional share of memory (PSS) at the end.
-    pub pss_bytes: u64,
+    /// The largest proportional share of memory (PSS) of its samples, which are fewer.
+    pub pss_bytes: Option<u64>,
     /// Context switches because it waited.
-    pub voluntary_switches: u64,
+    pub voluntary_switches: Option<u64>,
     /// Context switches because its time slice ended.
-    pub involuntary_switches: u64,
+    pub involuntary_switches: Option<u64>,
     /// Page faults that needed no disk.
-    pub minor_faults: u64,
+    pub minor_faults: Option<u64>,
     /// Page faults that read the disk.
-    pub major_faults: u64,
+    pub major_faults: Option<u64>,
     /// Bytes that it caused to be read from disks.
-    pub disk_read_bytes: u64,
+    pub disk_read_bytes: Option<u64>,
     /// Bytes that it caused to be written to disks.
-    pub disk_written_bytes: u64,
+    pub disk_written_bytes: Option<u64>,
     /// The largest number of its processes.
     pub processes: u64,
     /// The largest number of its threads.
@@ -241,8 +242,8 @@ impl LoadFigures {
 }
 
 impl ProcessUse {
-    /// Returns the CPU time.
-    pub fn cpu_seconds(&self) -> f64 {
-        self.user_seconds + self.system_seconds
+    /// Returns the CPU time; `None` if it is not known.
+    pub fn cpu_seconds(&self) -> Option<f64> {
+        Some(self.user_seconds? + self.system_seconds?)
     }
 }

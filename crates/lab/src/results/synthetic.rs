@@ -266,17 +266,18 @@ fn measured(system: &System, load: &ModelledLoad) -> Measured {
         let busy = throughput * SECONDS * one.demand * load.cost;
         ProcessUse {
             name: one.name.clone(),
-            user_seconds: busy * 0.4,
-            system_seconds: busy * 0.6,
+            user_seconds: Some(busy * 0.4),
+            system_seconds: Some(busy * 0.6),
             threads: u64::from(one.threads),
             processes: 1,
             rss_bytes: 40 << 20,
-            disk_read_bytes: if system.disk > 0.0 { (throughput * BODY * SECONDS) as u64 } else { 0 },
+            disk_read_bytes: Some(if system.disk > 0.0 { (throughput * BODY * SECONDS) as u64 } else { 0 }),
+            pss_bytes: Some(0),
             ..ProcessUse::default()
         }
     };
     let processes: Vec<ProcessUse> = system.processes.iter().map(process).collect();
-    let busy = processes.iter().map(ProcessUse::cpu_seconds).sum::<f64>() / SECONDS;
+    let busy = processes.iter().filter_map(ProcessUse::cpu_seconds).sum::<f64>() / SECONDS;
     let disk = DiskUse {
         name: "sda".to_owned(),
         busy: (throughput * system.disk).min(1.0),

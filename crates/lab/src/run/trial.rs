@@ -15,7 +15,7 @@ use crate::experiment::load_tool::LoadTool;
 use crate::experiment::template::Values;
 use crate::experiment::{TrialSettings, core_list};
 use crate::load::limits::START_SPREAD_SHARE;
-use crate::results::{LoadFigures, Measured};
+use crate::results::{LoadFigures, Measured, ProcessUse};
 
 /// How far Little's law may be off.
 const LITTLE_SHARE: f64 = 0.05;
@@ -173,6 +173,13 @@ pub(super) fn marks(measured: &Measured, settled: bool, settle: Duration) -> Vec
     }
     if !settled && !settle.is_zero() {
         marks.push("the machine was not idle at the start".to_owned());
+    }
+    let has_no_time = |process: &&ProcessUse| process.cpu_seconds().is_none();
+    if let Some(process) = measured.processes.iter().find(has_no_time) {
+        marks.push(format!(
+            "processes of {:?} ended with their CPU time: run the agent as root, with control groups",
+            process.name
+        ));
     }
     if measured.machine.as_ref().is_some_and(|machine| machine.probe_share > PROBE_SHARE) {
         marks.push("the sampling used more than 2 % of a core".to_owned());

@@ -40,12 +40,12 @@ pub struct PointFigures {
     pub p95: Option<MeanInterval>,
     /// Bytes of bodies a second.
     pub bytes: MeanInterval,
-    /// The CPU time of all processes for a request in seconds; none if no process was observed.
+    /// The CPU time of all processes for a request in seconds; none if it is not known of each.
     pub cpu: Option<MeanInterval>,
-    /// The memory of all processes at the end of a trial in bytes, shared pages divided among their users
-    /// (PSS); none if no process was observed.
+    /// The memory of all processes in bytes, shared pages divided among their users (PSS), as the largest
+    /// value of a trial; none if it is not known of each.
     pub memory: Option<MeanInterval>,
-    /// The processes of the contender.
+    /// The processes of the contender whose CPU time is known.
     pub processes: Vec<ProcessLoad>,
     /// The busy fraction of each core of the contender's machine; empty if it was not sampled.
     pub cores: Vec<f64>,
@@ -78,10 +78,10 @@ pub struct ProcessLoad {
     pub system: f64,
     /// The largest number of threads; 0 if unknown.
     pub threads: u64,
-    /// Bytes a second that it caused to be read from disks.
-    pub read: f64,
+    /// Bytes a second that it caused to be read from disks; none if they are not known.
+    pub read: Option<f64>,
     /// Bytes a second that it caused to be written to disks.
-    pub written: f64,
+    pub written: Option<f64>,
 }
 
 /// The use of a disk.
@@ -142,8 +142,9 @@ fn figures(trials: &[&Measured]) -> Option<PointFigures> {
     let p95 = p95.collect::<Option<Vec<f64>>>();
     let cpu: Vec<f64> = trials.iter().filter_map(|one| cpu_per_request(one)).collect();
     let observed = trials.iter().filter(|one| !one.processes.is_empty());
-    let memory: Vec<f64> =
-        observed.map(|one| one.processes.iter().map(|process| as_float(process.pss_bytes)).sum()).collect();
+    let memory: Vec<f64> = observed
+        .filter_map(|one| one.processes.iter().map(|process| process.pss_bytes.map(as_float)).sum())
+        .collect();
     Some(PointFigures {
         is_open: trials.iter().any(|one| one.load.pace == "open"),
         throughput: mean(&|one| one.load.requests_per_second)?,
@@ -173,7 +174,7 @@ fn figures(trials: &[&Measured]) -> Option<PointFigures> {
 
 /// Returns the CPU time of all processes for a request in seconds.
 pub(crate) fn cpu_per_request(trial: &Measured) -> Option<f64> {
-    let busy: f64 = trial.processes.iter().map(|process| process.cpu_seconds()).sum();
+    let busy: f64 = trial.processes.iter().map(|process| process.cpu_seconds()).sum::<Option<f64>>()?;
     let is_known = !trial.processes.is_empty() && trial.load.requests > 0;
     is_known.then(|| busy / as_float(trial.load.requests))
 }
@@ -199,17 +200,21 @@ fn processes(trials: &[&Measured]) -> Vec<ProcessLoad> {
     let items = timed.flat_map(|one| {
         one.processes.iter().map(|process| (process.name.as_str(), (process, one.load.seconds)))
     });
-    let load = |(name, uses): (&str, Vec<(&ProcessUse, f64)>)| ProcessLoad {
-        name: name.to_owned(),
-        user: mean_of(uses.iter().map(|(process, seconds)| process.user_seconds / seconds)),
-        system: mean_of(uses.iter().map(|(process, seconds)| process.system_seconds / seconds)),
-        threads: uses.iter().map(|(process, _)| process.threads).max().unwrap_or(0),
-        read: mean_of(uses.iter().map(|(process, seconds)| as_float(process.disk_read_bytes) / seconds)),
-        written: mean_of(
-            uses.iter().map(|(process, seconds)| as_float(process.disk_written_bytes) / seconds),
-        ),
+    let load = |(name, uses): (&str, Vec<(&ProcessUse, f64)>)| {
+        let mean = |of: fn(&ProcessUse) -> Option<f64>| {
+            let known = uses.iter().filter_map(|(process, seconds)| Some(of(process)? / seconds));
+            MeanInterval::of(&known.collect::<Vec<f64>>()).map(|found| found.mean)
+        };
+        Some(ProcessLoad {
+            name: name.to_owned(),
+            user: mean(|process| process.user_seconds)?,
+            system: mean(|process| process.system_seconds)?,
+            threads: uses.iter().map(|(process, _)| process.threads).max().unwrap_or(0),
+            read: mean(|process| process.disk_read_bytes.map(as_float)),
+            written: mean(|process| process.disk_written_bytes.map(as_float)),
+        })
     };
-    grouped(items).into_iter().map(load).collect()
+    grouped(items).into_iter().filter_map(load).collect()
 }
 
 fn cores(trials: &[&Measured]) -> Vec<f64> {
