@@ -24,9 +24,9 @@ pub use bit_rate::{BitRate, bit_rates};
 pub use bounds::Bounds;
 use curve::settings;
 pub use curve::{
-    Curve, DiskLoad, Hint, LoadPoint, OpenLoopPoint, PointFigures, PointRatio, Prediction, PredictionError,
-    ProcessLoad, Resource, ResourceKind, ServiceDemand, ServiceDemands, curves, maximum_throughput,
-    open_loop_points, paired_ratios, reference, sweep_axis,
+    BoundContradiction, Curve, DiskLoad, Hint, LoadPoint, OpenLoopPoint, PointFigures, PointRatio,
+    Prediction, PredictionError, ProcessLoad, Resource, ResourceKind, ServiceDemand, ServiceDemands, curves,
+    maximum_throughput, open_loop_points, paired_ratios, reference, sweep_axis,
 };
 pub(crate) use curve::{counterpart, cpu_per_request, kept};
 pub use document::{OwnFigure, document_figure};

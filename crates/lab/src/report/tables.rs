@@ -5,7 +5,7 @@
 
 use super::cells::{mean, remarks, values_text, variables};
 use super::content::{Cell, DataTable};
-use crate::analysis::{Curve, LoadPoint, Point, PointRatio};
+use crate::analysis::{BoundContradiction, Curve, LoadPoint, Point, PointRatio};
 use crate::format::figures::{bytes, percent, small_rate as rate, three_digits, time};
 use crate::results::{Results, TrialResult};
 
@@ -163,6 +163,14 @@ pub(super) fn demands(curves: &[Curve]) -> DataTable {
         let delay = [Cell::figure(Some(demands.delay), time), Cell::words("∞"), Cell::words("")];
         let rest = [own(), vec![Cell::words("delay without a queue")], delay.to_vec(), vec![Cell::words("")]];
         rows.push(rest.concat());
+        if let Some(BoundContradiction { users, throughput, bound }) = demands.contradiction {
+            let (throughput, bound) = (rate(throughput), rate(bound));
+            let text = format!(
+                "no bounds and no prediction: {users} users had {throughput} requests/s, above the bound \
+                 {bound} of these demands, which a request under load does not have"
+            );
+            rows.push([own(), vec![Cell::words(text)], vec![Cell::words(""); 4]].concat());
+        }
     }
     without_empty("at", DataTable { columns: strings(&columns), rows, ..DataTable::default() })
 }

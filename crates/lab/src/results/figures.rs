@@ -241,6 +241,16 @@ impl LoadFigures {
     }
 }
 
+/// The busy fraction of a core that only an error of its counters explains: they are read a moment apart.
+const IMPOSSIBLY_BUSY: f64 = 1.1;
+
+impl MachineUse {
+    /// Returns a core that was busy for longer than the time, and its busy fraction.
+    pub fn impossible_core(&self) -> Option<(usize, f64)> {
+        self.cores_busy.iter().copied().enumerate().find(|(_, busy)| *busy > IMPOSSIBLY_BUSY)
+    }
+}
+
 impl ProcessUse {
     /// Returns the CPU time; `None` if it is not known.
     pub fn cpu_seconds(&self) -> Option<f64> {

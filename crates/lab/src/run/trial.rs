@@ -181,6 +181,12 @@ pub(super) fn marks(measured: &Measured, settled: bool, settle: Duration) -> Vec
             process.name
         ));
     }
+    if let Some((core, busy)) = measured.machine.as_ref().and_then(|machine| machine.impossible_core()) {
+        marks.push(format!(
+            "core {core} was busy for {:.0} % of the time, which is impossible: no figure of cores is used",
+            busy * 100.0
+        ));
+    }
     if measured.machine.as_ref().is_some_and(|machine| machine.probe_share > PROBE_SHARE) {
         marks.push("the sampling used more than 2 % of a core".to_owned());
     }

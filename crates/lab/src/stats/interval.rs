@@ -35,6 +35,19 @@ impl MeanInterval {
         }
     }
 
+    /// Returns the mean of samples that cannot be below 0, such as times. Their scatter is skewed to large
+    /// values, so that the interval is that of their logarithms: it is not symmetric, and ends above 0.
+    pub fn of_positive(values: &[f64]) -> Option<MeanInterval> {
+        let plain = MeanInterval::of(values)?;
+        if values.iter().any(|value| *value <= 0.0) {
+            return Some(plain);
+        }
+        let geometric = MeanInterval::of_ratios(values)?;
+        // The arithmetic mean, which is shown, is the larger one.
+        let interval = geometric.interval.map(|[low, high]| [low.min(plain.mean), high.max(plain.mean)]);
+        Some(MeanInterval { interval, ..plain })
+    }
+
     /// Returns the geometric mean of ratios, all above 0, with the interval of their logarithms.
     pub fn of_ratios(ratios: &[f64]) -> Option<MeanInterval> {
         let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
@@ -67,6 +80,20 @@ mod tests {
     fn a_single_sample_has_no_interval_and_no_sample_has_no_mean() {
         assert_eq!(MeanInterval::of(&[2.0]), Some(MeanInterval { mean: 2.0, interval: None, count: 1 }));
         assert_eq!(MeanInterval::of(&[]), None);
+    }
+
+    #[test]
+    fn the_interval_of_times_is_above_0_and_contains_their_mean() {
+        // By Student's t alone, it would begin at -35 ms.
+        let found = MeanInterval::of_positive(&[0.062, 0.012, 0.020]).unwrap();
+        let [low, high] = found.interval.unwrap();
+        assert!(low > 0.0 && low < found.mean && found.mean < high, "{found:?}");
+        assert!((found.mean - 0.031_333).abs() < 1e-5 && high - found.mean > found.mean - low);
+        let narrow = MeanInterval::of_positive(&[1.00, 1.01, 0.99, 1.00]).unwrap().interval.unwrap();
+        let plain = MeanInterval::of(&[1.00, 1.01, 0.99, 1.00]).unwrap().interval.unwrap();
+        assert!((narrow[0] - plain[0]).abs() < 1e-3 && (narrow[1] - plain[1]).abs() < 1e-3);
+        assert_eq!(MeanInterval::of_positive(&[0.0, 1.0]), MeanInterval::of(&[0.0, 1.0]));
+        assert_eq!(MeanInterval::of_positive(&[2.0]), MeanInterval::of(&[2.0]));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::experiment::{Trial, TrialSettings};
 use crate::results::{Entrant, Measured, Results, TrialRecord};
 
 pub use hint::{Hint, Resource, ResourceKind};
-pub use model::{Prediction, PredictionError, ServiceDemand, ServiceDemands};
+pub use model::{BoundContradiction, Prediction, PredictionError, ServiceDemand, ServiceDemands};
 pub use open_loop::{OpenLoopPoint, open_loop_points};
 pub(crate) use points::cpu_per_request;
 pub use points::{DiskLoad, LoadPoint, PointFigures, ProcessLoad};

@@ -3,9 +3,9 @@
 //! Demands are measured at the smallest number of users, by the utilisation law. The rest of its response
 //! time is a delay without a queue (network, generator, waits). No probe sees a lock: if the throughput stops
 //! growing while no observed resource is saturated, an unobserved one has the demand 1 / Xmax. The prediction
-//! is mean value analysis, which assumes exponential demands: constant ones give more. Invariant: the
+//! is mean value analysis, which assumes exponential demands: constant ones give more. Invariants: the
 //! prediction at the smallest number of users has the measured response time, unless the demands alone exceed
-//! it.
+//! it; demands whose bound a measured point exceeds have neither bounds nor a prediction.
 
 use super::hint::{ContenderMachine, ResourceKind};
 use super::{Curve, LoadPoint, PointFigures};
@@ -15,6 +15,9 @@ use crate::analysis::{Bounds, Centre, Point, demand, solve};
 const UNOBSERVED: &str = "a lock or limit (from Xmax)";
 /// The throughput has stopped growing if doubled users add less than this share.
 const PLATEAU: f64 = 0.05;
+
+/// How far a measured throughput may be above the bound of the demands, which are measured too.
+const BOUND_EXCEEDED: f64 = 0.1;
 
 /// The largest number of users for which a prediction is computed: its time grows with the square.
 const PREDICTED_USERS: u32 = 2000;
@@ -34,6 +37,19 @@ pub struct ServiceDemands {
     pub cores: Vec<f64>,
     /// The rest of the response time in seconds, without a queue.
     pub delay: f64,
+    /// The measured point that their bound excludes: they are not those of a request under load.
+    pub contradiction: Option<BoundContradiction>,
+}
+
+/// A measured point above the asymptotic bound of the demands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BoundContradiction {
+    /// The number of users.
+    pub users: u32,
+    /// The measured throughput.
+    pub throughput: f64,
+    /// The bound.
+    pub bound: f64,
 }
 
 /// The service demand at a resource.
@@ -90,13 +106,30 @@ pub(super) fn add(curve: &mut Curve, machine: &ContenderMachine) {
     let largest = demands.resources.iter().map(|one| one.demand / f64::from(one.servers.max(1)));
     let largest_demand = largest.fold(0.0, f64::max);
     let sum: f64 = demands.resources.iter().map(|one| one.demand).sum();
-    curve.bounds = (largest_demand > 0.0).then_some(Bounds {
+    let bounds = (largest_demand > 0.0).then_some(Bounds {
         total_demand: sum + demands.delay,
         largest_demand,
         think: curve.think,
     });
-    curve.prediction = prediction(&demands, curve);
+    demands.contradiction = bounds.and_then(|bounds| contradiction(&bounds, curve));
+    if demands.contradiction.is_none() {
+        curve.bounds = bounds;
+        curve.prediction = prediction(&demands, curve);
+    }
     curve.demands = Some(demands);
+}
+
+/// Returns the measured point that is the farthest above the bounds, beyond its interval.
+fn contradiction(bounds: &Bounds, curve: &Curve) -> Option<BoundContradiction> {
+    let measured = curve.points.iter().filter_map(|point| Some((point.users, point.figures.as_ref()?)));
+    let closed = measured.filter(|(_, figures)| !figures.is_open);
+    let exceeding = closed.filter_map(|(users, figures)| {
+        let (throughput, bound) = (figures.throughput.mean, bounds.throughput(f64::from(users)));
+        let low = figures.throughput.interval.map_or(throughput, |[low, _]| low);
+        let exceeds = throughput > bound * (1.0 + BOUND_EXCEEDED) && low > bound;
+        exceeds.then_some(BoundContradiction { users, throughput, bound })
+    });
+    exceeding.max_by(|one, other| (one.throughput / one.bound).total_cmp(&(other.throughput / other.bound)))
 }
 
 fn demands(point: &LoadPoint, figures: &PointFigures, machine: &ContenderMachine) -> Option<ServiceDemands> {
@@ -121,7 +154,8 @@ fn demands(point: &LoadPoint, figures: &PointFigures, machine: &ContenderMachine
     let processes =
         processes.filter_map(|one| Some((one.name.clone(), of(one.user + one.system)?))).collect();
     let cores = figures.cores.iter().filter_map(|busy| of(*busy)).collect();
-    Some(ServiceDemands { users: point.users, resources, processes, cores, delay: 0.0 })
+    let users = point.users;
+    Some(ServiceDemands { users, resources, processes, cores, delay: 0.0, contradiction: None })
 }
 
 /// Returns the resource that no probe sees, if there must be one: the throughput has stopped growing although

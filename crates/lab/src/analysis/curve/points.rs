@@ -135,7 +135,7 @@ fn leading_number(text: &str) -> Option<f64> {
 
 fn figures(trials: &[&Measured]) -> Option<PointFigures> {
     let mean = |of: &dyn Fn(&Measured) -> f64| {
-        MeanInterval::of(&trials.iter().map(|one| of(one)).collect::<Vec<f64>>())
+        MeanInterval::of_positive(&trials.iter().map(|one| of(one)).collect::<Vec<f64>>())
     };
     let latency = |of: fn(&Latency) -> f64| mean(&|one| of(&one.load.latency_us) * 1e-6);
     let p95 = trials.iter().map(|one| one.load.latency_us.p95.map(|us| us * 1e-6));
@@ -155,10 +155,10 @@ fn figures(trials: &[&Measured]) -> Option<PointFigures> {
             latency(|latency| latency.p99)?,
             latency(|latency| latency.p999)?,
         ],
-        p95: p95.and_then(|values| MeanInterval::of(&values)),
+        p95: p95.and_then(|values| MeanInterval::of_positive(&values)),
         bytes: mean(&|one| one.load.bytes_per_second)?,
-        cpu: MeanInterval::of(&cpu),
-        memory: MeanInterval::of(&memory),
+        cpu: MeanInterval::of_positive(&cpu),
+        memory: MeanInterval::of_positive(&memory),
         processes: processes(trials),
         cores: cores(trials),
         disks: disks(trials),
@@ -218,8 +218,10 @@ fn processes(trials: &[&Measured]) -> Vec<ProcessLoad> {
 }
 
 fn cores(trials: &[&Measured]) -> Vec<f64> {
-    let sampled: Vec<&Vec<f64>> =
-        trials.iter().filter_map(|one| one.machine.as_ref()).map(|machine| &machine.cores_busy).collect();
+    // Counters of a core that was busy for longer than the time show nothing of the other cores either.
+    let possible = trials.iter().filter_map(|one| one.machine.as_ref());
+    let possible = possible.filter(|machine| machine.impossible_core().is_none());
+    let sampled: Vec<&Vec<f64>> = possible.map(|machine| &machine.cores_busy).collect();
     let count = sampled.iter().map(|cores| cores.len()).max().unwrap_or(0);
     (0..count).map(|core| mean_of(sampled.iter().filter_map(|cores| cores.get(core).copied()))).collect()
 }

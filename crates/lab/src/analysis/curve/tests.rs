@@ -155,3 +155,18 @@ fn a_saturated_processor_and_a_rising_throughput_need_no_unobserved_resource() {
         assert!(resources.iter().all(|one| one.kind != ResourceKind::Unobserved), "{resources:?}");
     }
 }
+
+#[test]
+fn demands_whose_bound_a_measured_point_exceeds_have_no_bounds_and_no_prediction() {
+    let mut results = SyntheticPlan::default().results(&[tiered()]).unwrap();
+    assert!(curves(&results)[0].bounds.is_some());
+    for trial in &mut results.trials {
+        if let (TrialResult::Measured(measured), "16") = (&mut trial.result, trial.point["users"].as_str()) {
+            measured.load.requests_per_second *= 2.0;
+        }
+    }
+    let curve = &curves(&results)[0];
+    let contradiction = curve.demands.as_ref().unwrap().contradiction.unwrap();
+    assert_eq!((contradiction.users, curve.bounds, &curve.prediction), (16, None, &None));
+    assert!(contradiction.throughput > contradiction.bound * 1.1, "{contradiction:?}");
+}
