@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{File, FileKind, Fs, Instant, Io, Stat, Work};
 
-use super::claim::Claim;
+use super::claim::{Claim, ClaimedSize};
 use super::commit::Terms;
 use super::id::UploadId;
 use super::record::UploadDescription;
@@ -24,11 +24,12 @@ use super::staging::{Offset, Retention, StagingFile};
 use super::state::{Paused, Receiving};
 use super::upload::{SharedUpload, Upload};
 use crate::error::{Error, NotResumable, Result};
-use crate::home::{Home, State};
+use crate::home::{Home, State, weight};
+use crate::limits::BEGUN_BYTES;
 #[cfg(doc)]
 use crate::limits::TAKEN_OVER_TIME;
 use crate::path::Path;
-use crate::usage::Quota;
+use crate::usage::{Quota, Usage};
 
 /// Where an upload begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,7 +137,13 @@ impl Home {
             let _state = self.lock();
             self.replaceable(fs, &asked.terms)?.1
         };
-        match self.base(fs, &asked)? {
+        let base = self.base(fs, &asked)?;
+        if let Base::Kept(_, at) = &base {
+            let less = before.as_ref().map_or_else(Usage::default, weight);
+            let more = Usage::file(at + BEGUN_BYTES);
+            self.allows(fs, &self.lock(), asked.terms.quota, less, more)?;
+        }
+        match base {
             Base::Nothing => self.begin_empty(fs, &asked, before),
             Base::Kept(id, at) => self.begin_again(fs, asked, id, at),
             Base::File(source, at) => self.begin_with(fs, asked, source, at),
@@ -188,7 +195,7 @@ impl Home {
         if asked.keep {
             self.discard_idle_at(fs, &asked.terms.to);
         }
-        let claim = Claim::new(fs, self, asked.id, &asked.terms, 0)?;
+        let claim = Claim::new(fs, self, asked.id, &asked.terms, ClaimedSize::above(0))?;
         Ok(asked.begun_with(claim, &mut self.lock(), before))
     }
 
@@ -198,7 +205,8 @@ impl Home {
             return None;
         }
         let mut state = self.try_lock()?;
-        let (claim, before) = Claim::try_new(fs, self, &mut state, asked.id, &asked.terms, 0)?;
+        let size = ClaimedSize::above(0);
+        let (claim, before) = Claim::try_new(fs, self, &mut state, asked.id, &asked.terms, size)?;
         Some(asked.begun_with(claim, &mut state, before))
     }
 
@@ -211,7 +219,7 @@ impl Home {
 
     fn begin_with(&self, fs: &dyn Fs, asked: BeginRequest, source: Source, at: u64) -> Result<Begun> {
         let terms = unchanged(asked.terms, source.stat);
-        let claim = Claim::new(fs, self, asked.id, &terms, at)?;
+        let claim = Claim::new(fs, self, asked.id, &terms, ClaimedSize::above(at))?;
         let staging = StagingFile::new(claim, &[], Retention::Removed);
         let shared = SharedUpload::new(Receiving::new(staging));
         Ok(Begun { shared, terms, at, source: Some(source.file) })

@@ -13,7 +13,7 @@ use super::id::UploadId;
 use super::upload::SharedUpload;
 use crate::error::{Error, Result};
 use crate::home::{ByPath, Home, State, UploadEntry, weight};
-use crate::limits::UPLOADS_PER_HOME_MAX;
+use crate::limits::{BEGUN_BYTES, UPLOADS_PER_HOME_MAX};
 use crate::usage::{Quota, Usage};
 
 /// An upload's reservation in its home, while the upload is written to.
@@ -24,11 +24,38 @@ pub(crate) struct Claim {
     kept: bool,
 }
 
+/// The size of an upload, as far as it is known when it begins.
+#[derive(Clone, Copy)]
+pub(super) struct ClaimedSize {
+    /// Bytes to reserve.
+    reserved: u64,
+    /// Bytes that the file will have at least. The quota must allow them.
+    least: u64,
+}
+
+impl ClaimedSize {
+    /// The size of an upload of `bytes`.
+    pub(super) fn of(bytes: u64) -> ClaimedSize {
+        ClaimedSize { reserved: bytes, least: bytes }
+    }
+
+    /// The size of an upload of unknown length that begins with `bytes`.
+    pub(super) fn above(bytes: u64) -> ClaimedSize {
+        ClaimedSize { reserved: bytes, least: bytes + BEGUN_BYTES }
+    }
+}
+
 impl Claim {
-    /// Reserves space for a new upload of `bytes`, if conditions and quota now allow the upload.
-    pub(super) fn new(fs: &dyn Fs, home: &Home, id: UploadId, terms: &Terms, bytes: u64) -> Result<Claim> {
+    /// Reserves space for a new upload, if conditions and quota now allow the upload.
+    pub(super) fn new(
+        fs: &dyn Fs,
+        home: &Home,
+        id: UploadId,
+        terms: &Terms,
+        size: ClaimedSize,
+    ) -> Result<Claim> {
         home.clear_abandoned(fs);
-        Claim::admit(fs, home, &mut home.lock(), id, terms, bytes).map(|(claim, _)| claim)
+        Claim::admit(fs, home, &mut home.lock(), id, terms, size).map(|(claim, _)| claim)
     }
 
     /// As [`Claim::new`], without blocking; also returns the entry now at the path. None if the path is not
@@ -40,12 +67,12 @@ impl Claim {
         state: &mut State,
         id: UploadId,
         terms: &Terms,
-        bytes: u64,
+        size: ClaimedSize,
     ) -> Option<(Claim, Option<Stat>)> {
         if home.has_abandoned() || state.uploads.values().any(|entry| !entry.in_use) {
             return None;
         }
-        Claim::admit(fs, home, state, id, terms, bytes).ok()
+        Claim::admit(fs, home, state, id, terms, size).ok()
     }
 
     fn admit(
@@ -54,12 +81,12 @@ impl Claim {
         state: &mut State,
         id: UploadId,
         terms: &Terms,
-        bytes: u64,
+        size: ClaimedSize,
     ) -> Result<(Claim, Option<Stat>)> {
         let (_, before) = home.replaceable(fs, terms)?;
         let less = before.as_ref().map_or_else(Usage::default, weight);
-        home.allows(fs, state, terms.quota, less, Usage::file(bytes))?;
-        Ok((Claim::reserve(home, state, id, terms.quota, bytes)?, before))
+        home.allows(fs, state, terms.quota, less, Usage::file(size.least))?;
+        Ok((Claim::reserve(home, state, id, terms.quota, size.reserved)?, before))
     }
 
     /// Reserves space for a new entry of `bytes`, of any kind.

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use plimsoll_io::{Fs, Instant, Io, Work};
 
-use super::claim::Claim;
+use super::claim::{Claim, ClaimedSize};
 use super::commit::Terms;
 use super::id::UploadId;
 use super::record::{Record, RecordContents, UploadDescription, expires, has_expired, read};
@@ -82,7 +82,7 @@ impl Home {
             self.clear_abandoned(fs);
             Claim::reserve(self, &mut self.lock(), id, new.terms.quota, bytes)?
         } else {
-            Claim::new(fs, self, id, &new.terms, bytes)?
+            Claim::new(fs, self, id, &new.terms, ClaimedSize::of(bytes))?
         };
         let about = UploadDescription::new(new.terms.to, new.bytes, new.condition, now);
         match self.write_kept(fs, id, &about) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_io::{Deadline, File, Fs, Io, Lease, Pipe, Work};
 
 use super::buffer::{Buffer, ReceivePipe};
-use super::claim::Claim;
+use super::claim::{Claim, ClaimedSize};
 use super::commit::{CancelHandle, CommitGuard, CommitRequest, Committed, Terms};
 use super::digest::{Algorithm, Expected};
 use super::id::UploadId;
@@ -115,10 +115,10 @@ impl Home {
     pub(crate) async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
-        let (bytes, asked, now) = (announced.unwrap_or(0), terms.clone(), io.wall());
+        let (size, asked, now) = (ClaimedSize::of(announced.unwrap_or(0)), terms.clone(), io.wall());
         let claimed = self.try_without_blocking(io, |fs| {
             let mut state = self.try_lock()?;
-            Claim::try_new(fs, self, &mut state, id, &terms, bytes)
+            Claim::try_new(fs, self, &mut state, id, &terms, size)
         });
         let claim = match claimed {
             Some((claim, _)) => claim,
@@ -126,7 +126,7 @@ impl Home {
                 let claim = io.offload(Work::Writes, move |fs| {
                     // Expired uploads hold reserved space.
                     home.remove_expired(fs, now)?;
-                    Claim::new(fs, &home, id, &asked, bytes)
+                    Claim::new(fs, &home, id, &asked, size)
                 });
                 claim.await??
             }

@@ -41,6 +41,22 @@ async fn more_files_than_the_quota_are_refused(scene: Scene) {
     assert_eq!(scene.home("alice").len(), 2);
 }
 
+async fn a_full_home_refuses_an_upload_before_its_data(scene: Scene) {
+    let mut client = bounded(&scene, Some(1_000), None).await;
+    client.stor("a", [b'a'; 400]).await;
+    client.stor("b", [b'b'; 600]).await;
+    for line in ["STOR c", "APPE a", "STOU"] {
+        client.refused(line).await.expect(552);
+    }
+    client.say("REST 400").await.expect(350);
+    client.refused("STOR a").await.expect(552);
+    assert_eq!(client.retr("a").await, [b'a'; 400]);
+    client.stor("a", [b'c'; 400]).await;
+    client.say("DELE b").await.expect(250);
+    client.stor("c", [b'c'; 600]).await;
+    scene.until(|| scene.pending("alice").is_empty()).await;
+}
+
 async fn of_many_writers_as_many_succeed_as_there_is_room_for(scene: Scene) {
     let first = bounded(&scene, None, Some(5)).await;
     let codes = together((0..16).map(|number| {
@@ -77,6 +93,7 @@ async fn a_file_longer_than_may_be_is_refused(scene: Scene) {
 behaviours!(scenario and remote;
     more_than_the_quota_is_refused_and_the_old_file_stays,
     more_files_than_the_quota_are_refused,
+    a_full_home_refuses_an_upload_before_its_data,
     of_many_writers_as_many_succeed_as_there_is_room_for,
     a_file_longer_than_may_be_is_refused,
 );
