@@ -181,15 +181,19 @@ impl Operations {
         caller: &Caller,
         place: &HomePath,
         modified: Duration,
-    ) -> Result<(), Error> {
+    ) -> Result<Duration, Error> {
         let record = self.begin_at(caller, Operation::SetTime, place);
         record.end(self.set_time(caller, place, modified).await)
     }
 
-    async fn set_time(&self, caller: &Caller, place: &HomePath, modified: Duration) -> Result<(), Error> {
+    async fn set_time(
+        &self,
+        caller: &Caller,
+        place: &HomePath,
+        modified: Duration,
+    ) -> Result<Duration, Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
-        at.home.set_modified(caller.io(), at.path, modified).await?;
-        Ok(())
+        Ok(at.home.set_modified(caller.io(), at.path, modified).await?.modified)
     }
 
     /// Renames `from` to `to`.

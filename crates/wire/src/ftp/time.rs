@@ -9,7 +9,8 @@ use crate::calendar::{CalendarTime, LAST_SECOND};
 use crate::decimal::decimal;
 
 /// Parses a time and returns the time since the start of 1970. A fraction is read to the nanosecond.
-/// Returns None before 1970, after 9999, or for a time that does not exist in the calendar.
+/// A time before 1970 counts as its start. Returns None after 9999, or for a time that does not exist in the
+/// calendar.
 #[must_use]
 pub fn parse_time(text: &[u8]) -> Option<Duration> {
     let (digits, fraction) = text.split_at_checked(14)?;
@@ -19,8 +20,14 @@ pub fn parse_time(text: &[u8]) -> Option<Duration> {
     let nanos = nanos(fraction)?;
     // "00--60 (with 60 being used only at a leap second)": it is the next minute's first.
     let leap_second = u64::from(second == 60);
+    let is_before_1970 = year < 1970;
+    // The calendar repeats every 400 years, so that the date is checked all the same.
+    let year = if is_before_1970 { year + 2_000 } else { year };
     let time = CalendarTime { year, month, day, hour, minute, second: second - leap_second };
     let seconds = time.seconds_since_1970()? + leap_second;
+    if is_before_1970 {
+        return Some(Duration::ZERO);
+    }
     (seconds <= LAST_SECOND).then(|| Duration::new(seconds, nanos))
 }
 

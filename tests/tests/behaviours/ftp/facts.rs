@@ -65,6 +65,22 @@ async fn what_is_no_time_is_not_set(scene: Scene) {
     assert_eq!(client.say("MDTM a").await.expect(213).text(), "20010203040506");
 }
 
+/// Clients that copy old files take a refusal of their times for a failed upload.
+async fn the_reply_has_the_time_that_was_stored_for_one_that_cannot_be(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "x").await;
+    for line in ["MFMT 19650102030405 a", "MFMT 16010101000000 a"] {
+        let said = client.say(line).await.expect(213).text();
+        assert!(said.starts_with("Modify=19700101000000;"), "{line}: {said}");
+    }
+    client.say("SITE UTIME 19650102030405 a").await.expect(200);
+    client.say("MFMT 99991231235959 a").await.expect(213);
+    let set = client.say("MFMT 99991231235959 a").await.expect(213).text();
+    let stored = client.say("MDTM a").await.expect(213).text();
+    assert!(set.starts_with(&format!("Modify={stored};")), "{set}, but {stored}");
+    client.say("MFMT 19650230030405 a").await.expect(501);
+}
+
 async fn a_digest_is_made_by_the_algorithm_that_was_chosen(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a b", "abc").await;
@@ -148,5 +164,6 @@ behaviours!(with_accounts and remote;
     a_digest_is_made_by_the_algorithm_that_was_chosen,
     a_digest_of_a_large_file_is_of_all_of_it,
     feat_lists_what_there_is,
+    the_reply_has_the_time_that_was_stored_for_one_that_cannot_be,
     settings_are_taken_or_refused,
 );

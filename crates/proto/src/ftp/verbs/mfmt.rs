@@ -1,7 +1,8 @@
 //! MFMT: "the ability for a FTP Client to modify the last modification time" of a file
 //! (draft-somers-ftp-mfxx-04), or of a folder.
 //!
-//! Invariant: only the modification time is changed.
+//! Invariants: only the modification time is changed. The reply has the time that the file got: the nearest one
+//! that the server and its file system can store.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> Comman
 pub(super) async fn set(c: &mut Conversation<'_>, modified: Duration, path: &[u8]) -> CommandResult {
     let place = resolve_in_account(c, path)?;
     let (operations, caller) = c.caller().await?;
-    operations.set_modified(&caller, &place, modified).await?;
+    let modified = operations.set_modified(&caller, &place, modified).await?;
     let mut text = b"Modify=".to_vec();
     push_time(&mut text, modified);
     text.extend_from_slice(b"; ");
