@@ -16,7 +16,7 @@ use plimsoll_engine::{
 };
 use plimsoll_io::{Address, Cells, Stop};
 use plimsoll_operations::Meter;
-use plimsoll_proto::ftp::StartBarrier;
+use plimsoll_proto::ftp::{PortShares, StartBarrier};
 use plimsoll_proto::http::Counters;
 
 use crate::accounts::{Accounts, Records, auth_beside, desks_server, in_memory, open_store, store_at};
@@ -62,20 +62,32 @@ struct Common {
     seen: ServerState,
     records: Records,
     connections: Cells,
-    /// Counts in the start barrier for transfers.
-    line: Cells,
+    /// Counts in the start barrier for transfers, and the holders of FTP's ports.
+    ftp: (Cells, Cells),
 }
 
 impl Common {
     fn of(scenario: &Scenario) -> Common {
-        let counts = [1, Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, StartBarrier::CELLS];
-        let [begun, counters, connections, meter, line] = shared_cells(counts).expect("a page");
+        let counts = [
+            1,
+            Counters::CELLS,
+            Connections::SHARED_CELLS,
+            Meter::CELLS,
+            StartBarrier::CELLS,
+            PortShares::CELLS,
+        ];
+        let [begun, counters, connections, meter, line, ports] = shared_cells(counts).expect("a page");
         let log = || Arc::new(LogLines::shared());
         let counters = Arc::new(Counters::in_cells(counters));
         let seen =
             ServerState { log: log(), begun: Arc::new(begun), counters, ..ServerState::new(scenario.hot) };
         let meter = Arc::new(Meter::counted_in(meter));
-        Common { seen, records: Records { meter, transfers: log(), xferlog: log() }, connections, line }
+        Common {
+            seen,
+            records: Records { meter, transfers: log(), xferlog: log() },
+            connections,
+            ftp: (line, ports),
+        }
     }
 }
 
@@ -164,7 +176,7 @@ fn accept(
     root: &Path,
     desk: &Address,
 ) {
-    let Common { seen, records, connections, line } = common;
+    let Common { seen, records, connections, ftp: cells } = common;
     let accounts = scenario.accounts.clone().map(|settings| {
         let (auth, store) = (auth_beside(desk, settings), store_at(desk, None));
         Accounts::of(auth, store, root, records)
@@ -175,7 +187,7 @@ fn accept(
     };
     // The program's process accepts there.
     drop(listening.origin);
-    let OtherProtocols { ftp, classic } = beside(scenario, &SystemFs, root, accounts.as_ref(), Some(line));
+    let OtherProtocols { ftp, classic } = beside(scenario, &SystemFs, root, accounts.as_ref(), Some(cells));
     let beside = listening.beside.ftp.zip(ftp).into_iter().chain(listening.beside.classic.zip(classic));
     let listeners = std::iter::once((listening.http, http)).chain(beside);
     let forking = Forking {

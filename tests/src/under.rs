@@ -227,21 +227,21 @@ pub(crate) struct OtherProtocols<T> {
     pub(crate) classic: Option<T>,
 }
 
-/// Returns the setups of these protocols. `line` holds the counts of the start barrier if processes share
-/// it.
+/// Returns the setups of these protocols. `cells` are those of FTP's start barrier and of its ports, if
+/// processes share them.
 pub(crate) fn beside(
     scenario: &Scenario,
     fs: &dyn Fs,
     root: &Path,
     accounts: Option<&Accounts>,
-    line: Option<Cells>,
+    cells: Option<(Cells, Cells)>,
 ) -> OtherProtocols<Setup> {
     let classic = scenario.classic.clone().zip(accounts);
     OtherProtocols {
         ftp: scenario
             .ftp
             .as_ref()
-            .map(|wanted| service::behind_proxies(scenario, ftp(wanted, fs, root, accounts, line))),
+            .map(|wanted| service::behind_proxies(scenario, ftp(wanted, fs, root, accounts, cells))),
         classic: classic.map(|(limits, accounts)| {
             service::behind_proxies(scenario, service::classic(limits, fs, root, accounts))
         }),

@@ -18,7 +18,7 @@ use plimsoll_engine::{
 use plimsoll_io::{Cells, Handler, Networks, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::classic::{self, Classic};
-use plimsoll_proto::ftp::{self, Ftp, StartBarrier};
+use plimsoll_proto::ftp::{self, Ftp, PortShares, StartBarrier};
 use plimsoll_proto::http::{
     AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, RpcServer, Snapshot, StatusPage,
     TierLocation, Tiers,
@@ -102,6 +102,8 @@ pub(crate) struct CommonCells {
     pub(crate) connections: Cells,
     /// The barrier of `--lab-hold-transfers`.
     pub(crate) hold: Cells,
+    /// The holders of FTP's ports for data; `None` if one process has them all.
+    pub(crate) ports: Option<Cells>,
     /// The last results of the readiness checks.
     pub(crate) ready: Cells,
     /// The counters of channels.
@@ -115,6 +117,7 @@ impl CommonCells {
         CommonCells {
             connections: own(Connections::CELLS),
             hold: own(StartBarrier::CELLS),
+            ports: None,
             ready: own(Readiness::CELLS),
             channels: own(ChannelMeter::CELLS),
         }
@@ -244,7 +247,7 @@ impl Server {
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
         let Parts { counters, cells, accounts, operations, sinks, logs, data, folder } = parts;
-        let CommonCells { connections, hold, ready, channels } = cells;
+        let CommonCells { connections, hold, ports, ready, channels } = cells;
         let Sinks { requests, recorder } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let slots = SlotPolicy {
@@ -280,7 +283,7 @@ impl Server {
             stop: Stop::new(),
             started: Instant::now(),
             accounts,
-            ftp: Arc::new(over_ftp(fixed, operations, recorder, &counters, hold)),
+            ftp: Arc::new(over_ftp(config, operations, recorder, &counters, (hold, ports))),
             channels,
             counters,
             proxy,
@@ -543,15 +546,22 @@ fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {
 
 /// Returns the FTP state that no reload replaces.
 fn over_ftp(
-    fixed: &Fixed,
+    config: &Config,
     operations: Option<Operations>,
     recorder: Recorder,
     counters: &Arc<Counters>,
-    hold: Cells,
+    (hold, ports): (Cells, Option<Cells>),
 ) -> ftp::Services {
-    let count = fixed.lab_hold_transfers;
-    let hold = (count > 0).then(|| StartBarrier::in_cells(hold, count));
-    ftp::Services { operations, recorder, generated: Arc::clone(counters.generated()), start_barrier: hold }
+    let count = config.fixed.lab_hold_transfers;
+    let ports_count = if config.fixed.ftp.is_empty() { 1 } else { config.live.ftp.ftp_ports.0.count() };
+    let port_shares = ports.map_or_else(|| PortShares::new(ports_count), PortShares::in_cells);
+    ftp::Services {
+        operations,
+        recorder,
+        generated: Arc::clone(counters.generated()),
+        port_shares: Arc::new(port_shares),
+        start_barrier: (count > 0).then(|| StartBarrier::in_cells(hold, count)),
+    }
 }
 
 /// Returns the replaceable settings of FTP control connections.

@@ -9,7 +9,7 @@ use plimsoll_content::Site;
 use plimsoll_io::{Cells, Fs, Setup};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::Current;
-use plimsoll_proto::ftp::{Limits, Ports, Services, Settings, StartBarrier};
+use plimsoll_proto::ftp::{Limits, PortShares, Ports, Services, Settings, StartBarrier};
 
 use crate::accounts::Accounts;
 
@@ -26,23 +26,26 @@ pub struct Ftp {
     pub hold: Option<usize>,
 }
 
-/// Serves accounts over FTP, and the folder `root` of `fs` to guests. `line` holds the counts of the start
-/// barrier if processes share it.
+/// Serves accounts over FTP, and the folder `root` of `fs` to guests. `cells` are those of the start
+/// barrier and of the ports' shares, if processes share them.
 pub(crate) fn ftp(
     wanted: &Ftp,
     fs: &dyn Fs,
     root: &Path,
     accounts: Option<&Accounts>,
-    line: Option<Cells>,
+    cells: Option<(Cells, Cells)>,
 ) -> Setup {
     let Ftp { limits, ports, announced, guests, hold } = wanted.clone();
     let guests = guests.then(|| Site::open(fs, "/", root).expect("the folder is there"));
+    let (line, held) = cells.unzip();
+    let port_shares = held.map_or_else(|| PortShares::new(ports.count()), PortShares::in_cells);
     let current = Current::new(Settings { limits, ports, announced, guests });
     let nowhere = || Recorder::new(Arc::<Meter>::default(), None, None);
     let served = Arc::new(Services {
         operations: accounts.map(|accounts| accounts.operations.clone()),
         recorder: accounts.map_or_else(nowhere, |accounts| accounts.operations.recorder().clone()),
         generated: Arc::default(),
+        port_shares: Arc::new(port_shares),
         start_barrier: hold.map(|count| {
             StartBarrier::in_cells(line.unwrap_or_else(|| Cells::own(StartBarrier::CELLS)), count)
         }),

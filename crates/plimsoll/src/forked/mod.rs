@@ -18,7 +18,7 @@ use plimsoll_auth::{Auth, Secret};
 use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, fork_master, shared_cells};
 use plimsoll_io::{Cells, Stop};
 use plimsoll_operations::{Meter, Recorder};
-use plimsoll_proto::ftp::StartBarrier;
+use plimsoll_proto::ftp::{PortShares, StartBarrier};
 use plimsoll_proto::http::{Counters, Readiness};
 
 use self::lines::{LogKind, Receiver, Sender, Writers};
@@ -61,10 +61,11 @@ impl Common {
             Connections::SHARED_CELLS,
             Meter::CELLS,
             StartBarrier::CELLS,
+            PortShares::CELLS,
             Readiness::CELLS,
             plimsoll_channel::Meter::CELLS,
         ];
-        let [counters, connections, operations, hold, ready, channels] =
+        let [counters, connections, operations, hold, ports, ready, channels] =
             shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {
             // Created before the fork, because the master may read files in it first.
@@ -72,7 +73,7 @@ impl Common {
         }
         let rpc_servers = config.fixed.accounts.then(|| RpcServers::of(config, role)).transpose();
         let rpc_servers = rpc_servers.context("cannot draw a secret")?;
-        let cells = CommonCells { connections, hold, ready, channels };
+        let cells = CommonCells { connections, hold, ports: Some(ports), ready, channels };
         Ok(Common { counters, operations, cells, rpc_servers })
     }
 }

@@ -6,9 +6,10 @@
 use core::net::SocketAddr;
 use std::io;
 
-use plimsoll_io::{Address, Deadline, Io, Listener, Peer, Stream};
+use plimsoll_io::{Address, Deadline, Io, Peer, Stream};
 
 use super::limits::ACTIVE_PORT_MIN;
+use super::ports::PassivePort;
 use super::reply::Reply;
 use super::state::DataMode;
 
@@ -18,7 +19,7 @@ impl DataMode {
         let opening = async {
             match self {
                 DataMode::Unset => Err(io::ErrorKind::NotConnected.into()),
-                DataMode::Passive(listener, _) => accept(io, listener, peer).await,
+                DataMode::Passive(port) => accept(io, port, peer).await,
                 DataMode::Active(at) => io.connect(&Address::Ip(at)).await,
             }
         };
@@ -29,10 +30,10 @@ impl DataMode {
 /// Accepts the connection of the session's own peer. Connections from other addresses are closed at once and
 /// never end the wait: only the caller's deadline does. A limit on their number would let any other host
 /// cancel a transfer by connecting that often.
-async fn accept(io: &Io, mut listener: Listener, peer: &Peer) -> io::Result<Stream> {
+async fn accept(io: &Io, mut port: PassivePort, peer: &Peer) -> io::Result<Stream> {
     let mut is_logged = false;
     loop {
-        let stream = listener.accept().await?;
+        let stream = port.listener.accept().await?;
         if is_same_address(stream.peer(), peer) {
             return Ok(stream);
         }

@@ -149,10 +149,10 @@ impl<'a> Conversation<'a> {
     async fn command(&mut self, command_time: Duration) -> Result<ControlInput, NoCommand> {
         let (io, limits) = (&self.shared.io, self.shared.limits());
         let now = io.now();
-        let DataMode::Passive(_, until) = self.state.data_mode else {
+        let DataMode::Passive(port) = &self.state.data_mode else {
             return self.control.command(io, limits, command_time).await;
         };
-        let port_time = until - now;
+        let port_time = port.until - now;
         if port_time >= command_time {
             return self.control.command(io, limits, command_time).await;
         }

@@ -61,6 +61,15 @@ pub const QUEUED_COMMANDS_MAX: usize = 64;
 pub const LOGINS_MAX: u32 = 5;
 /// How many ports are tried until a free one is found.
 pub const PORT_TRIES_MAX: u32 = 64;
+/// The part of the passive ports that one account may hold at a time: a quarter.
+pub const ACCOUNT_PORTS_PART: usize = 4;
+/// The part that one address may hold at a time: a half.
+pub const ADDRESS_PORTS_PART: usize = 2;
+/// The part of the passive ports above which they run short: a half.
+pub const SHORT_PORTS_PART: usize = 2;
+/// Time in which a transfer must be requested over a passive port while ports run short. A transfer that waits
+/// for its data connection has the usual time.
+pub const SHORT_PORT_TIME: Duration = Duration::from_secs(5);
 /// The lowest port for active data connections. Privileged services are below.
 pub const ACTIVE_PORT_MIN: u16 = 1024;
 /// How long the client must stay connected after an upload's last byte, before the upload replaces an

@@ -14,6 +14,7 @@ use plimsoll_operations::{Operations, Recorder};
 use super::conversation;
 use super::limits::Limits;
 use super::ports::Ports;
+use super::port_shares::PortShares;
 use super::start_barrier::StartBarrier;
 
 use crate::{Current, GeneratedBodies};
@@ -44,6 +45,8 @@ pub struct Services {
     /// The start barrier, for a laboratory.
     pub start_barrier: Option<StartBarrier>,
 }
+    /// The shares of the ports for passive data connections.
+    pub port_shares: Arc<PortShares>,
 
 /// The handler for FTP on one thread.
 pub struct Ftp {

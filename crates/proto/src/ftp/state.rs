@@ -5,11 +5,11 @@
 
 use core::net::SocketAddr;
 
-use plimsoll_io::{Instant, Listener};
 use plimsoll_operations::{Caller, HomePath};
 use plimsoll_wire::ftp::facts::Facts;
 use plimsoll_wire::ftp::hash::Algorithm;
 
+use super::ports::PassivePort;
 use super::reply::Reply;
 
 /// The state of a control connection.
@@ -54,8 +54,8 @@ pub(super) enum Login {
 pub(super) enum DataMode {
     /// No command has chosen a mode.
     Unset,
-    /// The client connects to the server. The transfer must be requested by this time.
-    Passive(Listener, Instant),
+    /// The client connects to the server.
+    Passive(PassivePort),
     /// The server connects to the client.
     Active(SocketAddr),
 }

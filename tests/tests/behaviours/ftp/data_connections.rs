@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use plimsoll_io::Address;
-use plimsoll_proto::ftp::Limits;
+use plimsoll_proto::ftp::{Limits, Ports};
 use plimsoll_tests::{Data, DataMode, Engine, Ftp, FtpClient, Scenario, Scene, behaviours};
 
-use super::{alice, with_accounts};
+use super::{alice, someone, with_accounts};
 
 async fn files_and_listings_go_over_each_kind_of_data_connection(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
@@ -166,6 +166,51 @@ mod behind_a_router {
     }
 
     behaviours!(scenario and remote; the_routers_address_is_told_to_who_comes_through_it);
+}
+
+mod shares {
+    use super::*;
+
+    /// Not of the default range, whose ports other tests use at random.
+    const PORTS: Ports = Ports { first: 31_000, last: 31_063 };
+    const SHARE: usize = 16;
+
+    fn scenario() -> Scenario {
+        Scenario { ftp: Some(Ftp { ports: PORTS, ..Ftp::default() }), ..with_accounts() }
+    }
+
+    async fn an_account_that_holds_its_share_of_the_ports_leaves_the_rest_to_others(scene: Scene) {
+        let (_alice, mut client) = alice(&scene).await;
+        let (_bob, mut other) = someone(&scene, "bob").await;
+        client.stor("a", "x").await;
+        let mut sessions = Vec::new();
+        for number in 0..SHARE {
+            let mut session = FtpClient::of(&scene, "alice").await;
+            let at = session.epsv().await.unwrap();
+            // With and without a transfer that waits.
+            if number % 2 == 0 {
+                session.say("RETR a").await.expect(150);
+            }
+            sessions.push((session, at));
+        }
+        for line in ["EPSV", "PASV"] {
+            client.say(line).await.expect(425);
+        }
+        other.stor("a", "of bob").await;
+        assert_eq!(other.retr("a").await, b"of bob");
+        let (session, at) = &mut sessions[0];
+        let mut data = Data::to(&scene.io, *at).await.unwrap();
+        assert_eq!(data.all().await.unwrap(), b"x");
+        session.hear().await.expect(226);
+        assert_eq!(client.retr("a").await, b"x");
+        drop(sessions);
+        scene.until(|| scene.open() <= 4).await;
+        assert_eq!(client.retr("a").await, b"x");
+    }
+
+    behaviours!(scenario and remote;
+        an_account_that_holds_its_share_of_the_ports_leaves_the_rest_to_others,
+    );
 }
 
 mod late {

@@ -7,10 +7,11 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use plimsoll_io::Peer;
 use plimsoll_wire::ftp::address::pasv_text;
 
-use crate::ftp::connecting::local_address;
+use crate::ftp::connecting::{NO_ADDRESS, local_address};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::ports::NoPort;
 use crate::ftp::reply::{CommandResult, Reply};
-use crate::ftp::state::DataMode;
+use crate::ftp::state::{DataMode, Login};
 
 pub(super) fn execute(c: &mut Conversation<'_>) -> CommandResult {
     if c.state.only_epsv {
@@ -39,15 +40,39 @@ pub(super) fn listen(c: &mut Conversation<'_>) -> Result<u16, Reply> {
         // The proxy connects to another address than its client does, perhaps to loopback.
         at.set_ip(if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() });
     }
-    let listener = c.shared.settings.ports.listen(&c.shared.io, at).map_err(|error| {
-        tracing::warn!(%error, "no port could be listened at for data");
-        Reply::new(425, "The server has no free port for data; try again shortly.")
-    })?;
-    let plimsoll_io::Address::Ip(listening) = listener.address() else {
-        return Err(crate::ftp::connecting::NO_ADDRESS);
+    let (account, address) = holder(c)?;
+    let (ports, shares) = (c.shared.settings.ports, &c.shared.services.port_shares);
+    let idle_time = c.shared.limits().connect_time;
+    let port = ports.listen(&c.shared.io, at, shares, (account, address), idle_time).map_err(refusal)?;
+    let plimsoll_io::Address::Ip(listening) = port.listener.address() else {
+        return Err(NO_ADDRESS);
     };
-    let port = listening.port();
-    let until = c.shared.io.now() + c.shared.limits().connect_time;
-    c.state.data_mode = DataMode::Passive(listener, until);
-    Ok(port)
+    let number = listening.port();
+    c.state.data_mode = DataMode::Passive(port);
+    Ok(number)
+}
+
+/// Returns the account and the address for which the session holds a port.
+fn holder<'c>(c: &'c Conversation<'_>) -> Result<(Option<&'c str>, IpAddr), Reply> {
+    let Peer::Ip(address, _) = c.peer else { return Err(NO_ADDRESS) };
+    match &c.state.login {
+        Login::Account(caller) => Ok((Some(&caller.identity.account.name), address)),
+        Login::None | Login::NameGiven(_) | Login::Guest => Ok((None, address)),
+    }
+}
+
+fn refusal(reason: NoPort) -> Reply {
+    match reason {
+        NoPort::HasItsShare => {
+            Reply::new(425, "You have too many data connections waiting; use or abort them, and try again.")
+        }
+        NoPort::NoneFree => {
+            tracing::warn!("no port for data is free; ftp_ports may need more");
+            Reply::new(425, "The server has no free port for data; try again shortly.")
+        }
+        NoPort::Failed(error) => {
+            tracing::warn!(%error, "no port could be listened at for data");
+            Reply::new(425, "The server has no free port for data; try again shortly.")
+        }
+    }
 }
