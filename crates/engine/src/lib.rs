@@ -7,7 +7,7 @@
 //!
 //! This is not a general runtime, and it knows no protocol. Invariants: every engine keeps the contract of
 //! `plimsoll_io` alike. `unsafe` is allowed in this crate only, each block with its reason. It occurs only
-//! in `ring`, the fork, the shared page, `mallopt`, and two system calls that take a pointer.
+//! in `ring`, the fork, the shared page, `mallopt`, and three system calls that take a pointer.
 
 mod block_on;
 mod clock;
@@ -28,6 +28,7 @@ mod sendfile;
 pub mod serve;
 mod sockets;
 mod stream_state;
+mod tcp_state;
 
 pub use block_on::{block_on, run_all};
 pub use clock::since_start;

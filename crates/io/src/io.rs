@@ -147,13 +147,6 @@ impl Io {
         work(self.engine.in_memory())
     }
 
-    /// Yields to the other tasks and, where this thread may block, to other threads of its core. Input
-    /// that they have processed by then is visible to the caller.
-    pub async fn let_others_go(&self) {
-        self.engine.nonblocking().let_others_go();
-        self.yield_now().await;
-    }
-
     /// Runs a query of files on a worker that may block. If the future is dropped, the query may never
     /// run.
     ///

@@ -84,5 +84,5 @@ pub use slot::{Phase, Slot, evicted};
 pub use stop::{Notify, Stop};
 pub use stream::{Rx, Stream, Tx};
 pub use time::Instant;
-pub use transport::{Discarded, Peer, Transport, Want};
+pub use transport::{Discarded, EndProbe, Peer, Transport, Want};
 pub use work_queue::{Taken, WorkBounds, WorkQueue};

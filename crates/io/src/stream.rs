@@ -9,6 +9,7 @@ use std::future::{pending, poll_fn};
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use crate::address::Address;
 use crate::carrier::Endpoint;
@@ -19,7 +20,7 @@ use crate::parking::{Parked, ParkingSpot};
 use crate::piped::{Filled, Pipe};
 use crate::segment::{FileRange, Segment};
 use crate::slot::{Slot, UncountedSlot};
-use crate::transport::{Discarded, Peer, Transport, Want};
+use crate::transport::{Discarded, EndProbe, Peer, Transport, Want};
 
 /// Both directions of a byte stream.
 pub struct Stream {
@@ -133,6 +134,16 @@ impl Stream {
     /// The operating system's error.
     pub fn local(&self) -> io::Result<Address> {
         self.rx.transport.local()
+    }
+
+    /// As [`Transport::end_probe`].
+    pub fn end_probe(&self) -> Option<EndProbe> {
+        self.rx.transport.end_probe()
+    }
+
+    /// As [`Transport::round_trip`].
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.rx.transport.round_trip()
     }
 
     /// Sends the pushed segments and a clean end, then reads and drops input until the peer ends too.

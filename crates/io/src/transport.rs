@@ -7,7 +7,9 @@
 use core::net::IpAddr;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::address::Address;
 use crate::carrier::Endpoint;
@@ -39,6 +41,23 @@ impl std::fmt::Display for Peer {
             Peer::Ip(ip, _) => ip.fmt(f),
             Peer::Unix => f.write_str("unix"),
         }
+    }
+}
+
+/// A check whether the peer has closed or reset its connection, for work on another thread. It does not
+/// block, and receives nothing: an end behind unread bytes counts. Clones share the check.
+#[derive(Clone)]
+pub struct EndProbe(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl EndProbe {
+    /// Creates a probe from the check `has_ended`.
+    pub fn new(has_ended: impl Fn() -> bool + Send + Sync + 'static) -> EndProbe {
+        EndProbe(Arc::new(has_ended))
+    }
+
+    /// Whether the peer has closed or reset the connection.
+    pub fn has_ended(&self) -> bool {
+        (self.0)()
     }
 }
 
@@ -128,6 +147,17 @@ pub trait Transport {
     /// The connection broke before the peer's machine had acknowledged all bytes.
     fn unacknowledged(&self) -> io::Result<Option<u64>> {
         Ok(None)
+    }
+
+    /// Returns a probe for the peer's end, or `None` if the transport has none. It may outlive the stream,
+    /// whose connection is then reset after it: drop it soon.
+    fn end_probe(&self) -> Option<EndProbe> {
+        None
+    }
+
+    /// Returns the smoothed round-trip time that the kernel has measured, or `None` if it is unknown.
+    fn round_trip(&self) -> Option<Duration> {
+        None
     }
 
     /// Whether [`Segment::File`] may be pushed.

@@ -8,7 +8,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use plimsoll_io::Lease;
+use plimsoll_io::{EndProbe, Lease};
 use plimsoll_store::{
     Algorithm, Begin, CancelHandle, Committed, Completed, Condition, Error as StoreError, Expected,
     KeptUpload, NewUpload, Path, ReceivePipe, ReceivedBytes, Terms, Upload, UploadId,
@@ -394,13 +394,8 @@ impl IncomingUpload {
     }
 
     /// As [`Upload::cancel_handle`].
-    pub fn cancel_handle(&mut self) -> CancelHandle {
-        self.upload.cancel_handle()
-    }
-
-    /// As [`Upload::is_synced`].
-    pub fn is_synced(&self) -> bool {
-        self.upload.is_synced()
+    pub fn cancel_handle(&mut self, client: Option<EndProbe>) -> CancelHandle {
+        self.upload.cancel_handle(client)
     }
 
     /// As [`Upload::prepare`].
@@ -431,8 +426,16 @@ impl IncomingUpload {
     ///
     /// # Errors
     /// As [`Upload::commit`]; the reason why the right has ended.
-    pub async fn commit(mut self) -> Result<Committed, Error> {
-        let committed = self.commit_permitted(Vec::new()).await;
+    pub async fn commit(self) -> Result<Committed, Error> {
+        self.commit_whole(Vec::new()).await
+    }
+
+    /// As [`IncomingUpload::commit`], if the whole file has the digests `whole`.
+    ///
+    /// # Errors
+    /// As [`Upload::commit_whole`]; the reason why the right has ended.
+    pub async fn commit_whole(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
+        let committed = self.commit_permitted(whole).await;
         self.record.end(committed)
     }
 

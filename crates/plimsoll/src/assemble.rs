@@ -572,6 +572,7 @@ fn ftp_settings(config: &Config, sites: &[Site]) -> ftp::Settings {
         ports: settings.ftp_ports.0,
         announced: settings.ftp_announce.0,
         guests: site_of_guests(config, sites),
+        unconfirmed: settings.ftp_unconfirmed.0,
     }
 }
 

@@ -52,8 +52,8 @@ pub const JOINED_AT_ONCE_BYTES: u64 = 8 * 1024 * 1024;
 pub const JOIN_BLOCK_BYTES: usize = 256 * 1024;
 /// Uploads of one home that are in progress or resumable.
 pub const UPLOADS_PER_HOME_MAX: usize = 1_024;
-/// Bytes of an upload of unannounced length that must fit into the quota when it begins: a client for which there
-/// is no room is refused before it sends anything.
+/// Bytes of an upload of unannounced length that must fit into the quota when it begins: a client for which
+/// there is no room is refused before it sends anything.
 pub const BEGUN_BYTES: u64 = 1;
 /// Bytes of the record of a resumable upload that are read: a path and a condition, both as they were sent,
 /// and two offsets.

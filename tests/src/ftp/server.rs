@@ -9,7 +9,7 @@ use plimsoll_content::Site;
 use plimsoll_io::{Cells, Fs, Setup};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::Current;
-use plimsoll_proto::ftp::{Limits, PortShares, Ports, Services, Settings, StartBarrier};
+use plimsoll_proto::ftp::{Limits, PortShares, Ports, Services, Settings, StartBarrier, Unconfirmed};
 
 use crate::accounts::Accounts;
 
@@ -20,6 +20,8 @@ pub struct Ftp {
     pub ports: Ports,
     /// The announced address in answers to PASV.
     pub announced: Option<Ipv4Addr>,
+    /// The treatment of uploads whose clients close the control connection early.
+    pub unconfirmed: Unconfirmed,
     /// Whether guests may read the scenario's tree.
     pub guests: bool,
     /// The number of transfers that the start barrier releases together.
@@ -35,11 +37,11 @@ pub(crate) fn ftp(
     accounts: Option<&Accounts>,
     cells: Option<(Cells, Cells)>,
 ) -> Setup {
-    let Ftp { limits, ports, announced, guests, hold } = wanted.clone();
+    let Ftp { limits, ports, announced, unconfirmed, guests, hold } = wanted.clone();
     let guests = guests.then(|| Site::open(fs, "/", root).expect("the folder is there"));
     let (line, held) = cells.unzip();
     let port_shares = held.map_or_else(|| PortShares::new(ports.count()), PortShares::in_cells);
-    let current = Current::new(Settings { limits, ports, announced, guests });
+    let current = Current::new(Settings { limits, ports, announced, guests, unconfirmed });
     let nowhere = || Recorder::new(Arc::<Meter>::default(), None, None);
     let served = Arc::new(Services {
         operations: accounts.map(|accounts| accounts.operations.clone()),

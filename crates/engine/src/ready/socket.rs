@@ -10,10 +10,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use plimsoll_io::limits::{GATHER_SEGMENTS_MAX, PIPE_BYTES};
 use plimsoll_io::outbox::{Front, Outbox};
-use plimsoll_io::{Address, Discarded, Endpoint, Filled, Lease, Peer, Pipe, Segment, Transport, Want};
+use plimsoll_io::{
+    Address, Discarded, EndProbe, Endpoint, Filled, Lease, Peer, Pipe, Segment, Transport, Want,
+};
 use rustix::fs::CWD;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown};
@@ -26,6 +29,7 @@ use super::reactor::{Reactor, Source};
 use crate::limits::pipes_of;
 use crate::send_queue::unacknowledged;
 use crate::stream_state::StreamState;
+use crate::tcp_state::{end_probe, round_trip};
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
@@ -52,6 +56,8 @@ struct State {
     stream: StreamState,
     /// Whether the reactor reports its readiness. False until the first wait.
     is_watched: bool,
+    /// Whether a probe has a copy of the descriptor, with which the registration outlives the socket.
+    is_probed: bool,
     readable: bool,
     writable: bool,
     has_more: bool,
@@ -424,6 +430,16 @@ impl Transport for Socket {
         Ok(Some(state.stream.unacknowledged(unacknowledged(&self.fd)?)?))
     }
 
+    fn end_probe(&self) -> Option<EndProbe> {
+        let probe = end_probe(self.as_fd())?;
+        self.state.borrow_mut().is_probed = true;
+        Some(probe)
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        round_trip(self.as_fd())
+    }
+
     fn takes_files(&self) -> bool {
         true
     }
@@ -499,6 +515,9 @@ impl Drop for Socket {
         if state.stream.is_finishing() {
             // The close that follows sends the end: no call for it.
             self.send_share(&mut state);
+        }
+        if state.is_watched && state.is_probed {
+            self.reactor.unwatch(self.as_fd());
         }
         if self.fd.0.is_some() {
             state.stream.prepare_close(&self.fd);

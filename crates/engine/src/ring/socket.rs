@@ -8,14 +8,16 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use plimsoll_io::{Address, Endpoint, Lease, Peer, Segment, Transport, Want};
+use plimsoll_io::{Address, EndProbe, Endpoint, Lease, Peer, Segment, Transport, Want};
 use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::ring::Ring;
 use crate::ready::local_address;
 use crate::send_queue::unacknowledged;
+use crate::tcp_state::{end_probe, round_trip};
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
@@ -66,6 +68,14 @@ impl Transport for Socket {
         let to_errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::CONNRESET);
         let in_kernel = self.connection.with_fd(|fd| unacknowledged(fd).map_err(to_errno))?;
         Ok(Some(self.connection.state.borrow().stream.unacknowledged(in_kernel)?))
+    }
+
+    fn end_probe(&self) -> Option<EndProbe> {
+        self.connection.with_fd(|fd| end_probe(fd).ok_or(Errno::MFILE)).ok()
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.connection.with_fd(|fd| round_trip(fd).ok_or(Errno::NODATA)).ok()
     }
 
     fn takes_files(&self) -> bool {

@@ -9,8 +9,10 @@ use std::str::FromStr;
 
 use clap::{ArgAction, Args};
 use plimsoll_io::Address;
-use plimsoll_proto::ftp::Ports;
+use plimsoll_proto::ftp::{Ports, Unconfirmed};
 use plimsoll_wire::units::{DAY, Time, time_within};
+
+use super::values::words;
 
 /// Lower ports are privileged.
 const PORT_MIN: u16 = 1024;
@@ -36,7 +38,18 @@ pub(crate) struct FtpSettings {
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_FTP_IDLE_TIME", default_value = "5m")]
     #[arg(value_parser = time_within("10ms", DAY))]
     pub(crate) ftp_idle_time: Time,
+
+    /// Whether to abort or keep an upload whose client closes its control connection early
+    #[arg(long, value_name = "abort|keep", env = "PLIMSOLL_FTP_UNCONFIRMED", default_value = "abort")]
+    pub(crate) ftp_unconfirmed: OnUnconfirmed,
 }
+
+/// The treatment of an upload whose client closes the control connection early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OnUnconfirmed(pub(crate) Unconfirmed);
+
+const UNCONFIRMED: [(&str, OnUnconfirmed); 2] =
+    [("abort", OnUnconfirmed(Unconfirmed::Abort)), ("keep", OnUnconfirmed(Unconfirmed::Keep))];
 
 /// The ports for data, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +58,8 @@ pub(crate) struct DataPorts(pub(crate) Ports);
 /// The announced address for data, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Announce(pub(crate) Option<Ipv4Addr>);
+
+words!(OnUnconfirmed: UNCONFIRMED);
 
 /// Parses an address for FTP to listen on.
 pub(super) fn ftp_address(text: &str) -> Result<SocketAddr, String> {

@@ -24,6 +24,8 @@ pub(super) struct Control {
     /// Commands received during a transfer, each with the number of times in a row: some clients send NOOP
     /// every few seconds, for hours.
     queued: VecDeque<(ControlInput, u64)>,
+    /// Whether the end of the control connection aborts the transfer in progress.
+    pub(super) end_aborts: bool,
 }
 
 /// The input of a control connection.
@@ -57,6 +59,7 @@ impl Control {
             lines: Lines::default(),
             buffered: None,
             queued: VecDeque::new(),
+            end_aborts: true,
         }
     }
 

@@ -67,20 +67,17 @@ pub const ACCOUNT_PORTS_PART: usize = 4;
 pub const ADDRESS_PORTS_PART: usize = 2;
 /// The part of the passive ports above which they run short: a half.
 pub const SHORT_PORTS_PART: usize = 2;
-/// Time in which a transfer must be requested over a passive port while ports run short. A transfer that waits
-/// for its data connection has the usual time.
+/// Time in which a transfer must be requested over a passive port while ports run short. A transfer that
+/// waits for its data connection has the usual time.
 pub const SHORT_PORT_TIME: Duration = Duration::from_secs(5);
 /// The lowest port for active data connections. Privileged services are below.
 pub const ACTIVE_PORT_MIN: u16 = 1024;
-/// How long the client must stay connected after an upload's last byte, before the upload replaces an
-/// existing file. The wait costs nothing where a sync takes longer, and little compared to a network's
-/// latency. The two connections of a killed curl ended 14 to 86 us apart.
-pub const ABORT_GRACE_TIME: Duration = Duration::from_millis(1);
-/// The same for a client on this machine, where nothing is synced and the wait would cost time. The
-/// connection's end is also checked right before the rename, after the committing task has yielded.
-/// Measured with clients that killed themselves on the server's own core: 1 in 360 replaced a whole file
-/// by half of one. Without the yield, and with 250 us, 25 did.
-pub const ABORT_GRACE_TIME_UNSYNCED: Duration = Duration::from_micros(100);
+/// How long the client must stay connected after the last byte of an upload that it has not announced, a
+/// round trip added. A killed client's connections end microseconds apart, unless its machine is busy: the
+/// kernel may run other programs between the two. Each such upload takes this time longer.
+pub const CONFIRM_TIME: Duration = Duration::from_millis(50);
+/// The longest such wait, also for a client that sent less than the room it had announced.
+pub const CONFIRM_TIME_MAX: Duration = Duration::from_secs(1);
 /// How often a transfer on hold polls whether enough transfers have arrived, with several processes.
 pub const START_POLL_TIME: Duration = Duration::from_millis(1);
 /// Bytes of an upload that are received into memory in one go. If that many arrive, the rest may go

@@ -1,11 +1,12 @@
 //! How the ports for passive data connections are shared out among accounts and addresses.
 //!
 //! It opens no port. A session holds a port from PASV or EPSV until the data connection is open, or until the
-//! port is closed because none came. Invariants: no account and no address holds more ports than its share while
-//! ports run short. A hold whose process was killed ends by itself.
+//! port is closed because none came. Invariants: no account and no address holds more ports than its share.
+//! A hold whose process was killed ends by itself.
 //!
-//! There is a cell for each port, with the holder's account and address as short hashes, so that processes can
-//! share the cells on a page. The cells are counted only while as many ports are held as the smallest share.
+//! There is a cell for each port, with the holder's account and address as short hashes, so that processes
+//! can share the cells on a page. The cells are counted only while as many ports are held as the smallest
+//! share.
 
 use core::net::IpAddr;
 use std::hash::{BuildHasher as _, Hash, RandomState};

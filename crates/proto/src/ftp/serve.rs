@@ -11,10 +11,11 @@ use std::sync::Arc;
 use plimsoll_io::{Handler, Io, LocalFuture, Stream};
 use plimsoll_operations::{Operations, Recorder};
 
+use super::confirming::Unconfirmed;
 use super::conversation;
 use super::limits::Limits;
-use super::ports::Ports;
 use super::port_shares::PortShares;
+use super::ports::Ports;
 use super::start_barrier::StartBarrier;
 
 use crate::{Current, GeneratedBodies};
@@ -32,6 +33,8 @@ pub struct Settings {
     pub announced: Option<Ipv4Addr>,
     /// The site for guests, unless they are not admitted.
     pub guests: Option<Site>,
+    /// The treatment of uploads whose clients close the control connection early.
+    pub unconfirmed: Unconfirmed,
 }
 
 /// The services that stay the same from the server's start to its end.
@@ -42,11 +45,11 @@ pub struct Services {
     pub recorder: Recorder,
     /// The bound on the memory of listings, which all protocols share.
     pub generated: Arc<GeneratedBodies>,
+    /// The shares of the ports for passive data connections.
+    pub port_shares: Arc<PortShares>,
     /// The start barrier, for a laboratory.
     pub start_barrier: Option<StartBarrier>,
 }
-    /// The shares of the ports for passive data connections.
-    pub port_shares: Arc<PortShares>,
 
 /// The handler for FTP on one thread.
 pub struct Ftp {

@@ -9,6 +9,7 @@ use plimsoll_operations::{Caller, HomePath};
 use plimsoll_wire::ftp::facts::Facts;
 use plimsoll_wire::ftp::hash::Algorithm;
 
+use super::announcement::Announcement;
 use super::ports::PassivePort;
 use super::reply::Reply;
 
@@ -23,6 +24,8 @@ pub(super) struct State {
     pub(super) is_image: bool,
     /// The offset of the next transfer, set by REST.
     pub(super) rest: u64,
+    /// The announced properties of the next upload, set by ALLO and OPTS STOR.
+    pub(super) announcement: Announcement,
     /// The path and size of the last SIZE, until a transfer or a change. An upload that resumes at that size
     /// continues the object that had it, or is refused.
     pub(super) sized: Option<(HomePath, u64)>,
@@ -69,6 +72,7 @@ impl State {
             // "The default representation type is ASCII Non-print" (RFC 959, section 4.1.2).
             is_image: false,
             rest: 0,
+            announcement: Announcement::default(),
             sized: None,
             renaming: None,
             data_mode: DataMode::Unset,

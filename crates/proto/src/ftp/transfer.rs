@@ -4,14 +4,13 @@
 //! ABOR, and the end of the control connection, abort a transfer at once. STAT is answered during a transfer.
 
 use std::cell::Cell;
-use std::future::ready;
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
 use std::rc::Rc;
 
 use plimsoll_content::Source;
-use plimsoll_io::{Deadline, Either, Io, Lease, Peer, Rx, Slot, Stream, Want, join, select};
+use plimsoll_io::{Deadline, Either, Io, Lease, Rx, Slot, Stream, Want, select};
 use plimsoll_operations::{IncomingUpload, OperationRecord, Permit, ReceiveError};
 use plimsoll_store::{ReceivePipe, ReceivedBytes};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
@@ -19,7 +18,7 @@ use plimsoll_wire::ftp::command::{Verb, parse};
 
 use super::control::{Control, ControlInput};
 use super::conversation::Conversation;
-use super::limits::{ABORT_GRACE_TIME, ABORT_GRACE_TIME_UNSYNCED, Limits, UPLOAD_RECEIVE_BYTES};
+use super::limits::{Limits, UPLOAD_RECEIVE_BYTES};
 use super::reply::Reply;
 use super::state::DataMode;
 use crate::body_sender::{BodySender, SendError, while_permitted};
@@ -38,6 +37,8 @@ pub(super) enum TransferError {
     Broken(io::Error),
     /// The upload exceeds the limit on a file's size.
     TooLarge,
+    /// The upload is not of the size that the client announced, this.
+    WrongSize(u64),
     /// The file could not be written, or read.
     File(plimsoll_operations::Error),
 }
@@ -90,27 +91,6 @@ impl Conversation<'_> {
         let working = while_permitted(permit, working);
         serve_control_during(&mut self.control, limits.line_bytes_max, transferred, working).await
     }
-
-    /// Prepares a received upload for its commit, and gives the client time to abort it: by ABOR, or by
-    /// closing the control connection. A killed client closes both of its connections, in any order, so the
-    /// end of the data connection alone does not confirm the upload.
-    pub(super) async fn abort_grace(
-        &mut self,
-        upload: &mut IncomingUpload,
-        transferred: &Cell<u64>,
-    ) -> Option<TransferError> {
-        let is_local = matches!(&self.peer, Peer::Ip(ip, _) if ip.is_loopback());
-        let time = if is_local && !upload.is_synced() { ABORT_GRACE_TIME_UNSYNCED } else { ABORT_GRACE_TIME };
-        let io = &self.shared.io;
-        let (prepared, ()) = join(upload.prepare(), io.sleep(time)).await;
-        if let Err(error) = prepared {
-            return Some(TransferError::File(error));
-        }
-        // This thread may also execute the commit, and serves no control connection meanwhile.
-        io.let_others_go().await;
-        let bytes_max = self.shared.limits().line_bytes_max;
-        serve_control_during(&mut self.control, bytes_max, transferred, ready(Ok(()))).await.err()
-    }
 }
 
 /// Runs `work` and serves the control connection meanwhile. Input that arrives first is handled first.
@@ -126,6 +106,10 @@ pub(super) async fn serve_control_during<T>(
         if let Some(stopped) = abort_reason(control) {
             return Err(stopped);
         }
+        if control.has_ended() {
+            // The end of an upload that is kept all the same. There is nothing more to receive.
+            return work.await;
+        }
         match select(control.line(bytes_max), work.as_mut()).await {
             Either::Left(input) => handle_input(control, input, transferred),
             Either::Right(done) => return done,
@@ -135,7 +119,7 @@ pub(super) async fn serve_control_during<T>(
 
 /// Returns the reason to abort a transfer, if queued input is one.
 fn abort_reason(control: &Control) -> Option<TransferError> {
-    if control.has_ended() || control.is_overrun() {
+    if control.has_ended() && control.end_aborts || control.is_overrun() {
         return Some(TransferError::ControlClosed);
     }
     control.has_queued(is_abort).then_some(TransferError::Aborted)
@@ -297,6 +281,9 @@ impl TransferError {
                 Reply::new(426, "Nothing moved on the data connection for too long; it was closed.")
             }
             TransferError::Broken(_) => Reply::new(426, "The data connection broke."),
+            TransferError::WrongSize(size) => {
+                Reply::formatted(426, format!("The file is not of the {size} bytes that you announced."))
+            }
             TransferError::TooLarge => Reply::new(552, "The file is larger than this server takes."),
             TransferError::File(_) => Reply::new(451, "The file could not be read to its end."),
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use plimsoll_io::{Detached, File, Io, Lease, Segment};
+use plimsoll_io::{Detached, EndProbe, File, Io, Lease, Segment};
 use plimsoll_rpc::transport::{Body, NextSegment, Source};
 
 use super::client::{CALL, FILES, StoreClient, broken};
@@ -178,8 +178,8 @@ impl Upload {
         &self.to
     }
 
-    pub(crate) fn cancel_handle(&mut self) -> CancelHandle {
-        self.cancel.get_or_insert_default().clone()
+    pub(crate) fn cancel_handle(&mut self, client: Option<EndProbe>) -> CancelHandle {
+        self.cancel.insert(CancelHandle::new(client)).clone()
     }
 
     pub(crate) fn announced(&self) -> Option<u64> {

@@ -5,7 +5,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use plimsoll_io::Lease;
+use plimsoll_io::{EndProbe, Lease};
 
 use crate::error::Result;
 use crate::remote;
@@ -52,21 +52,14 @@ impl Upload {
         }
     }
 
-    /// Whether its commit waits for the disk, as far as is known in this process.
-    pub fn is_synced(&self) -> bool {
-        match &self.0 {
-            Backend::Local(upload) => upload.is_synced(),
-            Backend::Remote(_) => true,
-        }
-    }
-
     /// Returns a handle that cancels the upload during its commit, unless it is too late. A cancelled
-    /// commit returns [`crate::Error::Cancelled`], and the upload is as if it had been aborted. For a
-    /// remote store, it is too late once the request to commit is sent.
-    pub fn cancel_handle(&mut self) -> CancelHandle {
+    /// commit returns [`crate::Error::Cancelled`], and the upload is as if it had been aborted. The end of
+    /// the connection `client`, if one is given, cancels it likewise. For a remote store, it is too late once
+    /// the request to commit is sent. A later handle replaces this one.
+    pub fn cancel_handle(&mut self, client: Option<EndProbe>) -> CancelHandle {
         match &mut self.0 {
-            Backend::Local(upload) => upload.cancel_handle(),
-            Backend::Remote(upload) => upload.cancel_handle(),
+            Backend::Local(upload) => upload.cancel_handle(client),
+            Backend::Remote(upload) => upload.cancel_handle(client),
         }
     }
 

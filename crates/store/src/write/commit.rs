@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
+use plimsoll_io::{EndProbe, Existing, File, FileKind, Fs, Stat};
 use serde::{Deserialize, Serialize};
 
 use super::digest::Algorithm;
@@ -44,7 +44,12 @@ pub struct Committed {
 
 /// A handle that cancels an upload during its commit. Clones share the state.
 #[derive(Clone, Default)]
-pub struct CancelHandle(Arc<AtomicBool>);
+pub struct CancelHandle {
+    is_cancelled: Arc<AtomicBool>,
+    /// The connection whose end cancels the upload, too. The step that renames looks at it, because its
+    /// thread may be the one that would call [`CancelHandle::cancel`].
+    client: Option<EndProbe>,
+}
 
 /// Checks, with the home locked and right before an upload gets its name, whether the permission for it
 /// still holds. It must not block. Clones share the check.
@@ -83,14 +88,19 @@ pub(crate) struct StagedFile<'a> {
 }
 
 impl CancelHandle {
-    /// Cancels the upload, if it is not too late: the result of its commit tells which.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Release);
+    /// Creates a handle. With a `client`, the end of that connection cancels the upload, too.
+    pub(crate) fn new(client: Option<EndProbe>) -> CancelHandle {
+        CancelHandle { client, ..CancelHandle::default() }
     }
 
-    /// Whether the upload was cancelled.
+    /// Cancels the upload, if it is not too late: the result of its commit tells which.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Release);
+    }
+
+    /// Whether the upload was cancelled, or its client has gone.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.is_cancelled.load(Ordering::Acquire) || self.client.as_ref().is_some_and(EndProbe::has_ended)
     }
 }
 

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use plimsoll_io::{Deadline, File, Fs, Io, Lease, Pipe, Work};
+use plimsoll_io::{Deadline, EndProbe, File, Fs, Io, Lease, Pipe, Work};
 
 use super::buffer::{Buffer, ReceivePipe};
 use super::claim::{Claim, ClaimedSize};
@@ -255,14 +255,10 @@ impl Upload {
         &self.terms.to
     }
 
-    /// Whether its commit waits for the disk.
-    pub(crate) fn is_synced(&self) -> bool {
-        self.is_synced
-    }
-
-    /// Returns a handle that cancels the upload during its commit.
-    pub(crate) fn cancel_handle(&mut self) -> CancelHandle {
-        self.cancel.get_or_insert_default().clone()
+    /// Returns a handle that cancels the upload during its commit, as the end of `client` does. A later
+    /// handle replaces it.
+    pub(crate) fn cancel_handle(&mut self, client: Option<EndProbe>) -> CancelHandle {
+        self.cancel.insert(CancelHandle::new(client)).clone()
     }
 
     /// The announced length in bytes, if any.

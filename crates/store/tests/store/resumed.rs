@@ -1,9 +1,12 @@
 //! Uploads that are identified by their path alone: interrupted, kept and resumed.
 
 use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use plimsoll_io::EndProbe;
 use plimsoll_io::sim::Call;
 use plimsoll_store::limits::{
     BUFFERED_FAST_BYTES_MAX, COPIED_AT_ONCE_BYTES_MAX, RECORDED_EVERY, TAKEN_OVER_TIME,
@@ -69,17 +72,34 @@ fn what_is_taken_back_before_its_rename_is_kept_and_later_is_too_late() {
         put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
         let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
         send(&mut upload, &bytes(1, LARGE), 300_000).await.unwrap();
-        upload.cancel_handle().cancel();
+        upload.cancel_handle(None).cancel();
         assert!(matches!(upload.commit().await, Err(Error::Cancelled)));
         assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
         assert_eq!(pending(&scene, "a").await, Some(LARGE as u64));
         let mut upload = begin(&scene, "a", Begin::Offset(LARGE as u64)).await.unwrap();
-        let cancel = upload.cancel_handle();
+        let cancel = upload.cancel_handle(None);
         upload.commit().await.unwrap();
         cancel.cancel();
         assert_eq!(scene.contents("a"), Some(bytes(1, LARGE)));
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
         scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn an_upload_whose_client_has_gone_when_it_is_renamed_is_cancelled_and_kept() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
+        let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
+        send(&mut upload, &bytes(1, LARGE), 300_000).await.unwrap();
+        let has_gone = Arc::new(AtomicBool::new(false));
+        let gone = Arc::clone(&has_gone);
+        let _cancel = upload.cancel_handle(Some(EndProbe::new(move || gone.load(Ordering::Relaxed))));
+        upload.prepare().await.unwrap();
+        has_gone.store(true, Ordering::Relaxed);
+        assert!(matches!(upload.commit().await, Err(Error::Cancelled)));
+        assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
+        assert_eq!(pending(&scene, "a").await, Some(LARGE as u64));
     });
 }
 

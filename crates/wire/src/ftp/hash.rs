@@ -31,6 +31,16 @@ impl Algorithm {
         }
     }
 
+    /// Returns the length of a digest, in bytes.
+    #[must_use]
+    pub fn digest_bytes(self) -> usize {
+        match self {
+            Self::Sha256 => 32,
+            Self::Sha1 => 20,
+            Self::Md5 => 16,
+        }
+    }
+
     /// Parses a name.
     #[must_use]
     pub fn parse(name: &[u8]) -> Option<Self> {

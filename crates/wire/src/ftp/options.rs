@@ -9,6 +9,7 @@ use super::facts::Facts;
 use super::hash::Algorithm;
 use super::time::parse_time;
 use crate::decimal::decimal;
+use crate::hex;
 
 /// The reason why an argument is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -124,7 +125,7 @@ pub fn parse_mfmt(argument: &[u8]) -> Result<(Duration, &[u8]), BadArgument> {
 }
 
 /// An option of a command that FEAT lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opts {
     /// Whether names are UTF-8. They are in either case.
     Utf8(bool),
@@ -132,6 +133,18 @@ pub enum Opts {
     Mlst(Facts),
     /// The digest that HASH uses from now on. None asks for the current one.
     Hash(Option<Algorithm>),
+    /// An announced property of the next upload.
+    Stor(Announced),
+}
+
+/// An announced property of the file of the next upload, by which the server knows whether it has received
+/// all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Announced {
+    /// Its size in bytes.
+    Size(u64),
+    /// Its digest, of the algorithm's length.
+    Digest(Algorithm, Vec<u8>),
 }
 
 /// Parses OPTS's argument: a command's name and its options (RFC 2389, section 4).
@@ -149,8 +162,21 @@ pub fn parse_opts(argument: &[u8]) -> Result<Opts, BadArgument> {
             let algorithm = Algorithm::parse(options).ok_or(BadArgument::Form)?;
             Ok(Opts::Hash(Some(algorithm)))
         }
+        b"STOR" => announced(options).map(Opts::Stor).ok_or(BadArgument::Form),
         _ => Err(BadArgument::Form),
     }
+}
+
+/// Parses `SIZE 123`, or an algorithm of HASH and a digest in hexadecimal.
+fn announced(options: &[u8]) -> Option<Announced> {
+    let (name, value) = split_word(options);
+    if name.eq_ignore_ascii_case(b"SIZE") {
+        return decimal(value).map(Announced::Size);
+    }
+    let algorithm = Algorithm::parse(name)?;
+    let digest =
+        hex::decode(&value.to_ascii_lowercase()).filter(|digest| digest.len() == algorithm.digest_bytes())?;
+    Some(Announced::Digest(algorithm, digest))
 }
 
 fn switch(option: &[u8]) -> Result<bool, BadArgument> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use plimsoll_wire::ftp::facts::Facts;
 use plimsoll_wire::ftp::hash::Algorithm;
 use plimsoll_wire::ftp::options::{
-    BadArgument, Opts, Type, parse_allo, parse_mfmt, parse_mode, parse_opts, parse_rest, parse_structure,
-    parse_type,
+    Announced, BadArgument, Opts, Type, parse_allo, parse_mfmt, parse_mode, parse_opts, parse_rest,
+    parse_structure, parse_type,
 };
 use proptest::prelude::*;
 
@@ -96,7 +96,7 @@ fn mfmt_has_a_time_and_a_path() {
 }
 
 #[test]
-fn opts_accepts_utf8_mlst_and_hash() {
+fn opts_accepts_utf8_mlst_hash_and_stor() {
     for (argument, expected) in [
         ("UTF8 ON", Opts::Utf8(true)),
         ("utf8 on", Opts::Utf8(true)),
@@ -107,10 +107,21 @@ fn opts_accepts_utf8_mlst_and_hash() {
         ("mlst type;size;", Opts::Mlst(Facts::parse(b"type;size;"))),
         ("HASH", Opts::Hash(None)),
         ("HASH sha-1", Opts::Hash(Some(Algorithm::Sha1))),
+        ("STOR SIZE 12", Opts::Stor(Announced::Size(12))),
+        (
+            "stor md5 D41D8CD98F00B204E9800998ECF8427e",
+            Opts::Stor(Announced::Digest(
+                Algorithm::Md5,
+                b"\xd4\x1d\x8c\xd9\x8f\x00\xb2\x04\xe9\x80\x09\x98\xec\xf8\x42\x7e".to_vec(),
+            )),
+        ),
     ] {
         assert_eq!(parse_opts(argument.as_bytes()), Ok(expected), "{argument}");
     }
     for bad in ["", "UTF8 MAYBE", "HASH CRC-37", "MLSD type;", " UTF8 ON", "RETR"] {
+        assert_eq!(parse_opts(bad.as_bytes()), Err(Form), "{bad}");
+    }
+    for bad in ["STOR", "STOR SIZE", "STOR SIZE -1", "STOR MD5 d41d8cd9", "STOR MD5", "STOR CRC 00"] {
         assert_eq!(parse_opts(bad.as_bytes()), Err(Form), "{bad}");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_io::Want;
-use plimsoll_tests::{Client, Scene, behaviours};
+use plimsoll_tests::{Client, Engine, Scene, behaviours};
 
 use super::acts::{command, scenario, sent, too_much};
 
@@ -78,6 +78,23 @@ async fn an_aborted_client_leaves_nothing_behind(scene: Scene) {
     scene.until(|| (scene.connections)() == 0).await;
 }
 
+/// The probe is for work on another thread, which must see an end before the stream's own task receives it.
+async fn a_probe_sees_the_peers_end_also_behind_unread_bytes(scene: Scene) {
+    for name in ['f', 'd'] {
+        let mut client = scene.connect().await;
+        let Some(probe) = client.stream.end_probe() else {
+            assert_eq!(scene.engine, Engine::Simulator);
+            return;
+        };
+        assert!(!probe.has_ended());
+        client.push(command(name, 2_000));
+        scene.until(|| probe.has_ended()).await;
+        assert!(client.stream.round_trip().is_some_and(|time| time > Duration::ZERO));
+        drop(client);
+        assert!(probe.has_ended(), "a probe may outlive its stream");
+    }
+}
+
 behaviours!(
     scenario;
     a_dropped_stream_ends_in_an_error_and_never_cleanly,
@@ -86,4 +103,5 @@ behaviours!(
     what_the_system_has_taken_is_delivered_after_finish_and_drop,
     a_broken_stream_is_told_to_be_broken_by_every_later_receive,
     an_aborted_client_leaves_nothing_behind,
+    a_probe_sees_the_peers_end_also_behind_unread_bytes,
 );

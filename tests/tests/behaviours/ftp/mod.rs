@@ -6,8 +6,10 @@
 mod aborting;
 mod appending;
 mod broken_off;
+mod confirming;
 mod data_connections;
 mod downloads;
+mod early_ends;
 mod facts;
 mod folders;
 mod forgetting;

@@ -12,6 +12,7 @@ mod library;
 mod python;
 mod stock;
 mod suppa;
+mod unconfirmed;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

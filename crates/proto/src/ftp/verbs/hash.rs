@@ -6,9 +6,7 @@
 
 use std::cell::Cell;
 
-use plimsoll_store::Algorithm;
-use plimsoll_wire::ftp::hash::Algorithm as Named;
-
+use crate::ftp::announcement::algorithm;
 use crate::ftp::conversation::Conversation;
 use crate::ftp::reply::{CommandResult, Reply};
 use crate::ftp::transfer::{TransferError, serve_control_during};
@@ -31,13 +29,5 @@ pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandRes
         }
         Err(TransferError::File(error)) => Err(error.into()),
         Err(stopped) => Err(stopped.reply()),
-    }
-}
-
-fn algorithm(named: Named) -> Algorithm {
-    match named {
-        Named::Sha256 => Algorithm::Sha256,
-        Named::Sha1 => Algorithm::Sha1,
-        Named::Md5 => Algorithm::Md5,
     }
 }

@@ -1,8 +1,8 @@
 //! MFMT: "the ability for a FTP Client to modify the last modification time" of a file
 //! (draft-somers-ftp-mfxx-04), or of a folder.
 //!
-//! Invariants: only the modification time is changed. The reply has the time that the file got: the nearest one
-//! that the server and its file system can store.
+//! Invariants: only the modification time is changed. The reply has the time that the file got: the nearest
+//! one that the server and its file system can store.
 
 use std::time::Duration;
 

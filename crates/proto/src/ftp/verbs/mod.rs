@@ -4,6 +4,7 @@
 //! is not accepted changes nothing.
 
 mod abor;
+mod allo;
 mod appe;
 mod auth;
 mod cwd;
@@ -45,6 +46,7 @@ mod user;
 
 use plimsoll_wire::ftp::command::Verb;
 
+use super::announcement::Announcement;
 use super::conversation::Conversation;
 use super::reply::{CommandResult, Reply};
 use super::state::Login;
@@ -59,6 +61,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, verb: Verb, argument: &[u8
     }
     if !keeps_rest(verb) {
         c.state.rest = 0;
+        c.state.announcement = Announcement::default();
     }
     match verb {
         Verb::User => user::execute(c, argument),
@@ -80,7 +83,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, verb: Verb, argument: &[u8
         Verb::Stor => stor::execute(c, argument).await,
         Verb::Stou => stou::execute(c, argument).await,
         Verb::Appe => appe::execute(c, argument).await,
-        Verb::Allo => Ok(Reply::new(202, "No room needs to be set aside.")),
+        Verb::Allo => allo::execute(c, argument),
         Verb::Rest => rest::execute(c, argument),
         Verb::Rnfr => rnfr::execute(c, argument).await,
         Verb::Rnto => rnto::execute(c, argument).await,
@@ -116,13 +119,15 @@ fn is_before_login(verb: Verb) -> bool {
         || matches!(verb, V::Syst | V::Auth | V::Pbsz | V::Prot | V::Clnt)
 }
 
-/// Whether a command is accepted between REST and its transfer. "The REST command must be the last command
-/// issued before the data transfer command" (RFC 3659, section 5.3), but clients open the data connection and
-/// query the file in between.
+/// Whether a command is accepted between REST, ALLO or OPTS STOR and the transfer. "The REST command must be
+/// the last command issued before the data transfer command" (RFC 3659, section 5.3), but clients open the
+/// data connection and query the file in between.
 fn keeps_rest(verb: Verb) -> bool {
     use Verb as V;
-    matches!(verb, V::Rest | V::Retr | V::Stor | V::Appe | V::Pasv | V::Epsv | V::Port | V::Eprt | V::Type)
-        || matches!(verb, V::Mode | V::Stru | V::Allo | V::Size | V::Mdtm | V::Noop | V::Stat)
+    matches!(
+        verb,
+        V::Rest | V::Retr | V::Stor | V::Stou | V::Appe | V::Pasv | V::Epsv | V::Port | V::Eprt | V::Type
+    ) || matches!(verb, V::Mode | V::Stru | V::Allo | V::Opts | V::Size | V::Mdtm | V::Noop | V::Stat)
 }
 
 /// The reply to a known command that is not implemented.

@@ -10,7 +10,7 @@ use crate::ftp::reply::{CommandResult, Reply};
 
 pub(super) fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResult {
     let bad =
-        |_| Reply::new(501, "There are OPTS UTF8 ON, OPTS MLST and facts, OPTS HASH and a name in FEAT.");
+        |_| Reply::new(501, "OPTS takes UTF8 ON, MLST and facts, HASH and a name, STOR SIZE and bytes.");
     match parse_opts(argument).map_err(bad)? {
         Opts::Utf8(true) => Ok(Reply::new(200, "Names are UTF-8.")),
         Opts::Utf8(false) => Err(Reply::new(504, "Names are always UTF-8 here.")),
@@ -21,6 +21,10 @@ pub(super) fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResul
         Opts::Hash(chosen) => {
             c.state.digest = chosen.unwrap_or(c.state.digest);
             Ok(Reply::new(200, c.state.digest.name()))
+        }
+        Opts::Stor(announced) => {
+            c.state.announcement.add(announced);
+            Ok(Reply::new(200, "The next upload must be that, or is not stored."))
         }
     }
 }

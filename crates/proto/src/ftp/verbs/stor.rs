@@ -7,13 +7,17 @@
 use std::cell::Cell;
 use std::pin::pin;
 
+use plimsoll_io::EndProbe;
 use plimsoll_operations::{Error, HomePath, IncomingUpload};
-use plimsoll_store::{Begin, Error as StoreError};
+use plimsoll_store::{Algorithm, Begin, Error as StoreError};
 use plimsoll_wire::ftp::ascii::FromNetwork;
 
+use crate::ftp::announcement::{Announcement, Completeness};
+use crate::ftp::confirming::Unconfirmed;
 use crate::ftp::conversation::Conversation;
 use crate::ftp::path::PathTarget;
 use crate::ftp::reply::{CommandResult, Reply};
+use crate::ftp::state::DataMode;
 use crate::ftp::transfer::{TransferError, serve_control_during};
 
 pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
@@ -52,36 +56,60 @@ pub(super) async fn upload(
         // the stored text.
         return Err(Reply::new(504, "A text cannot be resumed: say TYPE I first."));
     }
-    let (operations, caller) = c.caller().await?;
-    let (operations, bytes_max) = (operations.clone(), c.shared.limits().line_bytes_max);
-    // The start of a large file may have to be copied first.
-    let beginning =
-        async { operations.upload_from(&caller, place, begin).await.map_err(TransferError::File) };
-    let started = serve_control_during(&mut c.control, bytes_max, &Cell::new(0), beginning).await;
-    let mut upload = started.map_err(|stopped| match stopped {
-        TransferError::File(error) => error.into(),
-        stopped => stopped.reply(),
-    })?;
+    let announcement = std::mem::take(&mut c.state.announcement);
+    let mut upload = start(c, place, begin).await?;
     c.state.sized = None;
     let text = (!c.state.is_image).then(FromNetwork::default);
+    // The size of a text on the network is not that of the file.
+    let announcement = if text.is_none() { announcement } else { Announcement::default() };
     if text.is_some() {
         upload.in_ascii();
     }
     c.control.send_reply(&ready);
+    c.control.end_aborts = c.shared.settings.unconfirmed == Unconfirmed::Abort;
+    let received = receive(c, data_mode, upload, text, announcement).await;
+    c.control.end_aborts = true;
+    received
+}
+
+/// Starts an upload. Commands are received meanwhile: the start of a large file may have to be copied first.
+async fn start(c: &mut Conversation<'_>, place: &HomePath, begin: Begin) -> Result<IncomingUpload, Reply> {
+    let (operations, caller) = c.caller().await?;
+    let (operations, bytes_max) = (operations.clone(), c.shared.limits().line_bytes_max);
+    let beginning =
+        async { operations.upload_from(&caller, place, begin).await.map_err(TransferError::File) };
+    let started = serve_control_during(&mut c.control, bytes_max, &Cell::new(0), beginning).await;
+    started.map_err(|stopped| match stopped {
+        TransferError::File(error) => error.into(),
+        stopped => stopped.reply(),
+    })
+}
+
+/// Receives an upload to its end, and commits it if the client has sent all of it.
+async fn receive(
+    c: &mut Conversation<'_>,
+    data_mode: DataMode,
+    mut upload: IncomingUpload,
+    text: Option<FromNetwork>,
+    announcement: Announcement,
+) -> CommandResult {
     let transferred = Cell::new(0);
     let received = c
         .transfer(data_mode, &transferred, None, async |data, context| {
             context.receive(data, &mut upload, text).await
         })
         .await;
-    let taken_back = match received {
-        Ok(()) => c.abort_grace(&mut upload, &transferred).await,
-        Err(stopped) => Some(stopped),
+    let confirmed = match received {
+        Ok(()) => match announcement.completeness(upload.bytes(), transferred.get()) {
+            Completeness::Wrong(size) => Err(TransferError::WrongSize(size)),
+            completeness => c.confirm(&mut upload, completeness).await,
+        },
+        Err(stopped) => Err(stopped),
     };
-    match taken_back {
-        None => commit_upload(c, upload, &transferred).await,
-        Some(TransferError::File(error)) => Err(upload.fail(error).into()),
-        Some(stopped) => Err(abort_upload(upload, &stopped).await),
+    match confirmed {
+        Ok(client) => commit_upload(c, upload, announcement.into_digests(), client).await,
+        Err(TransferError::File(error)) => Err(upload.fail(error).into()),
+        Err(stopped) => Err(abort_upload(upload, &stopped).await),
     }
 }
 
@@ -89,13 +117,14 @@ pub(super) async fn upload(
 async fn commit_upload(
     c: &mut Conversation<'_>,
     mut upload: IncomingUpload,
-    transferred: &Cell<u64>,
+    digests: Vec<(Algorithm, Vec<u8>)>,
+    client: Option<EndProbe>,
 ) -> CommandResult {
-    let (bytes, cancel) = (upload.bytes(), upload.cancel_handle());
-    let (mut commit, bytes_max) = (pin!(upload.commit()), c.shared.limits().line_bytes_max);
-    let input =
-        serve_control_during(&mut c.control, bytes_max, transferred, async { Ok(commit.as_mut().await) })
-            .await;
+    let (bytes, cancel) = (upload.bytes(), upload.cancel_handle(client));
+    let transferred = Cell::new(bytes - upload.start_offset());
+    let mut commit = pin!(upload.commit_whole(digests));
+    let (committing, bytes_max) = (async { Ok(commit.as_mut().await) }, c.shared.limits().line_bytes_max);
+    let input = serve_control_during(&mut c.control, bytes_max, &transferred, committing).await;
     let committed = match input {
         Ok(committed) => committed,
         Err(stopped) => {
@@ -106,8 +135,12 @@ async fn commit_upload(
             }
         }
     };
-    committed.map_err(Reply::from)?;
-    Ok(Reply::formatted(226, format!("All {bytes} bytes have come and are in their place.")))
+    match committed {
+        // The control connection has ended, and the session with it.
+        Err(Error::Store(StoreError::Cancelled)) => Err(TransferError::ControlClosed.reply()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(Reply::formatted(226, format!("All {bytes} bytes have come and are in their place."))),
+    }
 }
 
 /// Aborts the upload. The received bytes stay in staging for its owner to resume. They are on disk before the
