@@ -32,12 +32,14 @@ pub struct IncomingUpload {
     is_part: bool,
 }
 
-/// The precondition of a resumable upload, which outlives its request.
+/// The precondition and metadata of a resumable upload, which outlive its request.
 pub struct ResumableTerms {
     /// The condition.
     pub condition: Condition,
     /// The condition in the protocol's own syntax.
     pub words: String,
+    /// The client's metadata of the upload, in the protocol's own syntax.
+    pub metadata: String,
 }
 
 /// The outcome of a part of a resumable upload.
@@ -165,15 +167,22 @@ impl Operations {
         &self,
         caller: &Caller,
         path: Path,
-        condition: ResumableTerms,
+        asked: ResumableTerms,
         bytes: Option<u64>,
     ) -> Result<KeptUpload, Error> {
         let at = self.permit(caller, &HomePath::own(path), &[AccessRight::Write]).await?;
-        let terms = terms(caller, &at, condition.condition);
-        Ok(at
-            .home
-            .create_resumable(caller.io(), NewUpload { terms, bytes, condition: condition.words })
-            .await?)
+        let terms = terms(caller, &at, asked.condition);
+        let new = NewUpload { terms, bytes, condition: asked.words, metadata: asked.metadata };
+        Ok(at.home.create_resumable(caller.io(), new).await?)
+    }
+
+    /// Sets the length of one of the caller's resumable uploads that was created without one.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::set_length`].
+    pub async fn set_upload_length(&self, caller: &Caller, id: UploadId, bytes: u64) -> Result<(), Error> {
+        let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
+        Ok(at.home.set_length(caller.io(), id, bytes, at.quota).await?)
     }
 
     /// Returns the caller's resumable uploads.
@@ -240,7 +249,7 @@ impl Operations {
         Ok(IncomingUpload { is_part, ..IncomingUpload::new(record, begun)? })
     }
 
-    /// Joins complete parts of the caller's into one file, in this order, and discards them. The file must
+    /// Joins complete parts of the caller's into one file, in this order; the commit ends them. The file must
     /// have the digests `whole`. Its modification time becomes `modified`, since 1970.
     ///
     /// # Errors
@@ -263,24 +272,16 @@ impl Operations {
             record.set_permit(at.transfer_permit(self, caller, &place, AccessRight::Write));
             let bytes = parts.iter().filter_map(|part| part.bytes).sum();
             let terms = terms(caller, &at, condition);
-            let upload = at.home.upload_of_parts(caller.io(), terms, ids.clone(), bytes).await?;
-            Ok::<_, Error>((upload, at.home))
+            Ok::<_, Error>(at.home.upload_of_parts(caller.io(), terms, ids, bytes).await?)
         };
-        let (upload, home) = match begun.await {
-            Ok(begun) => begun,
+        let upload = match begun.await {
+            Ok(upload) => upload,
             Err(error) => return record.end(Err(error)),
         };
         let mut arriving = IncomingUpload { upload, record, is_part: false };
         modified.into_iter().for_each(|modified| arriving.set_modified(modified));
         let committed = arriving.commit_permitted(whole).await;
-        let committed = arriving.record.end(committed)?;
-        for id in ids {
-            if let Err(error) = home.discard(caller.io(), id).await {
-                // The part expires by itself.
-                tracing::debug!(upload = %id, %error, "a part of a complete file was not discarded");
-            }
-        }
-        Ok(committed)
+        arriving.record.end(committed)
     }
 }
 

@@ -23,6 +23,9 @@ pub struct Completed {
     pub bytes: u64,
     /// Digests of the whole file that it was checked against.
     pub whole: Vec<(Algorithm, Vec<u8>)>,
+    /// The client's metadata, unless it was long.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub metadata: String,
 }
 
 struct CompletedUpload {

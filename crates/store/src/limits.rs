@@ -123,6 +123,8 @@ pub const RUNNING_DIGESTS_MAX: usize = 256;
 pub const FINISHED_PER_HOME_MAX: usize = 16;
 /// Completed uploads that are remembered in all. Each has a path.
 pub const FINISHED_UPLOADS_MAX: usize = 1024;
+/// Bytes of a client's metadata that are remembered of a completed upload. Longer ones are not.
+pub const FINISHED_METADATA_BYTES_MAX: usize = 1024;
 /// How long a completed upload is remembered.
 pub const FINISHED_TIME: Duration = Duration::from_secs(1800);
 /// How long a connection that sends an upload must have been silent before another one may resume that

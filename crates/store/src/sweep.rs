@@ -12,6 +12,7 @@ use plimsoll_io::{Entry, Existing, File, FileKind, Fs};
 use crate::error::Result;
 use crate::home::{Home, UploadEntry};
 use crate::write::UploadId;
+use crate::write::parts::ended_parts;
 use crate::write::record::{RecordContents, has_expired, read};
 
 /// The suffix of trees in `pending`, which are to be removed, or are not in place yet.
@@ -27,17 +28,31 @@ impl Home {
     /// trees, which take longer to remove.
     pub(crate) fn sweep(&self, fs: &dyn Fs, now: SystemTime) -> Result<Vec<Vec<u8>>> {
         let mut trees = Vec::new();
+        self.sweep_joined(fs)?;
         for entry in fs.names(self.pending(), usize::MAX)? {
             let Some(id) = entry.name.get(..32).and_then(UploadId::parse) else { continue };
             if entry.name == id.record_name() {
                 self.sweep_upload(fs, id, now)?;
             } else if entry.stat.kind == FileKind::Folder {
                 trees.push(entry.name);
-            } else if entry.name == id.data_name() && !has_record(fs, self, id)? {
+            } else if entry.name == id.data_name() && !exists(fs, self, &id.record_name())? {
                 self.remove_upload(fs, id);
             }
         }
         Ok(trees)
+    }
+
+    /// Removes the parts of files that were committed, where the server ended right after it. The parts of a
+    /// join that was not committed stay.
+    fn sweep_joined(&self, fs: &dyn Fs) -> Result<()> {
+        for entry in fs.names(self.pending(), usize::MAX)? {
+            let id = entry.name.get(..32).and_then(UploadId::parse);
+            let Some(id) = id.filter(|id| entry.name == id.parts_name()) else { continue };
+            ended_parts(fs, self, id)?.into_iter().for_each(|part| self.remove_upload(fs, part));
+            self.sync(fs, &[self.pending()])?;
+            fs.remove_file(self.pending(), &entry.name)?;
+        }
+        Ok(())
     }
 
     /// Removes trees in `pending`.
@@ -90,8 +105,9 @@ impl Home {
     }
 }
 
-fn has_record(fs: &dyn Fs, home: &Home, id: UploadId) -> Result<bool> {
-    match fs.stat_name(home.pending(), &id.record_name()) {
+/// Whether `pending` has an entry of this name.
+fn exists(fs: &dyn Fs, home: &Home, name: &[u8]) -> Result<bool> {
+    match fs.stat_name(home.pending(), name) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error.into()),

@@ -49,8 +49,8 @@ fn holds(head: &Head, block: &[u8], now: Option<&Stat>) -> bool {
 }
 
 /// Returns the conditions of a request, and the lines of their fields, to be stored for a later request.
-pub(crate) fn kept(request: &Request<'_>) -> ResumableTerms {
-    ResumableTerms { condition: of(request, false), words: lines(request) }
+pub(crate) fn kept(request: &Request<'_>, metadata: String) -> ResumableTerms {
+    ResumableTerms { condition: of(request, false), words: lines(request), metadata }
 }
 
 /// Restores the conditions from the lines of [`kept`].

@@ -6,6 +6,7 @@
 
 use plimsoll_proto::http::{Answer, Body, BodyError, Request};
 use plimsoll_wire::http::head::Field;
+use plimsoll_wire::http::media_type::is_media_type;
 use plimsoll_wire::http::status::Status;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,7 +31,8 @@ async fn read_within<T: DeserializeOwned>(
     max: usize,
     too_long: &'static str,
 ) -> Result<T, Refusal> {
-    if is_of_a_page(request) && !is_json(request.field(Field::ContentType).unwrap_or_default()) {
+    let is_json = is_media_type(request.field(Field::ContentType).unwrap_or_default(), "application/json");
+    if is_of_a_page(request) && !is_json {
         return Err(Refusal::new(
             Status::UNSUPPORTED_MEDIA_TYPE,
             "A page must say that its body is JSON. Send it with Content-Type: application/json.",
@@ -55,12 +57,6 @@ async fn read_within<T: DeserializeOwned>(
 /// `-d`, may declare any type.
 fn is_of_a_page(request: &Request<'_>) -> bool {
     [Field::Origin, Field::SecFetchSite].into_iter().any(|field| request.field(field).is_some())
-}
-
-/// Whether the type is `application/json`, with any parameters.
-fn is_json(value: &[u8]) -> bool {
-    let media = value.split(|byte| *byte == b';').next().unwrap_or_default();
-    media.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
 /// Returns a JSON response. It is for one account alone, so it is never cached.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_store::limits::{FINISHED_PER_HOME_MAX, FINISHED_TIME};
+use plimsoll_store::limits::{FINISHED_METADATA_BYTES_MAX, FINISHED_PER_HOME_MAX, FINISHED_TIME};
 use plimsoll_tests::accounts::{UPLOAD_KEPT_TIME, settings};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Engine, Person, Scenario, Scene, behaviours, under};
@@ -126,6 +126,117 @@ async fn a_file_is_made_of_partial_uploads(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
+async fn parts_are_no_longer_listed_after_a_join_whose_client_has_gone(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut parts = Vec::new();
+    for bytes in ["one ", "two"] {
+        let fields = format!("{VERSION}Upload-Length: {}\r\nUpload-Concat: partial\r\n", bytes.len());
+        let answer = alice.ask("POST", "/uploads", &fields, "").await;
+        parts.push(answer.field("Location").expect("a location").to_owned());
+        assert_eq!(append(&mut alice, parts.last().unwrap(), 0, bytes).await.status, 204);
+    }
+    assert_eq!(alice.get("/uploads").await.json()["uploads"].as_array().unwrap().len(), 2);
+    let (mut client, requests) = (scene.connect().await, scene.begun());
+    let join = format!("{VERSION}Upload-Concat: final;{} {}\r\n{PATH}", parts[0], parts[1]);
+    client.push(format!("POST /uploads HTTP/1.1\r\nHost: test\r\n{}{join}\r\n", alice.field()));
+    scene.until(|| scene.begun() > requests).await;
+    drop(client);
+    scene.until(|| scene.home("alice").contains_key("a.txt")).await;
+    scene.until(|| scene.pending("alice").is_empty()).await;
+    assert_eq!(alice.get("/uploads").await.json(), json!({ "uploads": [] }));
+    assert_eq!(alice.get("/files/a.txt").await.text(), "one two");
+}
+
+async fn metadata_is_reported_as_it_was_sent(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let long = format!("filename YS50eHQ=,note {}", "QUJD".repeat(FINISHED_METADATA_BYTES_MAX / 4));
+    for (sent, after) in [
+        ("filename YS50eHQ=,filetype dGV4dC9wbGFpbg==", "filename YS50eHQ=,filetype dGV4dC9wbGFpbg=="),
+        ("path YS50eHQ=, empty,filename Yg==", "path YS50eHQ=, empty,filename Yg=="),
+        (&long, "path YS50eHQ="),
+    ] {
+        let at = create(&mut alice, 5, &format!("Upload-Metadata: {sent}\r\n")).await;
+        let at = at.field("Location").expect("a location").to_owned();
+        append(&mut alice, &at, 0, "hel").await;
+        assert_eq!(alice.ask("HEAD", &at, VERSION, "").await.field("Upload-Metadata"), Some(sent));
+        assert_eq!(append(&mut alice, &at, 3, "lo").await.status, 204);
+        assert_eq!(alice.ask("HEAD", &at, VERSION, "").await.field("Upload-Metadata"), Some(after));
+    }
+    let partial = format!("{VERSION}Upload-Length: 4\r\nUpload-Concat: partial\r\nUpload-Metadata: name YQ==\r\n");
+    let part = alice.ask("POST", "/uploads", &partial, "").await;
+    let head = alice.ask("HEAD", part.field("Location").expect("a location"), VERSION, "").await;
+    assert_eq!(head.field("Upload-Metadata"), Some("name YQ=="));
+}
+
+async fn a_media_type_may_have_parameters_and_any_case(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let at = created(&mut alice, 5).await;
+    for (from, kind, bytes) in [
+        (0, "application/offset+octet-stream; charset=UTF-8", "h"),
+        (1, "Application/Offset+Octet-Stream", "e"),
+        (2, "application/offset+octet-stream ;x=y", "l"),
+    ] {
+        let fields = format!("{VERSION}Content-Type: {kind}\r\nUpload-Offset: {from}\r\n");
+        assert_eq!(alice.ask("PATCH", &at, &fields, bytes).await.status, 204, "{kind}");
+    }
+    for kind in ["application/octet-stream", "application/offset+octet-streams", ""] {
+        let fields = format!("{VERSION}Content-Type: {kind}\r\nUpload-Offset: 3\r\n");
+        alice.ask("PATCH", &at, &fields, "lo").await.problem(415);
+    }
+}
+
+const DEFERRED: &str = "Upload-Defer-Length: 1\r\n";
+
+/// Creates an upload of `a.txt` of unknown length.
+async fn deferred(person: &mut Person) -> String {
+    let created = person.ask("POST", "/uploads", &format!("{VERSION}{DEFERRED}{PATH}"), "").await;
+    assert_eq!(created.status, 201, "{}", created.text());
+    created.field("Location").expect("a location").to_owned()
+}
+
+async fn the_length_may_come_with_a_later_part(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let at = deferred(&mut alice).await;
+    assert_eq!(append(&mut alice, &at, 0, "one ").await.status, 204);
+    let head = alice.ask("HEAD", &at, VERSION, "").await;
+    let told = ["Upload-Offset", "Upload-Defer-Length", "Upload-Length"].map(|name| head.field(name));
+    assert_eq!(told, [Some("4"), Some("1"), None]);
+    let length = |length: usize| format!("Upload-Length: {length}\r\n");
+    alice.ask("PATCH", &at, &part(4, &length(3)), "").await.problem(409);
+    let middle = alice.ask("PATCH", &at, &part(4, &length(9)), "two ").await;
+    assert_eq!((middle.status, middle.field("Upload-Offset")), (204, Some("8")), "{}", middle.text());
+    let head = alice.ask("HEAD", &at, VERSION, "").await;
+    let told = ["Upload-Offset", "Upload-Defer-Length", "Upload-Length"].map(|name| head.field(name));
+    assert_eq!(told, [Some("8"), None, Some("9")]);
+    for other in [8, 10] {
+        alice.ask("PATCH", &at, &part(8, &length(other)), "3").await.problem(409);
+    }
+    alice.get("/files/a.txt").await.problem(404);
+    assert_eq!(alice.ask("PATCH", &at, &part(8, &length(9)), "3").await.status, 204);
+    assert_eq!(alice.get("/files/a.txt").await.text(), "one two 3");
+    // A client that lost the last response repeats it.
+    let again = alice.ask("PATCH", &at, &part(9, &length(9)), "").await;
+    assert_eq!((again.status, again.field("Upload-Offset")), (204, Some("9")));
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn a_length_at_the_end_completes_the_upload(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    for bytes in ["hello", ""] {
+        let at = deferred(&mut alice).await;
+        append(&mut alice, &at, 0, bytes).await;
+        let end = part(bytes.len(), &format!("Upload-Length: {}\r\n", bytes.len()));
+        assert_eq!(alice.ask("PATCH", &at, &end, "").await.status, 204);
+        assert_eq!(alice.get("/files/a.txt").await.text(), bytes);
+    }
+    let too_long = format!("{}Upload-Length: 99999999999999\r\n", part(0, ""));
+    let at = deferred(&mut alice).await;
+    alice.ask("PATCH", &at, &too_long, "").await.problem(413);
+    let first = format!("Content-Type: application/offset+octet-stream\r\n{VERSION}{DEFERRED}{PATH}");
+    let begun = alice.ask("POST", "/uploads", &first, "one").await;
+    assert_eq!((begun.status, begun.field("Upload-Offset")), (201, Some("3")), "{}", begun.text());
+}
+
 async fn what_can_be_done_is_told_to_anybody(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/uploads", "/uploads/x"] {
@@ -133,7 +244,10 @@ async fn what_can_be_done_is_told_to_anybody(scene: Scene) {
         assert_eq!((told.status, told.field("Tus-Version")), (204, Some("1.0.0")));
         assert_eq!(
             told.field("Tus-Extension"),
-            Some("creation,creation-with-upload,concatenation,checksum,expiration,termination")
+            Some(
+                "creation,creation-with-upload,creation-defer-length,concatenation,checksum,expiration,\
+                 termination"
+            )
         );
         assert_eq!(told.field("Tus-Checksum-Algorithm"), Some("sha256,sha1,md5"));
         assert!(told.field("Tus-Max-Size").is_some());
@@ -158,7 +272,8 @@ async fn an_upload_is_announced_with_its_length_and_path(scene: Scene) {
     for (fields, status) in [
         ("Upload-Length: 5\r\n", 400),
         ("Upload-Metadata: path YS50eHQ=\r\n", 400),
-        ("Upload-Defer-Length: 1\r\nUpload-Metadata: path YS50eHQ=\r\n", 400),
+        ("Upload-Defer-Length: 2\r\nUpload-Metadata: path YS50eHQ=\r\n", 400),
+        ("Upload-Defer-Length: 1\r\nUpload-Length: 5\r\nUpload-Metadata: path YS50eHQ=\r\n", 400),
         ("Upload-Length: -1\r\nUpload-Metadata: path YS50eHQ=\r\n", 400),
         ("Upload-Length: 5\r\nUpload-Metadata: path ?\r\n", 400),
         ("Upload-Length: 5\r\nUpload-Metadata: other YS50eHQ=\r\n", 400),
@@ -416,6 +531,11 @@ behaviours!(scenario and remote;
     an_empty_file_is_complete_at_once,
     an_upload_can_be_created_with_its_first_bytes,
     a_file_is_made_of_partial_uploads,
+    parts_are_no_longer_listed_after_a_join_whose_client_has_gone,
+    metadata_is_reported_as_it_was_sent,
+    a_media_type_may_have_parameters_and_any_case,
+    the_length_may_come_with_a_later_part,
+    a_length_at_the_end_completes_the_upload,
     what_can_be_done_is_told_to_anybody,
     another_version_is_refused_with_ours,
     an_upload_is_announced_with_its_length_and_path,

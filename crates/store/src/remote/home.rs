@@ -136,8 +136,12 @@ impl RemoteHome {
     }
 
     pub(crate) async fn create_resumable(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
-        let NewUpload { terms, bytes, condition: words } = new;
-        self.ask(io, HomeRequest::Keep { terms: terms_json(&terms), bytes, words }).await
+        let NewUpload { terms, bytes, condition: words, metadata } = new;
+        self.ask(io, HomeRequest::Keep { terms: terms_json(&terms), bytes, words, metadata }).await
+    }
+
+    pub(crate) async fn set_length(&self, io: &Io, id: UploadId, bytes: u64, quota: Quota) -> Result<()> {
+        self.ask(io, HomeRequest::SetLength { id, bytes, quota }).await
     }
 
     pub(crate) async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {

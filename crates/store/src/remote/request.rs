@@ -103,6 +103,18 @@ pub enum HomeRequest {
         bytes: Option<u64>,
         /// The condition to be checked again at the commit.
         words: String,
+        /// The client's metadata. An older store ignores it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        metadata: String,
+    },
+    /// Sets the length of a resumable upload that was created without one. No data.
+    SetLength {
+        /// The upload.
+        id: UploadId,
+        /// Its length in bytes.
+        bytes: u64,
+        /// The home's quota.
+        quota: Quota,
     },
     /// Returns a resumable upload. [`crate::KeptUpload`]
     Kept(UploadId),
@@ -156,6 +168,7 @@ impl Request for StoreRequest {
             HomeRequest::CheckCopy(..) => READ,
             HomeRequest::Copy(..) => LONG_CHANGE,
             HomeRequest::Keep { .. } => COUNTED_CHANGE,
+            HomeRequest::SetLength { .. } => CHANGE,
             HomeRequest::Kept(_) => READ,
             HomeRequest::Completed(_) => READ,
             HomeRequest::PendingAt(_) => READ,

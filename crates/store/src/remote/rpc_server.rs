@@ -80,9 +80,12 @@ impl StoreServer {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
                 encode_result(from.copy(io, to, existing, depth).await)
             }
-            HomeRequest::Keep { terms, bytes, words } => {
-                let terms = self.terms(terms);
-                encode_result(home.create_resumable(io, NewUpload { terms, bytes, condition: words }).await)
+            HomeRequest::Keep { terms, bytes, words: condition, metadata } => {
+                let new = NewUpload { terms: self.terms(terms), bytes, condition, metadata };
+                encode_result(home.create_resumable(io, new).await)
+            }
+            HomeRequest::SetLength { id, bytes, quota } => {
+                encode_result(home.set_length(io, id, bytes, quota).await)
             }
             HomeRequest::Kept(id) => encode_result(home.resumable_upload(io, id).await),
             HomeRequest::Completed(id) => encode_result(home.completed(io, id).await),

@@ -235,6 +235,19 @@ impl Home {
         }
     }
 
+    /// Sets the length of a resumable upload that was created without one, and reserves space for it. The
+    /// length never changes afterwards. A connection that wrote to the upload can write no more.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] if the upload has another length or more bytes already, or if its path alone
+    /// identifies it; [`crate::Error::Quota`].
+    pub async fn set_length(&self, io: &Io, id: UploadId, bytes: u64, quota: Quota) -> Result<()> {
+        match &self.0 {
+            Backend::Local(home) => home.set_length(io, id, bytes, quota).await,
+            Backend::Remote(home) => home.set_length(io, id, bytes, quota).await,
+        }
+    }
+
     /// Returns a resumable upload, with the bytes received so far if a part is in progress.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Algorithm;
 use super::id::UploadId;
+use super::parts::JoinedParts;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::home::{Home, ParentFolder, State, weight};
@@ -78,6 +79,8 @@ pub(crate) struct CommitRequest {
     /// Checked last, as is the guard.
     pub(crate) cancel: Option<CancelHandle>,
     pub(crate) guard: Option<CommitGuard>,
+    /// The partial uploads that the file is joined from: they end with the commit.
+    pub(crate) parts: Option<JoinedParts>,
 }
 
 /// A staging file with all bytes of its upload, synced.

@@ -31,6 +31,11 @@ impl UploadId {
         self.to_string().into_bytes()
     }
 
+    /// The name of the list of the partial uploads that it joins.
+    pub(crate) fn parts_name(&self) -> Vec<u8> {
+        format!("{self}.parts").into_bytes()
+    }
+
     /// The name of its record.
     pub(crate) fn record_name(&self) -> Vec<u8> {
         format!("{self}.record").into_bytes()

@@ -16,7 +16,7 @@ pub(crate) mod claim;
 mod commit;
 mod digest;
 mod id;
-mod parts;
+pub(crate) mod parts;
 pub(crate) mod record;
 mod recording;
 mod resumable;

@@ -2,19 +2,99 @@
 //! file.
 //!
 //! It serves the concatenation extension of tus, by which a client sends parts over several connections at
-//! once. Invariants: the file appears by an ordinary commit. The parts must stay until the client discards
-//! them.
+//! once. Invariants: the file appears by an ordinary commit. The parts stay until it, and end with it, also
+//! if the server ends in the middle.
+
+use std::sync::Arc;
 
 use plimsoll_io::{File, Fs, Io, Work};
+use plimsoll_wire::http::target::{decode_path, encode_path};
 
-use super::commit::Terms;
+use super::commit::{StagedFile, Terms};
 use super::digest::Expected;
 use super::id::UploadId;
-use super::staging::StagingFile;
+use super::staging::{StagingFile, write_all};
+use super::state::Paused;
 use super::upload::Upload;
 use crate::error::{Error, Result};
 use crate::home::Home;
-use crate::limits::{JOIN_BLOCK_BYTES, JOINED_AT_ONCE_BYTES};
+use crate::limits::{JOIN_BLOCK_BYTES, JOINED_AT_ONCE_BYTES, RECORD_BYTES_MAX};
+use crate::path::Path;
+
+/// The partial uploads that an upload joins. Clones share them.
+#[derive(Clone)]
+pub(crate) struct JoinedParts(Arc<[UploadId]>);
+
+impl JoinedParts {
+    /// Records that the parts end with the commit of a staging file to a path, which is next.
+    ///
+    /// # Errors
+    /// Any error of writing the list. Nothing is committed then.
+    pub(super) fn record(&self, fs: &dyn Fs, home: &Home, staged: &StagedFile<'_>, to: &Path) -> Result<()> {
+        let stat = fs.stat(staged.file)?;
+        let list = fs.create(home.pending(), &staged.id.parts_name())?;
+        let mut text = format!("{} {} {} /", stat.device, stat.inode, stat.size).into_bytes();
+        encode_path(to.as_bytes(), &mut text);
+        for part in &*self.0 {
+            text.extend_from_slice(format!("\n{part}").as_bytes());
+        }
+        let recorded = write_all(fs, &list, &text, 0);
+        let recorded = recorded.and_then(|()| home.sync(fs, &[&list, home.pending()]));
+        recorded.inspect_err(|_| remove_list(fs, home, staged.id))
+    }
+
+    /// Ends the parts if the upload `id` was committed, and removes the record.
+    pub(super) fn settle(&self, fs: &dyn Fs, home: &Home, id: UploadId, is_committed: bool) {
+        if is_committed {
+            for part in &*self.0 {
+                home.take_over(fs, *part);
+                if let Err(error) = Paused::of(home, *part).remove(fs) {
+                    // The client has discarded it meanwhile.
+                    tracing::debug!(upload = %part, %error, "a part of a complete file was not discarded");
+                }
+            }
+            // Before the list goes: after a power cut, it says which parts have ended.
+            if let Err(error) = home.sync(fs, &[home.pending()]) {
+                tracing::warn!(%error, "the end of joined parts was not synced");
+                return;
+            }
+        }
+        remove_list(fs, home, id);
+    }
+}
+
+fn remove_list(fs: &dyn Fs, home: &Home, id: UploadId) {
+    if let Err(error) = fs.remove_file(home.pending(), &id.parts_name()) {
+        tracing::warn!(upload = %id, %error, "a list of joined parts was not removed");
+    }
+}
+
+/// Returns the parts that have ended with the commit of the upload `id`, by the list of a server that ended.
+/// None unless its path has the very file: that the staging file is gone proves no commit.
+pub(crate) fn ended_parts(fs: &dyn Fs, home: &Home, id: UploadId) -> Result<Vec<UploadId>> {
+    let list = fs.open_beneath(home.pending(), &id.parts_name())?;
+    let mut text = vec![0; usize::try_from(fs.stat(&list)?.size.min(RECORD_BYTES_MAX)).unwrap_or(0)];
+    let read = fs.read_at(&list, &mut text, 0)?;
+    // A torn list was not synced, so nothing was committed.
+    let mut lines = text[..read].split(|byte| *byte == b'\n');
+    let is_committed = match lines.next().and_then(parse_file) {
+        Some((file, to)) => {
+            home.seen(fs, &to)?.is_some_and(|stat| file == [stat.device, stat.inode, stat.size])
+        }
+        None => false,
+    };
+    Ok(lines.filter_map(UploadId::parse).filter(|_| is_committed).collect())
+}
+
+/// Parses the first line of a list: device, inode and size of the file, and its path.
+fn parse_file(line: &[u8]) -> Option<([u64; 3], Path)> {
+    let mut words = std::str::from_utf8(line).ok()?.splitn(4, ' ');
+    let mut number = || words.next()?.parse().ok();
+    let file = [number()?, number()?, number()?];
+    let mut path = Vec::new();
+    decode_path(words.next()?.as_bytes(), &mut path).ok()?;
+    Some((file, Path::parse(&path).ok()?))
+}
 
 impl Home {
     /// Begins an upload with all bytes of `parts`, in this order.
@@ -29,7 +109,7 @@ impl Home {
         parts: Vec<UploadId>,
     ) -> Result<Upload> {
         let mut sources = Vec::with_capacity(parts.len());
-        for id in parts {
+        for &id in &parts {
             let kept = self.resumable_upload(io, id).await?;
             if !kept.is_part() {
                 return Err(Error::NotFound);
@@ -46,6 +126,7 @@ impl Home {
         for (source, bytes) in sources {
             upload.append_file(&source, bytes).await?;
         }
+        upload.joins(JoinedParts(parts.into()));
         Ok(upload)
     }
 }

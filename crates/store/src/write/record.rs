@@ -2,7 +2,8 @@
 //!
 //! The first line is a JSON object that describes the upload. After it are two lines of equal length,
 //! written in turn. Each has an offset up to which the bytes are synced, and a check code; it is written
-//! only after that sync. The record is text, so that an operator can read it, and it does not grow.
+//! only after that sync. A third such line has the upload's length, if that was announced later. The record
+//! is text, so that an operator can read it, and it does not grow further.
 //!
 //! Invariant: a record that was truncated or torn anywhere yields an offset that was synced, or none.
 
@@ -30,6 +31,8 @@ pub(crate) struct UploadDescription {
     pub(crate) created: SystemTime,
     /// The condition at its commit, in the protocol's own syntax; empty if there is none.
     pub(crate) condition: String,
+    /// The client's metadata, in the protocol's own syntax.
+    pub(crate) metadata: String,
     /// Whether its path alone identifies it, as FTP resumes. An upload with an identifier of its own is not
     /// resumed by path: its client would not learn of that.
     pub(crate) is_by_path: bool,
@@ -46,6 +49,9 @@ pub(super) struct Record {
     /// Whether the line that was written last is synced.
     is_synced: bool,
 }
+
+/// The index of the line with the length, behind those with offsets.
+const LENGTH_LINE: usize = 2;
 
 /// Bytes of a line with an offset: 20 digits, a space, a check code of 8, the line's end.
 const OFFSET_LINE_BYTES: usize = 30;
@@ -67,6 +73,8 @@ struct FirstLine {
     created_micros: u64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     condition: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    metadata: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     by_path: bool,
 }
@@ -130,6 +138,13 @@ impl Record {
         Ok(())
     }
 
+    /// Records the length of the upload, which has none yet, and syncs it. A torn line counts as none.
+    pub(super) fn write_length(&mut self, fs: &dyn Fs, home: &Home, bytes: u64) -> Result<()> {
+        let at = self.begin + (LENGTH_LINE * OFFSET_LINE_BYTES) as u64;
+        write_all(fs, &self.file, &length_line(self.id, bytes), at)?;
+        self.sync(fs, home)
+    }
+
     /// Returns to a smaller `offset`, before other bytes are written beyond it. The larger of the two
     /// offsets counts, so both lines are overwritten, that with the larger offset last. A power cut between
     /// them changes nothing.
@@ -183,13 +198,14 @@ pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<Reco
 
 fn parse(text: &[u8], id: UploadId) -> Option<RecordContents> {
     let end = text.iter().position(|byte| *byte == b'\n')?;
-    let about = UploadDescription::from_line(&text[..end])?;
+    let mut about = UploadDescription::from_line(&text[..end])?;
     let begin = end + 1;
-    let offset_at = |line: usize| {
+    let line_at = |line: usize| {
         let start = begin + line * OFFSET_LINE_BYTES;
-        text.get(start..start + OFFSET_LINE_BYTES).and_then(|line| parse_offset(line, id))
+        text.get(start..start + OFFSET_LINE_BYTES).unwrap_or_default()
     };
-    let (first, second) = (offset_at(0), offset_at(1));
+    let (first, second) = (parse_offset(line_at(0), id), parse_offset(line_at(1), id));
+    about.bytes = about.bytes.or_else(|| parse_length(line_at(LENGTH_LINE), id));
     // Offsets only grow, and a cut overwrites both lines: the larger one is the later one.
     let next = u64::from(first > second);
     Some(RecordContents { about, offset: first.max(second).unwrap_or(0), begin: begin as u64, next })
@@ -197,16 +213,24 @@ fn parse(text: &[u8], id: UploadId) -> Option<RecordContents> {
 
 impl UploadDescription {
     /// Describes a new upload, with its time as a record keeps it: to the microsecond.
-    pub(super) fn new(to: Path, bytes: Option<u64>, condition: String, now: SystemTime) -> UploadDescription {
+    pub(super) fn new(
+        to: Path,
+        bytes: Option<u64>,
+        (condition, metadata): (String, String),
+        now: SystemTime,
+    ) -> UploadDescription {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let micros = Duration::from_micros(u64::from(since.subsec_micros()));
         let created = SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs()) + micros;
-        UploadDescription { to, bytes, created, condition, is_by_path: false }
+        UploadDescription { to, bytes, created, condition, metadata, is_by_path: false }
     }
 
     /// Describes a new upload that its path alone identifies: of unknown length, without a condition.
     pub(super) fn new_by_path(to: Path, now: SystemTime) -> UploadDescription {
-        UploadDescription { is_by_path: true, ..UploadDescription::new(to, None, String::new(), now) }
+        UploadDescription {
+            is_by_path: true,
+            ..UploadDescription::new(to, None, (String::new(), String::new()), now)
+        }
     }
 
     /// The path and time that identify it, if it can be resumed by path.
@@ -221,7 +245,8 @@ impl UploadDescription {
         let created_micros = u64::try_from(created).unwrap_or(0);
         let path = String::from_utf8_lossy(&path).into_owned();
         let (bytes, condition, by_path) = (self.bytes, self.condition.clone(), self.is_by_path);
-        let line = FirstLine { path, bytes, created_micros, condition, by_path };
+        let metadata = self.metadata.clone();
+        let line = FirstLine { path, bytes, created_micros, condition, metadata, by_path };
         // Serialising strings and numbers into memory cannot fail.
         let mut line = serde_json::to_vec(&line).unwrap_or_default();
         line.push(b'\n');
@@ -234,26 +259,42 @@ impl UploadDescription {
         decode_path(format!("/{}", line.path).as_bytes(), &mut path).ok()?;
         let created = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(line.created_micros))?;
         let to = Path::parse(&path).ok()?;
-        let FirstLine { bytes, condition, by_path: is_by_path, .. } = line;
-        Some(UploadDescription { to, bytes, created, condition, is_by_path })
+        let FirstLine { bytes, condition, metadata, by_path: is_by_path, .. } = line;
+        Some(UploadDescription { to, bytes, created, condition, metadata, is_by_path })
     }
 }
 
 fn offset_line(id: UploadId, offset: u64) -> Vec<u8> {
-    format!("{offset:020} {}\n", check_of(id, offset)).into_bytes()
+    number_line(offset, &format!("{id} {offset}"))
 }
 
 fn parse_offset(line: &[u8], id: UploadId) -> Option<u64> {
+    parse_number(line, |offset| format!("{id} {offset}"))
+}
+
+/// Returns the line with the length. Its check code differs from that of an offset.
+fn length_line(id: UploadId, bytes: u64) -> Vec<u8> {
+    number_line(bytes, &format!("{id} length {bytes}"))
+}
+
+fn parse_length(line: &[u8], id: UploadId) -> Option<u64> {
+    parse_number(line, |bytes| format!("{id} length {bytes}"))
+}
+
+fn number_line(number: u64, checked: &str) -> Vec<u8> {
+    format!("{number:020} {}\n", check_of(checked)).into_bytes()
+}
+
+fn parse_number(line: &[u8], checked: impl FnOnce(u64) -> String) -> Option<u64> {
     let text = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
-    let (offset, check) = text.split_once(' ')?;
-    let offset = offset.parse().ok()?;
-    (check == check_of(id, offset)).then_some(offset)
+    let (number, check) = text.split_once(' ')?;
+    let number = number.parse().ok()?;
+    (check == check_of(&checked(number))).then_some(number)
 }
 
 /// Computes the check code, which tells a written line from the remains of a power cut.
-fn check_of(id: UploadId, offset: u64) -> String {
-    let hash = blake3::hash(format!("{id} {offset}").as_bytes());
-    hash.to_hex()[..8].to_owned()
+fn check_of(checked: &str) -> String {
+    blake3::hash(checked.as_bytes()).to_hex()[..8].to_owned()
 }
 
 /// Checks the invariants of records with an input of the fuzzer, and panics if one is broken.
@@ -281,8 +322,8 @@ mod tests {
     fn about() -> UploadDescription {
         let to = Path::parse(b"a folder/\xff 100%").unwrap();
         let created = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
-        let condition = "If-None-Match: *".to_owned();
-        UploadDescription { to, bytes: Some(10), created, condition, is_by_path: false }
+        let (condition, metadata) = ("If-None-Match: *".to_owned(), "name YQ==,type".to_owned());
+        UploadDescription { to, bytes: Some(10), created, condition, metadata, is_by_path: false }
     }
 
     fn id() -> UploadId {
@@ -315,6 +356,23 @@ mod tests {
         assert_eq!(parse(&line, id()).unwrap().about, about);
         let without = String::from_utf8(line).unwrap().replace(",\"by_path\":true", "");
         assert_eq!(parse(without.as_bytes(), id()).unwrap().about.by_path(), None);
+    }
+
+    #[test]
+    fn a_length_that_was_announced_later_counts_once_its_line_is_whole() {
+        let about = UploadDescription { bytes: None, ..about() };
+        let before = [about.to_line(), offset_line(id(), 4)].concat();
+        let whole = [&before[..], &[0; OFFSET_LINE_BYTES], &length_line(id(), 10)].concat();
+        for len in before.len()..=whole.len() {
+            let told = parse(&whole[..len], id()).unwrap();
+            let bytes = (len == whole.len()).then_some(10);
+            assert_eq!((told.about.bytes, told.offset, told.next), (bytes, 4, 1), "{len}");
+        }
+        // A line with an offset is never taken for the length, nor does one replace a length.
+        let offsets = [&before[..], &[0; OFFSET_LINE_BYTES], &offset_line(id(), 10)].concat();
+        assert_eq!(parse(&offsets, id()).unwrap().about.bytes, None);
+        let other = [text(&[4, 5]), length_line(id(), 7)].concat();
+        assert_eq!(parse(&other, id()).unwrap().about.bytes, Some(10));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::home::{Home, UploadEntry};
 use crate::limits::TAKEN_OVER_TIME;
 use crate::path::Path;
+use crate::usage::Quota;
 
 /// A resumable upload to be created.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub struct NewUpload {
     pub bytes: Option<u64>,
     /// The condition of its terms in the protocol's own syntax, to be checked again at the commit.
     pub condition: String,
+    /// The client's metadata, in the protocol's own syntax, to be reported as it was sent.
+    pub metadata: String,
 }
 
 /// A resumable upload, as it is reported to its owner.
@@ -47,6 +50,9 @@ pub struct KeptUpload {
     pub created: SystemTime,
     /// When it expires, if no more bytes are received.
     pub expires: SystemTime,
+    /// The client's metadata; empty in a list of uploads.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub metadata: String,
 }
 
 impl KeptUpload {
@@ -84,13 +90,13 @@ impl Home {
         } else {
             Claim::new(fs, self, id, &new.terms, ClaimedSize::of(bytes))?
         };
-        let about = UploadDescription::new(new.terms.to, new.bytes, new.condition, now);
+        let about = UploadDescription::new(new.terms.to, new.bytes, (new.condition, new.metadata), now);
         match self.write_kept(fs, id, &about) {
             Ok(expires) => {
                 claim.keep();
                 claim.register(&mut self.lock(), Weak::new(), about.by_path());
-                let UploadDescription { to, bytes, created, .. } = about;
-                Ok(KeptUpload { id, to, bytes, offset: 0, created, expires })
+                let UploadDescription { to, bytes, created, metadata, .. } = about;
+                Ok(KeptUpload { id, to, bytes, offset: 0, created, expires, metadata })
             }
             Err(error) => {
                 self.remove_upload(fs, id);
@@ -201,7 +207,9 @@ impl Home {
         let (home, now) = (self.clone(), io.wall());
         let listed = io.offload(Work::Listings, move |fs| {
             let ids: Vec<UploadId> = home.lock().uploads.keys().copied().collect();
-            let looked = ids.into_iter().map(|id| home.look_at(fs, id, now));
+            // Without their metadata, so that the list is as long as the paths in it.
+            let brief = |kept| KeptUpload { metadata: String::new(), ..kept };
+            let looked = ids.into_iter().map(|id| home.look_at(fs, id, now).map(brief));
             // An upload without a record is not resumable; one that ended meanwhile is no error.
             let mut kept: Vec<_> =
                 looked.filter(|kept| !matches!(kept, Err(Error::NotFound))).collect::<Result<_>>()?;
@@ -209,6 +217,38 @@ impl Home {
             Ok(kept)
         });
         listed.await?
+    }
+
+    /// Sets the length of a resumable upload that was created without one, and reserves space for it. The
+    /// length never changes afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the upload has another length or more bytes already, or if its path alone
+    /// identifies it; [`Error::Quota`].
+    pub(crate) async fn set_length(&self, io: &Io, id: UploadId, bytes: u64, quota: Quota) -> Result<()> {
+        let (home, now) = (self.clone(), io.wall());
+        io.offload(Work::Writes, move |fs| home.set_length_now(fs, id, (bytes, quota), now)).await?
+    }
+
+    fn set_length_now(
+        &self,
+        fs: &dyn Fs,
+        id: UploadId,
+        (bytes, quota): (u64, Quota),
+        now: SystemTime,
+    ) -> Result<()> {
+        match self.look_so_far(fs, id, now)? {
+            kept if kept.bytes == Some(bytes) => return Ok(()),
+            kept if kept.bytes.is_some() || kept.offset > bytes => return Err(Error::Length),
+            _ => self.take_over(fs, id),
+        }
+        let claim = Claim::resume(self, id)?;
+        let (mut record, description, offset) = Record::open(fs, self, id, now)?;
+        if description.is_by_path {
+            return Err(Error::Length);
+        }
+        claim.grow(quota, bytes)?;
+        record.write_length(fs, self, bytes).inspect_err(|_| claim.cut(offset))
     }
 
     /// Discards a resumable upload.
@@ -233,8 +273,8 @@ impl Home {
         }
         let RecordContents { about, offset, .. } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
         let offset = about.reported_offset(offset);
-        let UploadDescription { to, bytes, created, .. } = about;
-        Ok(KeptUpload { id, to, bytes, offset, created, expires: expires(modified, self) })
+        let UploadDescription { to, bytes, created, metadata, .. } = about;
+        Ok(KeptUpload { id, to, bytes, offset, created, expires: expires(modified, self), metadata })
     }
 
     /// Removes the files of an upload, as far as they exist.

@@ -287,7 +287,14 @@ impl StagingFile {
         let running = self.running.as_ref().and_then(|running| running.sha256_at(self.offset));
         let sha256 = check_whole(fs, &file, running, &request.digests)?.or(received);
         let staged = StagedFile { id: self.claim.id, file: &file, bytes: self.offset };
-        let Some(committed) = self.claim.home.commit(fs, &staged, request)? else { return Ok(None) };
+        if let Some(parts) = &request.parts {
+            parts.record(fs, &self.claim.home, &staged, &request.terms.to)?;
+        }
+        let committed = self.claim.home.commit(fs, &staged, request);
+        if let Some(parts) = &request.parts {
+            parts.settle(fs, &self.claim.home, self.claim.id, matches!(committed, Ok(Some(_))));
+        }
+        let Some(committed) = committed? else { return Ok(None) };
         if let Some(sha256) = sha256 {
             self.claim.home.known_digests().note(&committed.stat, sha256);
         }

@@ -155,11 +155,17 @@ impl Paused {
 
     /// Removes the upload's files.
     pub(super) fn discard(&self, fs: &dyn Fs) -> Result<()> {
+        self.remove(fs)?;
+        // After the confirmation, a power cut must not bring it back.
+        self.home.sync(fs, &[self.home.pending()])
+    }
+
+    /// As [`Paused::discard`], without the sync.
+    pub(super) fn remove(&self, fs: &dyn Fs) -> Result<()> {
         let mut claim = Claim::resume(&self.home, self.id)?;
         claim.forget();
         self.home.remove_upload(fs, self.id);
-        // After the confirmation, a power cut must not bring it back.
-        self.home.sync(fs, &[self.home.pending()])
+        Ok(())
     }
 }
 

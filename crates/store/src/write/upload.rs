@@ -14,6 +14,7 @@ use super::claim::{Claim, ClaimedSize};
 use super::commit::{CancelHandle, CommitGuard, CommitRequest, Committed, Terms};
 use super::digest::{Algorithm, Expected};
 use super::id::UploadId;
+use super::parts::JoinedParts;
 use super::record::UploadDescription;
 use super::recording::RecordingSchedule;
 use super::staging::{Offset, Retention, StagingFile};
@@ -22,7 +23,8 @@ use crate::error::{Error, Result};
 use crate::finished::Completed;
 use crate::home::{Home, State};
 use crate::limits::{
-    BUFFERED_BYTES_MAX, BUFFERED_TIME, COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, PIPED_FROM_BYTES,
+    BUFFERED_BYTES_MAX, BUFFERED_TIME, COPIED_AT_ONCE_BYTES_MAX, FINISHED_METADATA_BYTES_MAX, GATHERED_BYTES,
+    PIPED_FROM_BYTES,
 };
 
 /// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
@@ -48,12 +50,21 @@ pub(crate) struct Upload {
     modified: Option<Duration>,
     /// None until a handle was requested.
     cancel: Option<CancelHandle>,
-    /// The home and identifier to be remembered after the commit, for a resumable upload of announced
-    /// length.
-    completes: Option<(Home, UploadId)>,
+    /// What is remembered after the commit of a resumable upload of announced length.
+    completes: Option<Completes>,
+    /// The partial uploads that it joins, which end with its commit.
+    parts: Option<JoinedParts>,
     /// The kind of work that ends it if it is dropped now: that of the closure in progress, for which the
     /// end waits.
     ends_by: Work,
+}
+
+/// A resumable upload that is remembered after its commit.
+#[derive(Clone)]
+struct Completes {
+    home: Home,
+    id: UploadId,
+    metadata: String,
 }
 
 /// The buffer and the state of an upload, which has its file. The connection that receives the upload owns
@@ -163,9 +174,11 @@ impl Home {
             let shared = SharedUpload::registered(receiving, &mut home.lock(), &description);
             Ok::<_, Error>((shared, description))
         });
-        let (shared, UploadDescription { to, bytes, condition, .. }) = opened.await??;
+        let (shared, description) = opened.await??;
+        let UploadDescription { to, bytes, condition, metadata, .. } = description;
         let mut upload = Upload::over(self, io, terms(to, &condition), bytes, offset, shared);
-        upload.completes = bytes.map(|_| (self.clone(), id));
+        let metadata = if metadata.len() > FINISHED_METADATA_BYTES_MAX { String::new() } else { metadata };
+        upload.completes = bytes.map(|_| Completes { home: self.clone(), id, metadata });
         upload.record_as_it_comes(self);
         Ok(upload)
     }
@@ -194,6 +207,7 @@ impl Upload {
             modified: None,
             cancel: None,
             completes: None,
+            parts: None,
             ends_by: Work::Writes,
         }
     }
@@ -228,6 +242,11 @@ impl Upload {
         copied.await?;
         self.ends_by = Work::Writes;
         Ok(())
+    }
+
+    /// Notes the partial uploads that it joins.
+    pub(super) fn joins(&mut self, parts: JoinedParts) {
+        self.parts = Some(parts);
     }
 
     /// Counts bytes that were appended without the receive buffer.
@@ -387,13 +406,14 @@ impl Upload {
             return Err(Error::Length);
         }
         let (terms, modified, cancel) = (self.terms.clone(), self.modified, self.cancel.clone());
-        let request = CommitRequest { terms, digests, modified, cancel, guard };
+        let parts = self.parts.clone();
+        let request = CommitRequest { terms, digests, modified, cancel, guard, parts };
         let (completes, bytes, now) = (self.completes.clone(), self.bytes, self.io.wall());
         let committed = self.work(Work::Writes, move |fs, state, buffer| {
             let committed = state.commit(fs, buffer, bytes, &request)?;
-            if let (Some(_), Some((home, id))) = (&committed, completes) {
+            if let (Some(_), Some(Completes { home, id, metadata })) = (&committed, completes) {
                 let (to, whole) = (request.terms.to, request.digests);
-                home.note_completed(id, now, Completed { to, bytes, whole });
+                home.note_completed(id, now, Completed { to, bytes, whole, metadata });
             }
             Ok(committed)
         });

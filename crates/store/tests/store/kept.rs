@@ -2,7 +2,7 @@
 
 use plimsoll_io::sim::Call;
 use plimsoll_store::{
-    Algorithm, Condition, Error, KeptUpload, NewUpload, Quota, RemovalKind, Terms, UploadId,
+    Algorithm, Begin, Condition, Error, KeptUpload, NewUpload, Quota, RemovalKind, Terms, UploadId,
 };
 use sha2::Digest as _;
 
@@ -13,7 +13,12 @@ async fn keep(scene: &Scene, to: &str, bytes: u64) -> KeptUpload {
         .home
         .create_resumable(
             &scene.io,
-            NewUpload { terms: any(to), bytes: Some(bytes), condition: String::new() },
+            NewUpload {
+                terms: any(to),
+                bytes: Some(bytes),
+                condition: String::new(),
+                metadata: String::new(),
+            },
         )
         .await
         .unwrap()
@@ -277,7 +282,10 @@ fn bytes_beyond_the_recorded_offset_are_no_part_of_it() {
     with_home(|scene| async move {
         let kept = scene
             .home
-            .create_resumable(&scene.io, NewUpload { terms: any("a"), bytes: None, condition: String::new() })
+            .create_resumable(
+                &scene.io,
+                NewUpload { terms: any("a"), bytes: None, condition: String::new(), metadata: String::new() },
+            )
             .await
             .unwrap();
         part(&scene, kept.id, 0, b"0123").await.unwrap();
@@ -286,6 +294,62 @@ fn bytes_beyond_the_recorded_offset_are_no_part_of_it() {
         let again = scene.started_again().await;
         last_part(&again, kept.id, 4, b"45").await.unwrap();
         assert_eq!(again.contents("a"), Some(b"012345".to_vec()));
+    });
+}
+
+#[test]
+fn a_length_that_is_set_later_stays_and_completes_the_upload() {
+    with_home(|scene| async move {
+        let (quota, metadata) = (Quota::default(), String::new());
+        let new = NewUpload { terms: any("a"), bytes: None, condition: String::new(), metadata };
+        let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
+        part(&scene, kept.id, 0, b"0123").await.unwrap();
+        let set = async |scene: &Scene, bytes| scene.home.set_length(&scene.io, kept.id, bytes, quota).await;
+        assert!(matches!(set(&scene, 3).await, Err(Error::Length)), "it has more bytes");
+        set(&scene, 6).await.unwrap();
+        let again = scene.started_again().await;
+        for other in [4, 5, 7] {
+            assert!(matches!(set(&again, other).await, Err(Error::Length)), "{other}");
+        }
+        set(&again, 6).await.unwrap();
+        let found = again.home.resumable_upload(&again.io, kept.id).await.unwrap();
+        assert_eq!((found.bytes, found.offset), (Some(6), 4));
+        assert_eq!(part(&again, kept.id, 4, b"4").await.unwrap(), 5);
+        last_part(&again, kept.id, 5, b"5").await.unwrap();
+        assert_eq!(again.contents("a"), Some(b"012345".to_vec()));
+        assert!(again.pending().is_empty());
+    });
+}
+
+#[test]
+fn a_length_that_is_set_later_takes_room_as_one_that_is_announced() {
+    with_home(|scene| async move {
+        let quota = Quota { bytes: Some(10), ..Quota::default() };
+        let terms = Terms::any(path("a"), quota);
+        let new = NewUpload { terms, bytes: None, condition: String::new(), metadata: String::new() };
+        let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
+        let set = async |bytes| scene.home.set_length(&scene.io, kept.id, bytes, quota).await;
+        assert!(matches!(set(11).await, Err(Error::Quota)));
+        set(10).await.unwrap();
+        let other = NewUpload {
+            terms: Terms::any(path("b"), quota),
+            bytes: Some(1),
+            condition: String::new(),
+            metadata: String::new(),
+        };
+        assert!(matches!(scene.home.create_resumable(&scene.io, other).await, Err(Error::Quota)));
+    });
+}
+
+#[test]
+fn an_upload_that_its_path_identifies_gets_no_length() {
+    with_home(|scene| async move {
+        let mut upload = scene.home.upload_from(&scene.io, any("a"), Begin::Start, true).await.unwrap();
+        send(&mut upload, b"0123", 4).await.unwrap();
+        upload.abort().await;
+        let kept = scene.home.resumable_uploads(&scene.io).await.unwrap();
+        let set = scene.home.set_length(&scene.io, kept[0].id, 6, Quota::default()).await;
+        assert!(matches!(set, Err(Error::Length)));
     });
 }
 
@@ -307,7 +371,12 @@ fn a_record_does_not_grow_with_the_parts() {
 #[test]
 fn the_condition_is_kept_with_the_upload() {
     with_home(|scene| async move {
-        let new = NewUpload { terms: any("a"), bytes: Some(3), condition: "only a new one".to_owned() };
+        let new = NewUpload {
+            terms: any("a"),
+            bytes: Some(3),
+            condition: "only a new one".to_owned(),
+            metadata: String::new(),
+        };
         let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
         super::put(&scene.io, &scene.home, any("a"), b"first").await.unwrap();
         let again = scene.started_again().await;

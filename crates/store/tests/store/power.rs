@@ -174,7 +174,12 @@ const PARTED: usize = 70_000;
 
 fn kept(scene: Scene) -> Doing {
     doing(async move {
-        let new = NewUpload { terms: any("a"), bytes: Some(large(2).len() as u64), condition: String::new() };
+        let new = NewUpload {
+            terms: any("a"),
+            bytes: Some(large(2).len() as u64),
+            condition: String::new(),
+            metadata: String::new(),
+        };
         scene.home.create_resumable(&scene.io, new).await.map(drop)
     })
 }

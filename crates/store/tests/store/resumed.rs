@@ -331,7 +331,8 @@ fn what_began_with_a_file_goes_when_it_is_broken_off_and_the_file_stays() {
 fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
     with_home(|scene| async move {
         let new = |bytes, condition: &str| {
-            let new = NewUpload { terms: any("a"), bytes, condition: condition.to_owned() };
+            let (condition, metadata) = (condition.to_owned(), String::new());
+            let new = NewUpload { terms: any("a"), bytes, condition, metadata };
             scene.home.create_resumable(&scene.io, new)
         };
         // Uploads with an identifier of their own are not resumed by path.

@@ -8,9 +8,11 @@ use plimsoll_operations::{Caller, Error, PartOutcome, ReceiveError};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Algorithm, Error as StoreError, UploadId};
 use plimsoll_wire::http::head::{Field, Framing};
+use plimsoll_wire::http::media_type::is_media_type;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::{BadTus, Checksum, parse_checksum, parse_offset};
 
+use super::create::announced_length;
 use super::expiring;
 use crate::body::{dated, modified, receive};
 use crate::files::{digests, of_content, of_representation, tagged};
@@ -32,12 +34,36 @@ pub(super) async fn patch(
 ) -> Result<Answer, Refusal> {
     check_type(ask.request)?;
     let offset = parse_offset(ask.request.field(Field::UploadOffset).ok_or(BadTus::Offset)?)?;
+    if let Some(length) = announced_length(ask.request)? {
+        set_length(&ask, caller, id, length).await?;
+    }
     append(ask, caller, Part { id, offset, answer: Answer::new(Status::NO_CONTENT) }).await
+}
+
+/// Sets the length of an upload that was created without one: "If the length is not known yet ... once it is
+/// known the Client MUST set the Upload-Length header in the next PATCH request. Once set the length MUST NOT
+/// be changed."
+async fn set_length(
+    ask: &RoutedRequest<'_, '_>,
+    caller: &Caller,
+    id: UploadId,
+    length: u64,
+) -> Result<(), Refusal> {
+    match ask.web.operations.set_upload_length(caller, id, length).await {
+        // The upload may be complete: the client repeats its last request.
+        Ok(()) | Err(Error::Store(StoreError::NotFound)) => Ok(()),
+        Err(Error::Store(StoreError::Length)) => Err(Refusal::new(
+            Status::CONFLICT,
+            "The upload has another length, or more bytes already. HEAD it to see where it stands.",
+        )),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Refuses a body that is not declared as bytes of an upload.
 pub(super) fn check_type(request: &Request<'_>) -> Result<(), Refusal> {
-    if request.field(Field::ContentType) == Some(b"application/offset+octet-stream") {
+    let content_type = request.field(Field::ContentType).unwrap_or_default();
+    if is_media_type(content_type, "application/offset+octet-stream") {
         return Ok(());
     }
     Err(Refusal::new(

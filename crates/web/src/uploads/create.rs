@@ -1,8 +1,8 @@
 //! POST creates an upload (tus, extension creation), with its first bytes if the request has a body
 //! (creation-with-upload), or concatenates partial uploads to a file (concatenation).
 //!
-//! Invariants: the length and the path are known before anything is stored; an empty upload is complete
-//! at once, because no PATCH follows; a partial upload has no path.
+//! Invariants: the path is known before anything is stored, and the length too unless the client defers it;
+//! an empty upload is complete at once, because no PATCH follows; a partial upload has no path.
 
 use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::{Answer, Request};
@@ -10,7 +10,7 @@ use plimsoll_store::{KeptUpload, Path, UploadId};
 use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
-use plimsoll_wire::http::tus::{BadTus, Concat, parse_concat, parse_length, parse_metadata};
+use plimsoll_wire::http::tus::{BadTus, Concat, Metadata, parse_concat, parse_length, parse_metadata};
 
 use super::append::{Part, append, check_type};
 use super::{expiring, spoken};
@@ -39,10 +39,11 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
     if has_bytes {
         check_type(ask.request)?;
     }
-    let (operations, condition) = (&ask.web.operations, conditions::kept(ask.request));
-    let kept = operations.keep_upload(&caller, path, condition, Some(length)).await;
+    let metadata = metadata(ask.request)?.as_sent();
+    let terms = conditions::kept(ask.request, String::from_utf8_lossy(metadata).into_owned());
+    let kept = ask.web.operations.keep_upload(&caller, path, terms, length).await;
     let kept = kept.map_err(|error| conditions::explain(ask.request, false, error))?;
-    if length > 0 && !has_bytes {
+    if length != Some(0) && !has_bytes {
         return Ok(expiring(located(&kept), kept.expires));
     }
     append(ask, &caller, Part { id: kept.id, offset: 0, answer: located(&kept) }).await
@@ -81,12 +82,24 @@ fn located(kept: &KeptUpload) -> Answer {
     Answer::new(Status::CREATED).field_display("Location", format_args!("/uploads/{}", kept.id))
 }
 
-fn length(request: &Request<'_>) -> Result<u64, Refusal> {
-    let Some(value) = request.field(Field::UploadLength) else {
-        return Err(Refusal::bad("Say how long the file is: Upload-Length. It cannot be sent later."));
-    };
-    let length = parse_length(value)?;
-    check_length(length)?;
+/// Returns the length that the client announces; `None` if it defers that: "The Upload-Defer-Length request
+/// and response header indicates that the size of the upload is not known currently and will be transferred
+/// later. Its value MUST be 1."
+fn length(request: &Request<'_>) -> Result<Option<u64>, Refusal> {
+    let is_deferred = request.field(Field::UploadDeferLength).map(|value| value == b"1");
+    match (announced_length(request)?, is_deferred) {
+        (Some(length), None) => Ok(Some(length)),
+        (None, Some(true)) => Ok(None),
+        _ => Err(Refusal::bad(
+            "Say how long the file is: Upload-Length, or Upload-Defer-Length: 1 to do so with a later PATCH.",
+        )),
+    }
+}
+
+/// Returns the length of the whole file, if the request has it.
+pub(super) fn announced_length(request: &Request<'_>) -> Result<Option<u64>, Refusal> {
+    let length = request.field(Field::UploadLength).map(parse_length).transpose()?;
+    length.map_or(Ok(()), check_length)?;
     Ok(length)
 }
 
@@ -99,9 +112,13 @@ fn check_length(bytes: u64) -> Result<(), Refusal> {
     Err(Refusal::new(Status::CONTENT_TOO_LARGE, detail))
 }
 
+fn metadata<'a>(request: &Request<'a>) -> Result<Metadata<'a>, Refusal> {
+    Ok(parse_metadata(request.field(Field::UploadMetadata).unwrap_or_default())?)
+}
+
 /// Returns the destination path of the upload: `path`, or the `filename` that most clients send.
 fn path(request: &Request<'_>) -> Result<Path, Refusal> {
-    let metadata = parse_metadata(request.field(Field::UploadMetadata).unwrap_or_default())?;
+    let metadata = metadata(request)?;
     let Some(name) = metadata.get("path").or_else(|| metadata.get("filename")) else {
         return Err(Refusal::bad("Say where the file goes: Upload-Metadata: path, a space, and its base64."));
     };

@@ -48,7 +48,8 @@ pub(crate) fn described(resource: &Resource, answer: Answer) -> Answer {
             .field("Tus-Version", VERSION)
             .field(
                 "Tus-Extension",
-                "creation,creation-with-upload,concatenation,checksum,expiration,termination",
+                "creation,creation-with-upload,creation-defer-length,concatenation,checksum,expiration,\
+                 termination",
             )
             .field("Tus-Checksum-Algorithm", CHECKSUM_ALGORITHMS)
             .field_display("Tus-Max-Size", UPLOAD_BYTES_MAX),

@@ -64,16 +64,15 @@ pub(super) async fn head(
     let kept = match ask.web.operations.kept_upload(caller, id).await {
         Ok(kept) => kept,
         Err(Error::Store(StoreError::NotFound)) => {
-            let Completed { to, bytes, .. } = ask.web.operations.completed_upload(caller, id).await?;
-            return Ok(standing(&to, bytes).field_display("Upload-Length", bytes));
+            let completed = ask.web.operations.completed_upload(caller, id).await?;
+            let Completed { to, bytes, metadata, .. } = completed;
+            return Ok(described(&to, bytes, metadata).field_display("Upload-Length", bytes));
         }
         Err(error) => return Err(error.into()),
     };
-    let answer = if kept.is_part() {
-        uncached(kept.offset).field("Upload-Concat", "partial")
-    } else {
-        standing(&kept.to, kept.offset)
-    };
+    let is_part = kept.is_part();
+    let answer = described(&kept.to, kept.offset, kept.metadata);
+    let answer = if is_part { answer.field("Upload-Concat", "partial") } else { answer };
     let answer = match kept.bytes {
         Some(bytes) => answer.field_display("Upload-Length", bytes),
         None => answer.field("Upload-Defer-Length", "1"),
@@ -81,14 +80,15 @@ pub(super) async fn head(
     Ok(expiring(answer, kept.expires))
 }
 
-/// Returns the response for an upload to a path.
-fn standing(to: &Path, offset: u64) -> Answer {
-    let mut metadata = Vec::new();
-    write_metadata("path", to.as_bytes(), &mut metadata);
-    uncached(offset).field("Upload-Metadata", metadata)
-}
-
-fn uncached(offset: u64) -> Answer {
+/// Returns the response for an upload: "If an upload contains additional metadata, responses to HEAD requests
+/// MUST include the Upload-Metadata header and its value as specified by the Client". An upload by another
+/// protocol has its path.
+fn described(to: &Path, offset: u64, metadata: String) -> Answer {
+    let mut metadata = metadata.into_bytes();
+    if metadata.is_empty() && !to.is_root() {
+        write_metadata("path", to.as_bytes(), &mut metadata);
+    }
     let answer = Answer::new(Status::OK).field("Cache-Control", "no-store");
-    answer.field_display("Upload-Offset", offset)
+    let answer = answer.field_display("Upload-Offset", offset);
+    if metadata.is_empty() { answer } else { answer.field("Upload-Metadata", metadata) }
 }

@@ -152,6 +152,7 @@ fn a_long_response_is_parsed_on_a_worker_and_a_short_one_at_once() {
                     offset: number,
                     created: SystemTime::UNIX_EPOCH,
                     expires: SystemTime::UNIX_EPOCH,
+                    metadata: String::new(),
                 };
                 let uploads: Vec<KeptUpload> = (0..entries).map(upload).collect();
                 peer.question().await;

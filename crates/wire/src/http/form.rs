@@ -4,6 +4,7 @@
 //! buffer is bounded by the maximum length of a part's head; an error is permanent.
 
 use super::grammar::is_tchar;
+use super::media_type::is_media_type;
 use crate::limits::{FORM_BOUNDARY_BYTES_MAX, FORM_PADDING_BYTES_MAX, FORM_PART_HEAD_BYTES_MAX};
 
 /// The reason why a form cannot be parsed.
@@ -64,12 +65,11 @@ impl FormDecoder {
     /// # Errors
     /// [`BadForm::Boundary`].
     pub fn of(content_type: &[u8]) -> Option<Result<FormDecoder, BadForm>> {
-        let mut parts = parameters(content_type);
-        let media = parts.next()?;
-        if !media.eq_ignore_ascii_case(b"multipart/form-data") {
+        if !is_media_type(content_type, "multipart/form-data") {
             return None;
         }
-        let boundary = parts.find_map(|parameter| value_of(parameter, b"boundary"));
+        let boundary =
+            parameters(content_type).skip(1).find_map(|parameter| value_of(parameter, b"boundary"));
         Some(match boundary {
             Some(boundary) if is_boundary(&boundary) => Ok(FormDecoder::new(&boundary)),
             _ => Err(BadForm::Boundary),

@@ -18,6 +18,7 @@ pub mod form;
 pub mod forwarded;
 mod grammar;
 pub mod head;
+pub mod media_type;
 pub mod mtime;
 pub mod multipart;
 pub mod negotiate;

@@ -126,8 +126,13 @@ impl Scene {
         let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());
         let receiving = if kind == UploadKind::Resumable {
             let terms = Terms::any(to, quota);
-            home.keep_now(&*disk, id, NewUpload { terms, bytes: None, condition: String::new() }, now)
-                .unwrap();
+            home.keep_now(
+                &*disk,
+                id,
+                NewUpload { terms, bytes: None, condition: String::new(), metadata: String::new() },
+                now,
+            )
+            .unwrap();
             Paused::of(&home, id).resume(&*disk, Offset::Exactly(0), &[], now).unwrap().0
         } else {
             let claim = Claim::reserve(&home, &mut home.lock(), id, quota, 0).unwrap();
@@ -168,8 +173,14 @@ impl Scene {
 
     fn commit(&self, to: &str, change: impl FnOnce(&mut CommitRequest)) -> Outcome {
         let terms = Terms::any(Path::parse(to.as_bytes()).unwrap(), Quota::default());
-        let mut request =
-            CommitRequest { terms, digests: Vec::new(), modified: None, cancel: None, guard: None };
+        let mut request = CommitRequest {
+            terms,
+            digests: Vec::new(),
+            modified: None,
+            cancel: None,
+            guard: None,
+            parts: None,
+        };
         change(&mut request);
         let committed = self.upload.lock().commit(&*self.disk, &self.upload.buffer, 3, &request);
         outcome(&committed)
