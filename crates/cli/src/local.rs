@@ -5,8 +5,11 @@
 
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
+
+use plimsoll_wire::http::mtime::nearest_mtime;
 
 use crate::limits::LEVELS_MAX;
 
@@ -58,9 +61,9 @@ fn walk_over(mut paths: Vec<PathBuf>, level: usize, steps: &mut Vec<WalkEntry>) 
     }
 }
 
-/// Returns the time of modification since 1970; `None` for an earlier time.
-pub(crate) fn modified(about: &Metadata) -> Option<Duration> {
-    about.modified().ok()?.duration_since(UNIX_EPOCH).ok()
+/// Returns the time of modification that a server gets: the nearest from 1970 on.
+pub(crate) fn modified(about: &Metadata) -> Duration {
+    nearest_mtime(about.mtime(), u32::try_from(about.mtime_nsec()).unwrap_or(0))
 }
 
 /// Returns the last name of a path. Resolves `.` and `..` to the name of their folder.

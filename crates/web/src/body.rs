@@ -6,27 +6,38 @@ use std::time::Duration;
 
 use plimsoll_operations::{IncomingUpload, ReceiveError};
 use plimsoll_proto::http::{Answer, BodyError, Request};
+use plimsoll_store::Committed;
 use plimsoll_wire::http::head::Field;
-use plimsoll_wire::http::mtime::parse_mtime;
+use plimsoll_wire::http::mtime::{SentMtime, parse_sent_mtime};
 
+use crate::limits::MTIME_ROUNDING_MAX;
 use crate::refusal::Refusal;
 
-/// Returns the modification time that the client sends with a file, since 1970.
+/// Returns the modification time that the client sends with a file, since 1970. A time that no file gets is
+/// ignored: the file's bytes matter more.
 ///
 /// # Errors
 /// The field is not a time.
 pub(crate) fn modified(request: &Request<'_>) -> Result<Option<Duration>, Refusal> {
-    let bad = "X-OC-Mtime is no time. Send seconds since 1970, perhaps with a fraction: 1763900000.5.";
-    let time = |value| parse_mtime(value).ok_or_else(|| Refusal::bad(bad));
-    request.field(Field::OcMtime).map(time).transpose()
+    let Some(value) = request.field(Field::OcMtime) else { return Ok(None) };
+    match parse_sent_mtime(value) {
+        Some(SentMtime::Since1970(time)) => Ok(Some(time)),
+        Some(SentMtime::Unusable) => Ok(None),
+        None => Err(Refusal::bad(
+            "X-OC-Mtime is no time. Send seconds since 1970, perhaps with a fraction: 1763900000.5.",
+        )),
+    }
 }
 
-/// Confirms the modification time, if one was sent. Without this field in the response, clients set the time
-/// by another request.
-pub(crate) fn dated(answer: Answer, modified: Option<Duration>) -> Answer {
+/// Confirms the modification time, if one was sent and the file has it. Without this field in the response,
+/// clients set the time by another request. File systems store other times in a range of their own only, and
+/// some round them.
+pub(crate) fn dated(answer: Answer, modified: Option<Duration>, committed: &Committed) -> Answer {
     match modified {
-        Some(_) => answer.field("X-OC-Mtime", "accepted"),
-        None => answer,
+        Some(sent) if sent.abs_diff(committed.stat.modified) < MTIME_ROUNDING_MAX => {
+            answer.field("X-OC-Mtime", "accepted")
+        }
+        _ => answer,
     }
 }
 

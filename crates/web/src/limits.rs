@@ -3,12 +3,16 @@
 //! Bounds of heads and bodies are not here but in `proto`, those of paths in the store. Invariant: every
 //! resource that a request holds in memory must have a bound here or there.
 
+use std::time::Duration;
+
 /// Bytes of a JSON body.
 pub const JSON_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a JSON body of an unauthenticated request, which has a name and a password.
 pub const STRANGERS_JSON_BYTES_MAX: usize = 4 * 1024;
 /// Bytes of a file whose digest is computed before its first byte is sent: a few milliseconds.
 pub const DIGEST_BEFORE_BODY_BYTES_MAX: u64 = 1024 * 1024;
+/// By how much a file system may round a modification time that is confirmed: FAT stores even seconds.
+pub const MTIME_ROUNDING_MAX: Duration = Duration::from_secs(2);
 /// Bytes that an upload may announce.
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
 /// Parts of one form: files, and fields that are ignored.

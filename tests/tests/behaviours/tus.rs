@@ -162,10 +162,22 @@ async fn metadata_is_reported_as_it_was_sent(scene: Scene) {
         assert_eq!(append(&mut alice, &at, 3, "lo").await.status, 204);
         assert_eq!(alice.ask("HEAD", &at, VERSION, "").await.field("Upload-Metadata"), Some(after));
     }
-    let partial = format!("{VERSION}Upload-Length: 4\r\nUpload-Concat: partial\r\nUpload-Metadata: name YQ==\r\n");
+    let partial =
+        format!("{VERSION}Upload-Length: 4\r\nUpload-Concat: partial\r\nUpload-Metadata: name YQ==\r\n");
     let part = alice.ask("POST", "/uploads", &partial, "").await;
     let head = alice.ask("HEAD", part.field("Location").expect("a location"), VERSION, "").await;
     assert_eq!(head.field("Upload-Metadata"), Some("name YQ=="));
+}
+
+async fn a_file_in_parts_is_stored_whatever_its_time_is(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    for (sent, confirmed) in [("-11644473600", None), ("253402300800", None), ("1", Some("accepted"))] {
+        let at = created(&mut alice, 5).await;
+        let last = part(0, &format!("X-OC-Mtime: {sent}\r\n"));
+        let answer = alice.ask("PATCH", &at, &last, "hello").await;
+        assert_eq!((answer.status, answer.field("X-OC-Mtime")), (204, confirmed), "{sent}");
+    }
+    assert_eq!(alice.get("/files/a.txt").await.text(), "hello");
 }
 
 async fn a_media_type_may_have_parameters_and_any_case(scene: Scene) {
@@ -533,6 +545,7 @@ behaviours!(scenario and remote;
     a_file_is_made_of_partial_uploads,
     parts_are_no_longer_listed_after_a_join_whose_client_has_gone,
     metadata_is_reported_as_it_was_sent,
+    a_file_in_parts_is_stored_whatever_its_time_is,
     a_media_type_may_have_parameters_and_any_case,
     the_length_may_come_with_a_later_part,
     a_length_at_the_end_completes_the_upload,

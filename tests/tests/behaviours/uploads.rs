@@ -167,6 +167,28 @@ async fn what_is_no_whole_file_is_refused(scene: Scene) {
     assert!(scene.home("alice").is_empty());
 }
 
+async fn a_file_is_stored_whatever_its_time_is(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    for (sent, confirmed, modified) in [
+        ("0", Some("accepted"), None),
+        ("1000000001.5", Some("accepted"), Some("Sun, 09 Sep 2001 01:46:41 GMT")),
+        ("1000000001.1234567891", Some("accepted"), Some("Sun, 09 Sep 2001 01:46:41 GMT")),
+        ("-1", None, None),
+        ("-11644473600", None, None),
+        ("253402300800", None, None),
+        ("99999999999999999999999", None, None),
+    ] {
+        let answer = alice.ask("PUT", "/files/a", &format!("X-OC-Mtime: {sent}\r\n"), sent).await;
+        assert!(matches!(answer.status, 201 | 204), "{sent}: {}", answer.text());
+        assert_eq!(answer.field("X-OC-Mtime"), confirmed, "{sent}");
+        assert!(modified.is_none() || answer.field("Last-Modified") == modified, "{sent}");
+        assert_eq!(alice.get("/files/a").await.text(), sent);
+    }
+    for malformed in ["now", "1e9", "-", "1,5"] {
+        alice.ask("PUT", "/files/a", &format!("X-OC-Mtime: {malformed}\r\n"), "x").await.problem(400);
+    }
+}
+
 async fn a_put_without_a_length_stores_an_empty_file(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     for (target, status) in [("/files/new", 201), ("/files/new", 204)] {
@@ -334,6 +356,7 @@ behaviours!(scenario and spooled;
     conditions_are_about_what_is_there,
     what_the_head_tells_is_refused_before_the_body_comes,
     what_is_no_whole_file_is_refused,
+    a_file_is_stored_whatever_its_time_is,
     a_put_without_a_length_stores_an_empty_file,
     a_file_goes_where_a_file_can_be,
     names_are_stored_as_they_are_or_refused,

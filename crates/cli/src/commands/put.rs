@@ -69,7 +69,7 @@ pub struct Put {
 /// A folder to create, or a file or stream to upload.
 enum Job {
     Folder(RemotePath),
-    File { path: PathBuf, bytes: u64, modified: Option<Duration>, to: RemotePath },
+    File { path: PathBuf, bytes: u64, modified: Duration, to: RemotePath },
     Stream(RemotePath),
 }
 
@@ -313,8 +313,8 @@ struct RemoteFiles(HashMap<String, (u64, Duration)>);
 impl RemoteFiles {
     /// Returns whether a file with this length and time of modification, to the nanosecond, is on the
     /// server.
-    fn has(&self, to: &RemotePath, bytes: u64, modified: Option<Duration>) -> bool {
-        modified.is_some_and(|modified| self.0.get(&to.target()) == Some(&(bytes, modified)))
+    fn has(&self, to: &RemotePath, bytes: u64, modified: Duration) -> bool {
+        self.0.get(&to.target()) == Some(&(bytes, modified))
     }
 }
 

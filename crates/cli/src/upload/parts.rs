@@ -156,10 +156,8 @@ impl Parts<'_, '_> {
         let mut request = Request::new("PATCH", target)
             .field(TUS.0, TUS.1)
             .field("Content-Type", "application/offset+octet-stream")
-            .field("Upload-Offset", at.to_string());
-        if let Some(mtime) = self.opened.version.mtime() {
-            request = request.field("X-OC-Mtime", mtime);
-        }
+            .field("Upload-Offset", at.to_string())
+            .field("X-OC-Mtime", self.opened.version.mtime());
         self.hash_to(at).await?;
         let before = self.hash.0.clone();
         if to == bytes {

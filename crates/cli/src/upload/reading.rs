@@ -6,11 +6,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_io::{Io, Work};
 use plimsoll_wire::http::digest::sha256_digest;
-use plimsoll_wire::http::mtime::{parse_mtime, write_mtime};
+use plimsoll_wire::http::mtime::{nearest_mtime, write_mtime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -38,11 +37,10 @@ impl Version {
 }
 
 impl Version {
-    /// Returns the time of modification as a request field; `None` for a time before 1970.
-    pub(super) fn mtime(&self) -> Option<String> {
+    /// Returns the time of modification as a request field, as [`crate::local::modified`] compares it.
+    pub(super) fn mtime(&self) -> String {
         let (seconds, nanoseconds) = self.modified;
-        let time = Duration::new(seconds.try_into().ok()?, nanoseconds.try_into().ok()?);
-        Some(write_mtime(time)).filter(|written| parse_mtime(written.as_bytes()).is_some())
+        write_mtime(nearest_mtime(seconds, u32::try_from(nanoseconds).unwrap_or(0)))
     }
 }
 

@@ -46,11 +46,7 @@ pub(super) async fn put_from_memory(
 
 /// Returns the request without its body.
 fn put<'a>(opened: &LocalFile<'_>, target: &'a str, digest: &str) -> Request<'a> {
-    let request = Request::new("PUT", target).field("Repr-Digest", digest);
-    match opened.version.mtime() {
-        Some(mtime) => request.field("X-OC-Mtime", mtime),
-        None => request,
-    }
+    Request::new("PUT", target).field("Repr-Digest", digest).field("X-OC-Mtime", opened.version.mtime())
 }
 
 /// Uploads a large file as a stream.

@@ -36,7 +36,7 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     let upload = body::receive(ask.request, upload).await?;
     let committed = upload.commit().await;
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
-    Ok(body::dated(tagged(spot.stored(committed.created), &committed), modified))
+    Ok(body::dated(tagged(spot.stored(committed.created), &committed), modified, &committed))
 }
 
 /// Returns the length and digests that the head announces.

@@ -121,9 +121,24 @@ fn files_keep_their_times_and_the_same_are_not_sent_again(kind: EngineKind) {
     assert!(done.text().contains("Last-Modified: Sun, 09 Sep 2001 01:46:41 GMT"), "{}", done.text());
 }
 
+fn a_file_of_a_time_that_the_server_does_not_store_is_sent_once(kind: EngineKind) {
+    let place = Workspace::open(kind);
+    let alice = Person::at(&place.server.url(""), "alice");
+    for (name, bytes) in [("small", 5_000), ("large", SMALL + 5)] {
+        alice.writes(&format!("old/{name}"), noise(8, bytes));
+        let time = SystemTime::UNIX_EPOCH - Duration::new(157_766_400, 5);
+        date(&alice.path(&format!("old/{name}")), time);
+    }
+    alice.types(&["put", "-r", "old"]).well();
+    let again = alice.json(&["put", "-r", "old"]);
+    assert!(again["files"].as_array().unwrap().iter().all(|file| file["sent"] == 0), "{again}");
+    assert!(alice.json(&["ls", "old"]).to_string().contains("1970-01-01T00:00:00Z"));
+}
+
 on_each_engine!(
     the_digest_of_an_upload_is_said_with_its_bytes,
     files_keep_their_times_and_the_same_are_not_sent_again,
+    a_file_of_a_time_that_the_server_does_not_store_is_sent_once,
 );
 
 /// Returns the text that remains on the last line of a terminal.
