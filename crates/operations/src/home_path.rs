@@ -20,7 +20,7 @@ impl HomePath {
     }
 
     /// Whether the place is in the home of the account `caller`.
-    pub(crate) fn is_own(&self, caller: &str) -> bool {
+    pub fn is_own(&self, caller: &str) -> bool {
         self.owner.as_ref().is_none_or(|owner| owner == caller)
     }
 

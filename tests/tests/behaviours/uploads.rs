@@ -167,6 +167,77 @@ async fn what_is_no_whole_file_is_refused(scene: Scene) {
     assert!(scene.home("alice").is_empty());
 }
 
+/// Interrupts a PUT of a whole file that can be resumed, after these bytes; returns what the server has.
+async fn interrupted(scene: &Scene, alice: &mut Person, bytes: &str, length: usize) -> u64 {
+    let (mut client, requests) = (scene.connect().await, scene.begun());
+    let range = format!("Content-Range: bytes 0-{}/{length}\r\nContent-Length: {length}\r\n", length - 1);
+    client.push(format!("PUT /files/a HTTP/1.1\r\nHost: test\r\n{}{range}\r\n{bytes}", alice.field()));
+    scene.until(|| scene.begun() > requests).await;
+    loop {
+        let listed = alice.get("/uploads").await.json();
+        if listed["uploads"][0]["offset"] == bytes.len() {
+            break;
+        }
+        scene.io.sleep(Duration::from_millis(50)).await;
+    }
+    let before = scene.accounts().lines().len();
+    drop(client);
+    scene.until(|| scene.accounts().lines().len() > before).await;
+    alice.get("/uploads").await.json()["uploads"][0]["offset"].as_u64().unwrap()
+}
+
+async fn the_rest_of_an_interrupted_upload_is_put_at_its_exact_offset(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    assert_eq!(interrupted(&scene, &mut alice, "0123", 10).await, 4);
+    let mut bob = Person::new(&scene, "bob").await;
+    bob.ask("PUT", "/files/a", "Content-Range: bytes 4-9/10\r\n", "456789").await.problem(400);
+    for (range, bytes) in [
+        ("bytes 3-9/10", "3456789"),
+        ("bytes 5-9/10", "56789"),
+        ("bytes 4-8/10", "45678"),
+        ("bytes 4-9/*", "456789"),
+        ("bytes 4-9/10", "45678"),
+        ("bytes */10", ""),
+    ] {
+        let refused = alice.ask("PUT", "/files/a", &format!("Content-Range: {range}\r\n"), bytes).await;
+        assert!(refused.problem(400).contains("exact offset"), "{range}");
+    }
+    let range = "Content-Range: bytes 4-9/10\r\n";
+    alice.ask("PUT", "/files/b", range, "456789").await.problem(400);
+    alice.ask("PUT", "/files/a", &format!("{range}If-None-Match: *\r\n"), "456789").await.problem(400);
+    alice.get("/files/a").await.problem(404);
+    // An interrupted upload is not resumed sooner by another connection: the first one may still be sending.
+    let done = loop {
+        let answer = alice.ask("PUT", "/files/a", range, "456789").await;
+        match answer.status {
+            423 => scene.io.sleep(Duration::from_millis(50)).await,
+            _ => break answer,
+        }
+    };
+    assert_eq!(done.status, 201, "{}", done.text());
+    let got = alice.get("/files/a").await;
+    assert_eq!((&*got.text(), got.field("ETag")), ("0123456789", done.field("ETag")));
+    alice.ask("PUT", "/files/a", range, "456789").await.problem(400);
+    assert_eq!(alice.get("/files/a").await.text(), "0123456789");
+    settled(&scene, "alice").await;
+}
+
+async fn the_rest_of_an_upload_in_parts_is_put_too(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let tus = "Tus-Resumable: 1.0.0\r\nUpload-Length: 10\r\nUpload-Metadata: path YQ==\r\n";
+    let first = format!("{tus}Content-Type: application/offset+octet-stream\r\n");
+    assert_eq!(alice.ask("POST", "/uploads", &first, "0123").await.status, 201);
+    let whole = "Repr-Digest: sha-256=:hNiYd/DUBB77a/kaFvAkjy/Vc+avBcGflr7bn4gveII=:\r\n";
+    for (range, bytes) in [("bytes 4-8/9", "45678"), ("bytes 5-9/10", "56789")] {
+        alice.ask("PUT", "/files/a", &format!("Content-Range: {range}\r\n"), bytes).await.problem(400);
+    }
+    let rest = format!("Content-Range: bytes 4-9/10\r\n{whole}");
+    let done = alice.ask("PUT", "/files/a", &rest, "456789").await;
+    assert_eq!(done.status, 201, "{}", done.text());
+    assert_eq!(alice.get("/files/a").await.text(), "0123456789");
+    settled(&scene, "alice").await;
+}
+
 async fn a_file_is_stored_whatever_its_time_is(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     for (sent, confirmed, modified) in [
@@ -356,6 +427,8 @@ behaviours!(scenario and spooled;
     conditions_are_about_what_is_there,
     what_the_head_tells_is_refused_before_the_body_comes,
     what_is_no_whole_file_is_refused,
+    the_rest_of_an_interrupted_upload_is_put_at_its_exact_offset,
+    the_rest_of_an_upload_in_parts_is_put_too,
     a_file_is_stored_whatever_its_time_is,
     a_put_without_a_length_stores_an_empty_file,
     a_file_goes_where_a_file_can_be,

@@ -9,6 +9,7 @@ mod form;
 mod read;
 mod remove;
 mod rename;
+mod resume;
 mod target;
 mod upload;
 

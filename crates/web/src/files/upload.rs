@@ -10,13 +10,14 @@ use plimsoll_wire::http::head::{Field, Framing, Version};
 use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 
+use super::resume::put_rest;
 use super::{FileTarget, digests, of_content, of_representation};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, body, conditions, credentials};
 
 pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    let expected = expected(ask.request)?;
+    refuse_coding(ask.request)?;
     if spot.is_folder || spot.place.path.is_root() {
         return Err(Refusal::new(
             Status::CONFLICT,
@@ -24,6 +25,11 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
         )
         .coded(ProblemCode::FolderName));
     }
+    if ask.request.field(Field::ContentRange).is_some() {
+        // Boxed, because it is rare.
+        return Box::pin(put_rest(ask, &caller, &spot)).await;
+    }
+    let expected = expected(ask.request)?;
     let (condition, modified) = (conditions::of(ask.request, false), body::modified(ask.request)?);
     let begun = ask.web.operations.upload(&caller, &spot.place, condition, expected).await;
     let mut upload = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
@@ -39,22 +45,19 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     Ok(body::dated(tagged(spot.stored(committed.created), &committed), modified, &committed))
 }
 
+fn refuse_coding(request: &Request<'_>) -> Result<(), Refusal> {
+    let coding = request.field(Field::ContentEncoding).unwrap_or(b"identity");
+    if coding.eq_ignore_ascii_case(b"identity") {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Status::UNSUPPORTED_MEDIA_TYPE,
+        "A file is stored as it is sent. Send it without Content-Encoding.",
+    ))
+}
+
 /// Returns the length and digests that the head announces.
 fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
-    if request.field(Field::ContentRange).is_some() {
-        // "An origin server SHOULD respond with a 400 (Bad Request) status code if it receives Content-Range
-        // on a PUT" (RFC 9110, section 14.5).
-        return Err(Refusal::bad(
-            "A part of a file cannot be PUT. Send all of it, or upload in parts at /uploads.",
-        ));
-    }
-    let coding = request.field(Field::ContentEncoding).unwrap_or(b"identity");
-    if !coding.eq_ignore_ascii_case(b"identity") {
-        return Err(Refusal::new(
-            Status::UNSUPPORTED_MEDIA_TYPE,
-            "A file is stored as it is sent. Send it without Content-Encoding.",
-        ));
-    }
     let bytes = match request.head.framing() {
         Framing::Length(bytes) => Some(bytes),
         Framing::Chunked => None,
