@@ -14,7 +14,7 @@ use plimsoll_engine::SystemFs;
 use plimsoll_io::sim::SimDisk;
 use plimsoll_io::{Address, Cells, Existing, Fs, Handler, Io, Networks, Stop, Stream};
 use plimsoll_proto::classic;
-use plimsoll_proto::http::Limits;
+use plimsoll_proto::http::{Cors, Limits};
 
 use crate::accounts::Accounts;
 use crate::client::Client;
@@ -44,6 +44,8 @@ pub struct Scenario {
     pub proxies: Networks,
     /// Whether connections begin with a header of the PROXY protocol: those from `proxies`, or all.
     pub proxy_protocol: bool,
+    /// The origins whose pages may read responses.
+    pub cors: Cors,
     /// With it, HTTP is served over channels instead of TCP, and bodies reach the clients, or the proxy, as
     /// it says.
     pub channel: Option<Bodies>,
@@ -92,6 +94,7 @@ impl Default for Scenario {
             spool: false,
             proxies: Networks::default(),
             proxy_protocol: false,
+            cors: Cors::default(),
             channel: None,
             channel_slots: SLOTS,
             grace: Duration::from_secs(20),

@@ -16,8 +16,8 @@ use plimsoll_channel::{Channels, Meter, Settings};
 use plimsoll_content::{CacheRules, HotCache, HotSettings, Site};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::http::{
-    AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
-    Service, Snapshot, StatusPage, TierLocation, Tiers, problem,
+    AccessLog, Answer, Api, Body, BodyError, Cors, Counters, Http, Limits, Load, LogSink, Readiness, Request,
+    Routes, Service, Snapshot, StatusPage, TierLocation, Tiers, problem,
 };
 use plimsoll_proto::{Current, Proxied};
 use plimsoll_wire::http::head::Method;
@@ -87,6 +87,10 @@ struct ForTests {
 }
 
 impl Service for ForTests {
+    fn cors(&self) -> Option<&Cors> {
+        self.routes.cors()
+    }
+
     async fn answer(&self, request: &mut Request<'_>) -> Answer {
         self.begun[0].fetch_add(1, Ordering::Relaxed);
         if request.head.named(request.block, "Test-As-Operator").is_some() {
@@ -196,7 +200,7 @@ pub(crate) fn status_page() -> StatusPage {
 pub(crate) fn http(
     fs: &dyn Fs,
     root: &Path,
-    (limits, proxies): (Limits, Networks),
+    (limits, proxies, cors): (Limits, Networks, Cors),
     seen: &ServerState,
     accounts: Option<&Accounts>,
 ) -> Setup {
@@ -216,10 +220,12 @@ pub(crate) fn http(
     let rules = CacheRules::new([("/aside", "max-age=60"), ("/aside/404.html", "no-store")]);
     let aside = Site::open(fs, "/aside", &root.join("aside")).ok().map(|site| site.cached_by(rules));
     let sites = std::iter::once(site).chain(aside).collect();
-    let routes = match accounts {
-        Some(accounts) => Routes::with_api(sites, status(), accounts.api()),
-        None => Routes::new(sites, status()),
-    };
+    let routes = Routes::new_with_cors(
+        sites,
+        status(),
+        accounts.map(|accounts| -> Arc<dyn Api> { accounts.api() }),
+        cors,
+    );
     let of_operators = Routes::for_operators(status());
     let service = ForTests { routes, of_operators, begun: Arc::clone(&seen.begun) };
     let current = Current::new(Snapshot { limits, proxies, service });

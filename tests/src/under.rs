@@ -210,8 +210,8 @@ pub(crate) fn setup_of(
     seen: &ServerState,
     accounts: Option<&Accounts>,
 ) -> Setup {
-    let (limits, proxies) = (scenario.limits.clone(), scenario.proxies.clone());
-    let http = || service::http(fs, root, (limits, proxies), seen, accounts);
+    let settings = (scenario.limits.clone(), scenario.proxies.clone(), scenario.cors.clone());
+    let http = || service::http(fs, root, settings, seen, accounts);
     let setup: Setup = match scenario.protocol {
         Protocol::Http => service::behind_proxies(scenario, http()),
         Protocol::HttpOver(wrap) => service::over(http(), wrap),

@@ -469,10 +469,8 @@ impl Shared {
 
     fn routes(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Arc<Routes> {
         let status = self.status_page(config);
-        match &self.accounts {
-            Some(accounts) => Routes::with_api(sites, status, Arc::clone(&accounts.api)),
-            None => Routes::new(sites, status),
-        }
+        let api = self.accounts.as_ref().map(|accounts| Arc::clone(&accounts.api));
+        Routes::new_with_cors(sites, status, api, config.cors())
     }
 
     fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {

@@ -10,6 +10,7 @@ mod channel;
 mod classic;
 mod conditionals;
 mod contract;
+mod cors;
 mod digests;
 mod downloads;
 mod draining;

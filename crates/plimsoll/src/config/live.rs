@@ -12,7 +12,7 @@ use plimsoll_wire::units::{DAY, Size, Time, YEAR, size_within, time_within};
 
 use super::ftp::FtpSettings;
 use super::proxy::ProxySettings;
-use super::sites::{CacheFlag, SiteFlag};
+use super::sites::{CacheFlag, OriginFlag, SiteFlag};
 use super::values::{AtMost, LogLevel, SignUp};
 
 /// The shortest time that a limit may be set to.
@@ -44,6 +44,11 @@ pub(crate) struct Live {
     /// 10.0.0.0/8, or unix for the peers of Unix sockets; several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_TRUSTED_PROXY", value_delimiter = ',')]
     pub(crate) trusted_proxy: Vec<Network>,
+
+    /// An origin whose pages may use the server by a browser (CORS), such as https://app.example; several may
+    /// be given
+    #[arg(long, value_name = "ORIGIN", env = "PLIMSOLL_CORS_ORIGIN", value_delimiter = ',')]
+    pub(crate) cors_origin: Vec<OriginFlag>,
 
     /// Bytes that a new account may store, such as 10GiB, or none for no bound
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_QUOTA_BYTES", default_value = "none")]

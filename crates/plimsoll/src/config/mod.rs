@@ -34,6 +34,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_io::Networks;
+use plimsoll_proto::http::Cors;
 
 /// All settings.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -94,11 +95,17 @@ impl Config {
         fixed.proxy_protocol.clear();
         live.site.clear();
         live.trusted_proxy.clear();
+        live.cors_origin.clear();
     }
 
     /// Returns whether every client may create an account.
     pub(crate) fn sign_up_is_open(&self) -> bool {
         self.live.signup == SignUp::Open
+    }
+
+    /// Returns the origins whose pages may read responses.
+    pub(crate) fn cors(&self) -> Cors {
+        Cors::new(self.live.cors_origin.iter().map(|flag| flag.0.clone()).collect())
     }
 
     /// Returns the proxies that are trusted to name their clients.

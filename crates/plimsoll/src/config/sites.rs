@@ -1,10 +1,13 @@
-//! Parses the settings of sites: `PREFIX=DIR`, a folder, and `PREFIX=VALUE`, a value of Cache-Control.
+//! Parses the settings of sites: `PREFIX=DIR`, a folder, `PREFIX=VALUE`, a value of Cache-Control, and
+//! origins of other sites' pages.
 //!
 //! It opens nothing. Invariants: a prefix is a plain path that is not reserved for the server's own API. A
 //! value can be sent as a field.
 
 use std::path::PathBuf;
 use std::str::FromStr;
+
+use plimsoll_wire::http::origin::parse_origin;
 
 /// A site as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +48,19 @@ impl FromStr for CacheFlag {
             return Err(format!("{value:?} is no value of Cache-Control; {form}"));
         }
         Ok(CacheFlag { prefix: prefix.to_owned(), value: value.to_owned() })
+    }
+}
+
+/// An origin whose pages may read responses, in the form that browsers send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OriginFlag(pub(crate) String);
+
+impl FromStr for OriginFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OriginFlag, String> {
+        let form = "write SCHEME://HOST or SCHEME://HOST:PORT, such as https://app.example, without a path";
+        parse_origin(text).map(OriginFlag).ok_or_else(|| form.to_owned())
     }
 }
 

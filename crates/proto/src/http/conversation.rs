@@ -120,7 +120,7 @@ impl<S: Service + 'static> Turns for Conversation<'_, S> {
         };
         let io = &self.shared.io;
         let keep = head.keeps_alive() && !too_long && body.can_be_discarded() && !io.is_stopping();
-        let sent = self.answer(answer, head, keep).await;
+        let sent = self.answer(answer, (block, head), keep).await;
         self.count_and_log(block, Some(head), &sent);
         if sent.broken {
             return Err(Ending::Abort);
@@ -193,9 +193,20 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         let (io, hot) = (&self.shared.io, &*self.shared.hot);
         let peer = self.client.as_ref().unwrap_or(&self.state.peer);
         let arrival = if self.state.is_behind_proxy { Arrival::Proxied } else { Arrival::Direct };
+        let cors = self.shared.snapshot.service.cors();
+        let is_of_named_origin = cors.is_some_and(|cors| cors.allowed(head, block).is_some());
+        let connection = &mut self.state.data;
         let mut request =
-            Request { io, peer, arrival, head, block, body, hot, connection: &mut self.state.data };
+            Request { io, peer, arrival, is_of_named_origin, head, block, body, hot, connection };
         self.shared.snapshot.service.answer(&mut request).await
+    }
+
+    /// Lets a page of a named origin read the response.
+    fn for_page(&self, answer: Answer, block: &[u8], head: &Head) -> Answer {
+        match self.shared.snapshot.service.cors() {
+            Some(cors) => cors.mark(head, block, answer),
+            None => answer,
+        }
     }
 
     async fn discard(&mut self, state: &mut BodyState) -> bool {
@@ -204,7 +215,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         matches!(RequestBody { rx, tx, deadline, limits, state }.discard().await, Ok(true))
     }
 
-    async fn answer(&mut self, mut answer: Answer, head: &Head, keep: bool) -> Sent {
+    async fn answer(&mut self, mut answer: Answer, (block, head): (&[u8], &Head), keep: bool) -> Sent {
         let with_body = head.method() != Method::Head;
         let shared = self.shared;
         let reserved = shared.counters.generated().reserve(answer.body.generated_bytes());
@@ -215,6 +226,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
             )
             .field_display("Retry-After", RETRY_AFTER_SECONDS);
         }
+        let mut answer = self.for_page(answer, block, head);
         self.complete(&mut answer, keep, head.version());
         let when_sent = answer.when_sent.take();
         let sent = sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await;
@@ -237,6 +249,9 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     }
 
     async fn answer_and_end(&mut self, mut answer: Answer, block: &[u8], head: Option<&Head>) -> Ending {
+        if let Some(head) = head {
+            answer = self.for_page(answer, block, head);
+        }
         self.complete(&mut answer, false, head.map_or(Version::Http11, Head::version));
         let with_body = head.is_none_or(|head| head.method() != Method::Head);
         let sent = sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await;

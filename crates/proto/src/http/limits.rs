@@ -66,6 +66,8 @@ pub const HALF_CLOSED_TIME: Duration = Duration::from_secs(1);
 pub const READY_CACHE_TIME: Duration = Duration::from_secs(1);
 /// How long one check of `/readyz` may take.
 pub const READY_CHECK_TIME_MAX: Duration = Duration::from_secs(5);
+/// Seconds for which a browser may remember the response to a preflight request.
+pub const PREFLIGHT_SECONDS: u64 = 600;
 /// Seconds of the Retry-After field if the server is overloaded.
 pub const RETRY_AFTER_SECONDS: u64 = 2;
 /// The response to a connection above the limit of its address, sent before a request is read. It has no

@@ -12,6 +12,7 @@ use plimsoll_wire::http::target::{BadTarget, has_adjacent_slashes};
 
 use super::answer::Answer;
 use super::api::{Api, DecodedTarget};
+use super::cors::Cors;
 use super::operator::{is_local_request, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
@@ -44,33 +45,45 @@ pub struct Routes {
     api: Option<Arc<dyn Api>>,
     /// Whether only operators reach this address: one of `--metrics`.
     is_for_operators: bool,
+    cors: Cors,
 }
 
 impl Routes {
     /// Creates routes to `sites` and to the server's own pages, without accounts.
     pub fn new(sites: Vec<Site>, status: StatusPage) -> Arc<Routes> {
-        Routes::build(sites, status, None)
+        Routes::new_with_cors(sites, status, None, Cors::default())
     }
 
     /// Creates the routes of an address that only operators reach: health, readiness, metrics and status, for
     /// every client.
     pub fn for_operators(status: StatusPage) -> Arc<Routes> {
-        Arc::new(Routes { sites: Vec::new(), status, api: None, is_for_operators: true })
+        Arc::new(Routes { is_for_operators: true, ..Routes::of(Vec::new(), status, None) })
     }
 
     /// As [`Routes::for_operators`], with a service under `/purge`.
     pub fn for_operators_with(status: StatusPage, api: Arc<dyn Api>) -> Arc<Routes> {
-        Arc::new(Routes { sites: Vec::new(), status, api: Some(api), is_for_operators: true })
+        Arc::new(Routes { is_for_operators: true, ..Routes::of(Vec::new(), status, Some(api)) })
     }
 
     /// As [`Routes::new`], with the API.
     pub fn with_api(sites: Vec<Site>, status: StatusPage, api: Arc<dyn Api>) -> Arc<Routes> {
-        Routes::build(sites, status, Some(api))
+        Routes::new_with_cors(sites, status, Some(api), Cors::default())
     }
 
-    fn build(mut sites: Vec<Site>, status: StatusPage, api: Option<Arc<dyn Api>>) -> Arc<Routes> {
+    /// Creates routes to `sites`, to the server's own pages and to the API, if there are accounts. Pages of
+    /// the origins of `cors` may read the responses.
+    pub fn new_with_cors(
+        sites: Vec<Site>,
+        status: StatusPage,
+        api: Option<Arc<dyn Api>>,
+        cors: Cors,
+    ) -> Arc<Routes> {
+        Arc::new(Routes { cors, ..Routes::of(sites, status, api) })
+    }
+
+    fn of(mut sites: Vec<Site>, status: StatusPage, api: Option<Arc<dyn Api>>) -> Routes {
         sites.sort_by_key(|site| std::cmp::Reverse(site.prefix().len()));
-        Arc::new(Routes { sites, status, api, is_for_operators: false })
+        Routes { sites, status, api, is_for_operators: false, cors: Cors::default() }
     }
 
     async fn read(&self, request: &mut Request<'_>, target: DecodedTarget<'_>) -> Answer {
@@ -158,7 +171,14 @@ fn is_below_any(path: &[u8], prefixes: &[&[u8]]) -> bool {
 }
 
 impl Service for Arc<Routes> {
+    fn cors(&self) -> Option<&Cors> {
+        Some(&self.cors)
+    }
+
     async fn answer(&self, request: &mut Request<'_>) -> Answer {
+        if let Some(answer) = self.cors.preflight(request) {
+            return answer;
+        }
         let target = match DecodedTarget::read(request.target()) {
             Ok(target) => target,
             Err(bad) => return self.answer_malformed_target(request, bad),

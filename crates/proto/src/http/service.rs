@@ -13,6 +13,7 @@ use plimsoll_io::{Handler, Io, LocalFuture, Networks, Parked, Resume, Stream};
 use super::access_log::AccessLog;
 use super::answer::Answer;
 use super::conversation::{self, ParkedConversation};
+use super::cors::Cors;
 use super::counters::Counters;
 use super::date_cache::DateCache;
 use super::limits::Limits;
@@ -24,6 +25,11 @@ use plimsoll_content::HotCache;
 pub trait Service: Send + Sync {
     /// Returns the response to one request. It may read any part of the request's body.
     fn answer(&self, request: &mut Request<'_>) -> impl Future<Output = Answer>;
+
+    /// Returns the origins whose pages may read the responses; `None` for none.
+    fn cors(&self) -> Option<&Cors> {
+        None
+    }
 }
 
 /// The configuration that serves a connection. It never changes; a reload puts another one into [`Current`].

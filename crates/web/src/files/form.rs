@@ -83,9 +83,12 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result
     Ok(json::answer(Status::CREATED, &AllStored { files: receiving.stored }))
 }
 
-/// Rejects a form that a page of another site sends. Browsers send forms without a preflight request,
-/// unlike PUT and JSON, and add the stored credentials.
+/// Rejects a form that a page of another site sends, unless the operator has named its origin. Browsers send
+/// forms without a preflight request, unlike PUT and JSON, and add the stored credentials.
 fn refuse_other_sites(request: &Request<'_>) -> Result<(), Refusal> {
+    if request.is_of_named_origin {
+        return Ok(());
+    }
     let is_same_site = match request.field(Field::SecFetchSite) {
         Some(site) => matches!(site, b"same-origin" | b"none"),
         None => request.field(Field::Origin).is_none_or(|origin| {

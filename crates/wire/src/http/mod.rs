@@ -22,6 +22,7 @@ pub mod media_type;
 pub mod mtime;
 pub mod multipart;
 pub mod negotiate;
+pub mod origin;
 pub mod problem_code;
 pub mod range;
 pub mod refusal;
