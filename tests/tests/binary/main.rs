@@ -12,6 +12,7 @@ mod account;
 mod accounts_under_faults;
 mod backup;
 mod browser;
+mod changing;
 mod channel;
 mod classic;
 mod clients;

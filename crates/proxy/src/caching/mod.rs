@@ -19,7 +19,7 @@ use plimsoll_io::Elapsed;
 use plimsoll_wire::http::head::{Framing, Head, Method};
 use plimsoll_wire::http::status::Status;
 
-pub(crate) use self::pass::{CachePass, PassKind, Received, Recording};
+pub(crate) use self::pass::{CachePass, PassKind, Received, Recording, removed};
 pub(crate) use self::rest::{Part, Rest};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::sending::{ClientSide, HeadTime, NotSent};
@@ -213,9 +213,7 @@ impl Caching<'_> {
         match sent {
             Ok(()) => Some(signals.outcome(OutcomeEnding::Relayed { keep })),
             Err(NotSent::Unopened) => {
-                if let Err(error) = self.cache.remove(&self.exchange.shared.io, object).await {
-                    tracing::warn!(%error, "the cache cannot remove an object");
-                }
+                removed(self.cache.remove(&self.exchange.shared.io, object).await);
                 None
             }
             Err(_) => Some(signals.outcome(OutcomeEnding::Aborted)),

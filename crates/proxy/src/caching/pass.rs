@@ -288,7 +288,8 @@ async fn invalidate(
     }
 }
 
-pub(super) fn removed(removed: std::io::Result<()>) {
+/// Logs that an object was not removed durably: it may come back after a restart.
+pub(crate) fn removed(removed: std::io::Result<()>) {
     if let Err(error) = removed {
         tracing::warn!(%error, "the cache cannot remove an object");
     }

@@ -17,7 +17,9 @@ use crate::cache::policy::{CacheRequest, CacheStatus, FieldBlock, FieldLines};
 use crate::cache::recorder::Recorder;
 use crate::cache::response_cache::ResponseCache;
 use crate::cache::store::{Object, PassedFile};
-use crate::caching::{CachePass, ClientSide, HeadTime, NotSent, Part, Received, Recording, Selection};
+use crate::caching::{
+    CachePass, ClientSide, HeadTime, NotSent, Part, Received, Recording, Selection, removed,
+};
 use crate::failure::Failure;
 use crate::limits::RELAY_AHEAD_BYTES_MAX;
 
@@ -71,15 +73,22 @@ impl Download<'_, '_> {
             {
                 Downloaded::Repeat
             }
+            Received::Stored { .. } if is_refresh => {
+                Downloaded::Whole { keep: self.keep, is_reusable: self.take_bodiless(head) }
+            }
             Received::Stored { cache, object, fields } => {
                 let is_reusable = self.take_bodiless(head);
-                let keep = if is_refresh {
-                    self.keep
-                } else {
-                    let status = CachePass::stored_status(status, head.status());
-                    self.send_stored(&request, &cache, (&object, &fields), &status).await?
-                };
-                Downloaded::Whole { keep, is_reusable }
+                let status = CachePass::stored_status(status, head.status());
+                match self.send_stored(&request, &cache, (&object, &fields), &status).await {
+                    Ok(keep) => Downloaded::Whole { keep, is_reusable },
+                    // Another response has replaced the object since the request was sent, and its file was
+                    // removed.
+                    Err(NotSent::Unopened) => {
+                        removed(cache.remove(&self.shared.io, &object).await);
+                        Downloaded::Repeat
+                    }
+                    Err(error) => return Err(error.failure()),
+                }
             }
         }))
     }
@@ -97,10 +106,10 @@ impl Download<'_, '_> {
         cache: &Arc<ResponseCache>,
         (object, fields): (&Object, &FieldBlock),
         status: &CacheStatus,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, NotSent> {
         let mut client = self.client_side(request);
-        let sent = client.send_object(cache, object, fields.lines(), status).await;
-        sent.map(|()| client.keep).map_err(|error| error.failure())
+        client.send_object(cache, object, fields.lines(), status).await?;
+        Ok(client.keep)
     }
 
     fn client_side<'s>(&'s mut self, request: &'s CacheRequest<'_>) -> ClientSide<'s> {
@@ -140,7 +149,8 @@ impl Download<'_, '_> {
         }
         let status = CacheStatus { is_stored, ..status };
         let fields = &object.head.fields;
-        let keep = self.send_stored(request, &cache, (&object, fields), &status).await?;
+        let sent = self.send_stored(request, &cache, (&object, fields), &status).await;
+        let keep = sent.map_err(|error| error.failure())?;
         Ok(Downloaded::Whole { keep, is_reusable })
     }
 

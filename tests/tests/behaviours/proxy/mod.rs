@@ -7,6 +7,7 @@ mod bounds;
 mod cached;
 mod caching;
 mod caching_errors;
+mod changing;
 mod failures;
 mod fields;
 mod origin;
