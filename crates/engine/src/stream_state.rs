@@ -30,6 +30,8 @@ pub(crate) struct StreamState {
     is_queued: bool,
     error: Option<Errno>,
     is_truncated: bool,
+    /// Whether the error is that of a file, and the connection is intact.
+    is_of_file: bool,
     /// The task that waits to receive.
     pub(crate) receiver: Option<Waker>,
     /// The task that waits until at most so many bytes are unsent.
@@ -152,10 +154,20 @@ impl StreamState {
         // The full bound, even if other bytes were sent before in this turn. A part of a file then goes in
         // one call, without a second one for as many bytes as the head had.
         let count = TURN_SEND_BYTES_MAX.min(range.end - range.start);
-        let sent = self.files.send(to, source, range.start, count)?;
+        let sent = self.files.send(to, source, range.start, count);
         // Nothing is sent if the file is shorter than when its length was determined.
-        self.is_truncated = sent == 0;
-        if self.is_truncated { Err(Errno::IO) } else { Ok(sent) }
+        self.is_truncated = sent == Ok(0);
+        self.is_of_file = self.is_truncated || sent.is_err_and(is_of_file);
+        if self.is_truncated { Err(Errno::IO) } else { sent }
+    }
+
+    /// See [`plimsoll_io::Transport::drop_unreadable`].
+    pub(crate) fn drop_unreadable(&mut self) -> Option<u64> {
+        if self.finishing || !std::mem::take(&mut self.is_of_file) {
+            return None;
+        }
+        (self.error, self.is_truncated) = (None, false);
+        Some(self.outbox.take_lost())
     }
 
     /// Records that `bytes` of the outbox were sent, and counts them in this turn's share.
@@ -247,4 +259,11 @@ impl StreamState {
             self.wake_receiver();
         }
     }
+}
+
+/// Whether an error of sendfile(2) is that of the file and its disk. A socket has none of these.
+fn is_of_file(error: Errno) -> bool {
+    const OF_FILE: [Errno; 7] =
+        [Errno::IO, Errno::STALE, Errno::UCLEAN, Errno::BADMSG, Errno::NODATA, Errno::REMOTEIO, Errno::NXIO];
+    OF_FILE.contains(&error)
 }

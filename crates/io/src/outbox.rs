@@ -118,6 +118,11 @@ impl Outbox {
         *self = Outbox { lost: self.lost + self.unsent, ..Outbox::default() };
     }
 
+    /// Returns the number of lost bytes, and counts none of them any more: they are replaced by others.
+    pub fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
+    }
+
     /// Counts a segment that was pushed after the connection broke as lost.
     pub fn lose(&mut self, segment: &Segment) {
         self.lost += segment.len();

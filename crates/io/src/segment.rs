@@ -29,8 +29,9 @@ pub enum Segment {
     Piped(Pipe),
 }
 
-/// The bytes `range` of `file`. If the file ends before the range does, the connection is aborted,
-/// because the response has already announced the length.
+/// The bytes `range` of `file`. If they cannot be read, or the file ends before the range does, the
+/// connection is aborted, because the response has already announced the length, unless its owner
+/// [replaces](crate::Tx::drop_unreadable) them.
 #[derive(Debug, Clone)]
 pub struct FileRange {
     /// The open file.

@@ -362,6 +362,12 @@ impl Tx {
         self.transport.lost()
     }
 
+    /// Makes the stream usable again after an unreadable file, for the rest of its bytes from another source;
+    /// see [`Transport::drop_unreadable`].
+    pub fn drop_unreadable(&mut self) -> Option<u64> {
+        self.transport.drop_unreadable()
+    }
+
     /// Returns the number of pushed bytes that the peer's machine has not acknowledged; `None` if that is
     /// unknown.
     ///

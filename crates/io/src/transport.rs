@@ -160,6 +160,14 @@ pub trait Transport {
         None
     }
 
+    /// Resumes sending after a pushed file could not be read to the end of its range. Drops that segment and
+    /// those behind it, and returns the number of their bytes that were not sent; the bytes before them were.
+    /// Returns `None` if sending has not failed, or for another reason, or after
+    /// [`finish`](Transport::finish).
+    fn drop_unreadable(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether [`Segment::File`] may be pushed.
     fn takes_files(&self) -> bool;
 

@@ -12,6 +12,7 @@ use plimsoll_proto::Current;
 use plimsoll_proto::http::{Api, Check, DecodedTarget, PendingAnswer, Request, problem};
 use plimsoll_proxy::cache::opening::CacheOpener;
 use plimsoll_proxy::cache::response_cache::CacheSizes;
+use plimsoll_proxy::cache::store::Checksums;
 use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX};
 use plimsoll_proxy::{Balance, ForwardHosts, Names, Settings, is_any_origin_up};
 use plimsoll_wire::http::status::Status;
@@ -86,7 +87,9 @@ fn cache(config: &Config) -> Option<Arc<CacheOpener>> {
     let (disk_bytes_max, memory_bytes_max) = (fixed.proxy_cache_size.0, fixed.proxy_cache_memory.0);
     let passed_files_max = open_files::passed_files_max(config, open_files::soft());
     let sizes = CacheSizes { disk_bytes_max, memory_bytes_max, passed_files_max };
-    fixed.proxy_cache.0.as_ref().map(|folder| CacheOpener::new(folder, sizes))
+    let checksums = if fixed.proxy_cache_checksums { Checksums::On } else { Checksums::Off };
+    let folder = fixed.proxy_cache.0.as_ref();
+    folder.map(|folder| CacheOpener::with_checksums(folder, sizes, checksums))
 }
 
 /// The service of `/purge` of a proxy without a cache.

@@ -7,11 +7,30 @@
 use std::io;
 use std::ops::Range;
 
-use plimsoll_io::{FileRange, Io};
+use plimsoll_io::{FileRange, Fs, Io};
 
 use crate::limits::{FILE_CACHED_TIME, FILE_PART_BYTES, FILE_PART_RETRY_TIME, FILE_PART_TIME_MAX};
 
-fn is_behind(error: &io::Error) -> bool {
+/// Runs a query of files, and repeats it while the disk is busy: a response that has started is not cut off.
+///
+/// # Errors
+/// As [`Io::files`], after [`FILE_PART_TIME_MAX`] if the disk stays busy.
+pub async fn read_patiently<T: Send + 'static>(
+    io: &Io,
+    question: impl Fn(&dyn Fs) -> io::Result<T> + Clone + Send + 'static,
+) -> io::Result<T> {
+    let until = io.now() + FILE_PART_TIME_MAX;
+    loop {
+        match io.files(question.clone()).await {
+            Err(error) if is_busy(&error) && io.now() < until => io.sleep(FILE_PART_RETRY_TIME).await,
+            read => return read,
+        }
+    }
+}
+
+/// Whether an error may pass: the disk, or the limit of open files, is exhausted.
+#[must_use]
+pub fn is_busy(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::TimedOut)
 }
 
@@ -47,15 +66,8 @@ impl Parts {
 
     /// Reads a part ahead, if it is not in memory.
     async fn read(&self, part: &Range<u64>, io: &Io) -> io::Result<()> {
-        // A busy disk is retried: a response that has started is not cut off.
-        let until = io.now() + FILE_PART_TIME_MAX;
-        loop {
-            let (file, range) = (self.rest.file.clone(), part.clone());
-            match io.files(move |fs| fs.read_ahead(&file, range.clone())).await {
-                Err(error) if is_behind(&error) && io.now() < until => io.sleep(FILE_PART_RETRY_TIME).await,
-                read => return read,
-            }
-        }
+        let (file, range) = (self.rest.file.clone(), part.clone());
+        read_patiently(io, move |fs| fs.read_ahead(&file, range.clone())).await
     }
 
     /// Whether there is another part.

@@ -18,6 +18,6 @@ mod upload_pipe;
 
 pub use body_sender::{drain, linger};
 pub use current::Current;
-pub use file_parts::Parts;
+pub use file_parts::{Parts, is_busy, read_patiently};
 pub use generated::GeneratedBodies;
 pub use proxied::Proxied;

@@ -147,8 +147,8 @@ impl Turns for Client<'_> {
                 self.count_and_log(block, Some(head), status, self.sent_of(pushed));
                 return Err(Ending::Close);
             }
-            // Without a cache, no exchange is repeated.
-            OutcomeEnding::Aborted | OutcomeEnding::Repeat => {
+            // Without a cache, no exchange is repeated or continued.
+            OutcomeEnding::Aborted | OutcomeEnding::Repeat | OutcomeEnding::Unfinished { .. } => {
                 self.count_and_log(block, Some(head), status, self.sent_of(pushed));
                 return Err(Ending::Abort);
             }

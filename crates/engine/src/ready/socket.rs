@@ -440,6 +440,10 @@ impl Transport for Socket {
         round_trip(self.as_fd())
     }
 
+    fn drop_unreadable(&self) -> Option<u64> {
+        self.state.borrow_mut().stream.drop_unreadable()
+    }
+
     fn takes_files(&self) -> bool {
         true
     }

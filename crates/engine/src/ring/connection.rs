@@ -193,6 +193,14 @@ impl Connection {
         }
     }
 
+    pub(super) fn drop_unreadable(&self) -> Option<u64> {
+        let mut state = self.state.borrow_mut();
+        let dropped = state.stream.drop_unreadable();
+        // The receive that was cancelled at the failure is tried again.
+        state.is_exhausted &= dropped.is_none();
+        dropped
+    }
+
     /// Closes a dropped stream's descriptor, once no operation uses it.
     pub(super) fn settle(self: &Rc<Self>, state: &mut State) {
         if !state.is_dropped || state.receiving.is_some() || state.sending.is_some() {

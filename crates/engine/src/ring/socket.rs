@@ -78,6 +78,10 @@ impl Transport for Socket {
         self.connection.with_fd(|fd| round_trip(fd).ok_or(Errno::NODATA)).ok()
     }
 
+    fn drop_unreadable(&self) -> Option<u64> {
+        self.connection.drop_unreadable()
+    }
+
     fn takes_files(&self) -> bool {
         true
     }

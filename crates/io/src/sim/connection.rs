@@ -41,8 +41,10 @@ pub(super) struct Half {
     pub(super) sends: Pipe,
     /// The error that broke the connection for this end; it is permanent.
     pub(super) broken: Option<io::ErrorKind>,
-    /// The first error of sending; it is permanent.
+    /// The first error of sending; it is permanent, unless it is that of a file.
     pub(super) send_error: Option<io::ErrorKind>,
+    /// Whether that is the error of a file, and the connection is intact.
+    pub(super) is_of_file: bool,
     /// Whether the stream was dropped.
     pub(super) closed: bool,
     /// Whether a receive has returned the peer's end of sending.
@@ -84,7 +86,14 @@ impl Connection {
         let world = Rc::clone(&near.world);
         let half = || {
             let window = world.draw(|chance| world.faults.window(chance));
-            Half { sends: Pipe::new(window), broken: None, send_error: None, closed: false, told_end: false }
+            Half {
+                sends: Pipe::new(window),
+                broken: None,
+                send_error: None,
+                is_of_file: false,
+                closed: false,
+                told_end: false,
+            }
         };
         let state = State { near: half(), far: half(), connected: false };
         Rc::new(Connection {
@@ -189,7 +198,48 @@ impl Connection {
         let disk = Rc::clone(self.machine(side));
         match self.with(|state| state.half(side).sends.take(count, &*disk.disk)) {
             Ok(taken) => self.taken(side, taken),
-            Err(error) => self.break_off(side, error.kind()),
+            Err(error) if self.with(|state| state.half(side).sends.finished) => {
+                self.break_off(side, error.kind())
+            }
+            Err(error) => self.fail_file(side, error.kind()),
+        }
+    }
+
+    /// Stops sending, because a file of `side` cannot be read. The protocol may send something else instead.
+    fn fail_file(&self, side: Side, kind: io::ErrorKind) {
+        self.log(side, Happened::FileTooShort, 0);
+        self.with(|state| {
+            let half = state.half(side);
+            half.send_error = Some(kind);
+            half.is_of_file = true;
+            half.sends.outbox.clear();
+            half.sends.wake_drainer_always();
+            state.incoming(side).wake_receiver();
+        });
+    }
+
+    /// Resumes sending after that. Returns the number of bytes that were not sent.
+    pub(super) fn drop_unreadable(&self, side: Side) -> Option<u64> {
+        self.with(|state| {
+            let half = state.half(side);
+            if half.sends.finished || half.broken.is_some() || !std::mem::take(&mut half.is_of_file) {
+                return None;
+            }
+            half.send_error = None;
+            Some(half.sends.outbox.take_lost())
+        })
+    }
+
+    /// Ends the sending of `side`: cleanly, unless a file could not be read.
+    pub(super) fn finish(self: &Rc<Self>, side: Side) {
+        let unreadable = self.with(|state| {
+            let half = state.half(side);
+            half.sends.finished = true;
+            half.send_error.filter(|_| half.is_of_file && half.broken.is_none())
+        });
+        match unreadable {
+            Some(kind) => self.break_off(side, kind),
+            None => self.plan_taking(side),
         }
     }
 

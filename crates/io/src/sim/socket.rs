@@ -52,7 +52,8 @@ impl Socket {
 
     fn find(&self) -> Found {
         self.connection.with(|state| {
-            let broken = state.half(self.side).broken;
+            let half = state.half(self.side);
+            let broken = half.broken.or(half.send_error.filter(|_| half.is_of_file));
             let incoming = state.incoming(self.side);
             match (incoming.arrived(), incoming.end, broken) {
                 (0, End::Arrived, _) => Found::End,
@@ -183,6 +184,10 @@ impl Transport for Socket {
         }
     }
 
+    fn drop_unreadable(&self) -> Option<u64> {
+        self.connection.drop_unreadable(self.side)
+    }
+
     fn takes_files(&self) -> bool {
         self.takes_files
     }
@@ -192,11 +197,9 @@ impl Transport for Socket {
     }
 
     fn finish(&self) {
-        let before =
-            self.connection.with(|state| std::mem::replace(&mut state.half(self.side).sends.finished, true));
-        if !before {
+        if !self.connection.with(|state| state.half(self.side).sends.finished) {
             self.connection.log(self.side, Happened::Finished, 0);
-            self.connection.plan_taking(self.side);
+            self.connection.finish(self.side);
         }
     }
 

@@ -179,6 +179,17 @@ pub(crate) struct Fixed {
     #[arg(value_parser = size_within("1MiB", "1TiB"))]
     pub(crate) proxy_cache_memory: Size,
 
+    /// Whether bodies in a proxy's cache on disk have checksums, which are verified when they are read
+    #[arg(
+        long,
+        value_name = "true|false",
+        env = "PLIMSOLL_PROXY_CACHE_CHECKSUMS",
+        default_value = "true",
+        hide = true
+    )]
+    #[arg(action = ArgAction::Set, hide_possible_values = true)]
+    pub(crate) proxy_cache_checksums: bool,
+
     /// Read the sites' files before the first connection, as many as fit into the hot cache
     #[arg(long, value_name = "true|false", env = "PLIMSOLL_PREFETCH", default_value = "false")]
     #[arg(action = ArgAction::Set, hide_possible_values = true)]

@@ -6,7 +6,6 @@
 //! before the cache is used.
 
 use std::future::poll_fn;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
@@ -16,12 +15,13 @@ use plimsoll_io::{Elapsed, Fs, Instant, Io, Work};
 use super::limits::{DISK_RETRY_TIME, MISSED_INVALIDATIONS_MAX, OPENING_TIME_MAX};
 use super::policy::{Digest, ResourceKey};
 use super::response_cache::{CacheSizes, ResponseCache};
-use super::store::PurgeTarget;
+use super::store::{Checksums, PurgeTarget};
 
 /// A cache that opens itself.
 pub struct CacheOpener {
     path: PathBuf,
     sizes: CacheSizes,
+    checksums: Checksums,
     opened: OnceLock<Arc<ResponseCache>>,
     progress: Mutex<Progress>,
     missed: Mutex<Missed>,
@@ -62,12 +62,22 @@ enum Progress {
 }
 
 impl CacheOpener {
-    /// Creates a cache in a folder. It does not open the folder.
+    /// Creates a cache in a folder, with checksums. It does not open the folder.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, sizes: CacheSizes) -> Arc<CacheOpener> {
+        CacheOpener::with_checksums(path, sizes, Checksums::On)
+    }
+
+    /// As [`CacheOpener::new`], with or without checksums.
+    #[must_use]
+    pub fn with_checksums(
+        path: impl Into<PathBuf>,
+        sizes: CacheSizes,
+        checksums: Checksums,
+    ) -> Arc<CacheOpener> {
         let progress = Mutex::new(Progress::Closed(Instant::default()));
         let (opened, missed) = (OnceLock::new(), Mutex::default());
-        Arc::new(CacheOpener { path: path.into(), sizes, opened, progress, missed })
+        Arc::new(CacheOpener { path: path.into(), sizes, checksums, opened, progress, missed })
     }
 
     /// Removes the objects of these resources: now if the cache is open, otherwise before it is used. Until
@@ -123,8 +133,7 @@ impl CacheOpener {
     }
 
     fn open_on(&self, fs: &dyn Fs, now: Instant) {
-        let opened: io::Result<Arc<ResponseCache>> = ResponseCache::open(fs, &self.path, self.sizes);
-        match opened {
+        match ResponseCache::open(fs, &self.path, self.sizes, self.checksums) {
             Ok(cache) => {
                 self.publish(fs, cache);
                 self.end(Progress::Open);
@@ -205,7 +214,7 @@ mod tests {
     fn filled() -> (Sim, Host) {
         let sim = Sim::new(0, Faults::none());
         let host = sim.host("one");
-        let cache = ResponseCache::open(&**host.disk(), ROOT.as_ref(), SIZES).unwrap();
+        let cache = ResponseCache::open(&**host.disk(), ROOT.as_ref(), SIZES, Checksums::On).unwrap();
         for path in ["/x", "/y"] {
             let mut writer = cache.create_on(&**host.disk()).unwrap();
             writer.append(&**host.disk(), b"content").unwrap();

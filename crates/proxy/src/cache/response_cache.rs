@@ -5,6 +5,7 @@
 
 mod figures;
 mod passed;
+mod reading;
 mod writing;
 
 use std::io;
@@ -16,12 +17,13 @@ use plimsoll_io::{File, Fs, Io, Work};
 use quick_cache::sync::Cache;
 
 pub use self::figures::{CacheCounts, CacheFigures};
+pub use self::reading::{OpenBody, first_part};
 pub use self::writing::Reservation;
 use super::fetch::{FetchKey, Fetches};
 use super::limits::{OBJECT_SHARE, OPEN_FILES_MAX, REFRESHES_MAX};
 use super::policy::{CacheRequest, StoredHead};
 pub use super::store::CacheSizes;
-use super::store::{Content, Disk, FoundObject, Index, Lookup, Object, PartialHead, PurgeTarget, StoredFile};
+use super::store::{Checksums, Content, Disk, FoundObject, Index, Lookup, Object, PartialHead, PurgeTarget};
 
 /// The cache.
 pub struct ResponseCache {
@@ -31,6 +33,7 @@ pub struct ResponseCache {
     /// The open files of objects that were sent lately, by their numbers.
     open_files: Cache<u64, File>,
     sizes: CacheSizes,
+    checksums: Checksums,
     counts: CacheCounts,
     /// Bytes on disk that recordings in progress have reserved.
     reserved_bytes: AtomicU64,
@@ -49,14 +52,20 @@ impl ResponseCache {
     ///
     /// # Errors
     /// The operating system's error.
-    pub fn open(fs: &dyn Fs, path: &Path, sizes: CacheSizes) -> io::Result<Arc<ResponseCache>> {
-        let (disk, found) = Disk::open(fs, path)?;
+    pub fn open(
+        fs: &dyn Fs,
+        path: &Path,
+        sizes: CacheSizes,
+        checksums: Checksums,
+    ) -> io::Result<Arc<ResponseCache>> {
+        let (disk, found) = Disk::open(fs, path, checksums)?;
         let cache = ResponseCache {
             disk: Arc::new(disk),
             index: Index::new(sizes),
             fetches: Arc::default(),
             open_files: Cache::new(OPEN_FILES_MAX),
             sizes,
+            checksums,
             counts: CacheCounts::default(),
             reserved_bytes: AtomicU64::new(0),
             refreshes: Arc::default(),
@@ -257,21 +266,6 @@ impl ResponseCache {
             self.open_files.remove(&number);
         }
         Ok(())
-    }
-
-    /// Opens the file of an object.
-    ///
-    /// # Errors
-    /// The operating system's error.
-    pub async fn open_file(&self, io: &Io, stored: &StoredFile) -> io::Result<File> {
-        let number = stored.sequence();
-        if let Some(file) = self.open_files.get(&number) {
-            return Ok(file);
-        }
-        let disk = Arc::clone(&self.disk);
-        let file = io.files(move |fs| disk.open_object(fs, number)).await?;
-        self.open_files.insert(number, file.clone());
-        Ok(file)
     }
 }
 

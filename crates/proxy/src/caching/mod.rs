@@ -19,7 +19,7 @@ use plimsoll_io::Elapsed;
 use plimsoll_wire::http::head::{Framing, Head, Method};
 use plimsoll_wire::http::status::Status;
 
-pub(crate) use self::pass::{CachePass, PassKind, Received, Recording, removed};
+pub(crate) use self::pass::{CachePass, PassKind, Received, Recording};
 pub(crate) use self::rest::{Part, Rest};
 pub(crate) use self::selection::Selection;
 pub(crate) use self::sending::{ClientSide, HeadTime, NotSent};
@@ -167,7 +167,7 @@ impl Caching<'_> {
         self.fetch(lead, stored, status).await
     }
 
-    /// Answers with a stored object. Returns `None` if its file is gone.
+    /// Answers with a stored object. Returns `None` if its file cannot be read.
     async fn hit(
         &mut self,
         object: &Arc<Object>,
@@ -204,17 +204,19 @@ impl Caching<'_> {
         }
     }
 
-    /// Sends a stored object. Returns `None` if its file is gone.
+    /// Sends a stored object. Returns `None` if its file cannot be read, and nothing was sent.
     async fn send(&mut self, object: &Arc<Object>, status: &CacheStatus) -> Option<Outcome> {
-        let signals = Signals::default();
+        let (signals, length) = (Signals::default(), Some(object.content.len()));
         let mut client = client_side(&mut self.exchange, &self.request, &signals);
         let sent = client.send_object(&self.cache, object, object.head.fields.lines(), status).await;
-        let keep = client.keep;
+        let (keep, framing) = (client.keep, client.framing(length));
         match sent {
             Ok(()) => Some(signals.outcome(OutcomeEnding::Relayed { keep })),
-            Err(NotSent::Unopened) => {
-                removed(self.cache.remove(&self.exchange.shared.io, object).await);
-                None
+            Err(NotSent::Unopened) => None,
+            Err(NotSent::Unreadable(at, _)) => {
+                let sent = signals.outcome(OutcomeEnding::Aborted);
+                let rest = Rest::behind(&self.request, &object.head, length, at, framing);
+                Some(self.resume(sent, rest, keep).await)
             }
             Err(_) => Some(signals.outcome(OutcomeEnding::Aborted)),
         }
@@ -244,13 +246,16 @@ impl Caching<'_> {
             None => count(&self.cache.counts().misses),
         }
         self.exchange.pass = Some(pass);
-        let outcome = self.exchange.run().await;
+        let mut outcome = self.exchange.run().await;
         // After a failure, the followers wait no longer.
         self.exchange.pass = None;
-        if matches!(outcome.ending, OutcomeEnding::Repeat) {
-            return None;
+        match std::mem::replace(&mut outcome.ending, OutcomeEnding::Aborted) {
+            OutcomeEnding::Repeat => None,
+            OutcomeEnding::Unfinished { rest, keep } => {
+                Some(self.resume(outcome, rest.map(|rest| *rest), keep).await)
+            }
+            ending => Some(self.or_stale(Outcome { ending, ..outcome }, stored).await),
         }
-        Some(self.or_stale(outcome, stored).await)
     }
 
     /// Answers with a stored object if no origin answered, and the object permits that (RFC 5861, section 4).
@@ -317,7 +322,7 @@ impl Caching<'_> {
                 FollowedHead::Uncacheable => Some(None),
                 FollowedHead::Open(..) | FollowedHead::Passed(_) | FollowedHead::Failed => None,
             },
-            Err(NotSent::CutShort(at)) => {
+            Err(NotSent::CutShort(at) | NotSent::Unreadable(at, _)) => {
                 let sent = signals.outcome(OutcomeEnding::Aborted);
                 let rest = Rest::behind(&self.request, &head, length, at, framing);
                 Some(Some(self.resume(sent, rest, keep).await))
@@ -326,7 +331,7 @@ impl Caching<'_> {
         }
     }
 
-    /// Sends the rest of a response whose recording failed, from another request to an origin.
+    /// Sends the rest of a response that could not be recorded or read, from another request to an origin.
     async fn resume(&mut self, sent: Outcome, rest: Option<Rest>, keep: bool) -> Outcome {
         let Some(rest) = rest else { return sent };
         let kind = PassKind::Rest(rest);

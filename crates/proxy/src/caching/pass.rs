@@ -288,8 +288,7 @@ async fn invalidate(
     }
 }
 
-/// Logs that an object was not removed durably: it may come back after a restart.
-pub(crate) fn removed(removed: std::io::Result<()>) {
+pub(super) fn removed(removed: std::io::Result<()>) {
     if let Err(error) = removed {
         tracing::warn!(%error, "the cache cannot remove an object");
     }

@@ -1,5 +1,5 @@
-//! The rest of a response whose recording failed while a client followed it: the request to an origin for the
-//! bytes behind those that the client has, and the check of its response.
+//! The rest of a response of which a client has a part, after the cache could not record it or read it to its
+//! end: the request to an origin for the bytes behind those that the client has, and the check of its response.
 //!
 //! It sends nothing. Invariant: bytes are joined only if both responses have the same strong entity tag,
 //! which stands for the same bytes (RFC 9110, section 8.8.1).
@@ -61,7 +61,8 @@ impl Rest {
             None => format!("bytes={}-", self.from),
         };
         fields.push(b"Range", range.as_bytes());
-        fields.push(b"If-Range", &self.etag);
+        // If the response has changed, an origin need not send any of it.
+        fields.push(b"If-Match", &self.etag);
         fields
     }
 

@@ -1,15 +1,16 @@
 //! Sends stored responses, and responses that another request fetches, to a client.
 //!
 //! It looks nothing up. Invariants: the head has one framing, written here; a body that ends early is
-//! visible as such to the client; a file is sent only once the part to send is in memory.
+//! visible as such to the client; a file is sent only once the part to send is in memory. A file that cannot be
+//! read is reported with the offset up to which the client gets the body.
 
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_io::{Deadline, File, FileRange, Phase, Segment, Tx};
+use plimsoll_io::{Deadline, File, FileRange, Fs, Phase, Segment, Tx};
 use plimsoll_proto::limits::{FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, UNSENT_BYTES_MAX};
-use plimsoll_proto::{Parts, drain};
+use plimsoll_proto::{drain, read_patiently};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Method, Version};
 use plimsoll_wire::http::range::ContentRange;
@@ -18,7 +19,7 @@ use super::selection::Selection;
 use crate::body::OutFraming;
 use crate::cache::fetch::{Available, Follower};
 use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, StoredHead};
-use crate::cache::response_cache::ResponseCache;
+use crate::cache::response_cache::{OpenBody, ResponseCache, first_part};
 use crate::cache::store::{Content, Object};
 use crate::exchange::Signals;
 use crate::failure::Failure;
@@ -42,12 +43,12 @@ pub(crate) struct ClientSide<'a> {
 /// The reason why a response from the cache was not sent to its end.
 #[derive(Debug)]
 pub(crate) enum NotSent {
-    /// The object's file cannot be opened. Nothing was sent.
+    /// The object's file cannot be opened or read. Nothing was sent.
     Unopened,
     /// The client has left, or takes no more.
     ClientGone,
-    /// The object's file cannot be read.
-    Unreadable,
+    /// A file cannot be read behind this offset of the content, up to which it was sent.
+    Unreadable(u64, io::Error),
     /// The fetch ended before the body. Holds the offset up to which the content was sent.
     CutShort(u64),
     /// The fetch ended before the first byte to send. Nothing was sent.
@@ -68,47 +69,47 @@ impl ClientSide<'_> {
     pub(crate) async fn send_object(
         &mut self,
         cache: &Arc<ResponseCache>,
-        object: &Object,
+        object: &Arc<Object>,
         fields: FieldLines<'_>,
         status: &CacheStatus,
     ) -> Result<(), NotSent> {
         let length = object.content.len();
         let selection = Selection::of(self.request, &object.head, Some(length));
         let range = self.range_to_send(&selection, length);
-        let file = match (&object.content, &range) {
-            (Content::File(stored), Some(range)) => {
-                let file = cache.open_file(&self.shared.io, stored).await;
-                Some((file.map_err(|_| NotSent::Unopened)?, range.clone()))
+        let body = match (&object.content, &range) {
+            (Content::Memory(_), _) | (_, None) => None,
+            (Content::File(_) | Content::Passed(_), Some(range)) => {
+                match cache.open_body(&self.shared.io, object, range).await {
+                    Ok(body) => Some(body),
+                    Err(error) => {
+                        cache.drop_unreadable(&self.shared.io, object, &error).await;
+                        return Err(NotSent::Unopened);
+                    }
+                }
             }
-            (Content::Passed(passed), Some(range)) => Some((passed.file().clone(), passed.range_of(range))),
-            _ => None,
         };
         let mut head = self.head(&object.head, fields, &selection, Some(length), status);
         let Some(range) = range else {
             self.tx.push(Segment::Owned(head));
             return Ok(());
         };
-        self.signals.count(range.end - range.start);
-        match (&object.content, file) {
-            (Content::Memory(bytes), _) => {
-                let part = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
-                let part = part.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
-                if part.len() == bytes.len() && part.len() > COPIED_BYTES_MAX {
-                    self.tx.push(Segment::Owned(head));
-                    self.tx.push(Segment::Shared(Arc::clone(bytes)));
-                } else {
-                    // One send for head and body.
-                    head.extend_from_slice(part);
-                    self.tx.push(Segment::Owned(head));
-                }
-                Ok(())
-            }
-            (Content::File(_) | Content::Passed(_), Some((file, range))) => {
-                self.tx.push(Segment::Owned(head));
-                self.send_file(file, range).await
-            }
-            (Content::File(_) | Content::Passed(_), None) => Err(NotSent::Unopened),
+        if let Some(body) = body {
+            self.tx.push(Segment::Owned(head));
+            return self.send_body(cache, object, &body, range).await;
         }
+        let Content::Memory(bytes) = &object.content else { return Ok(()) };
+        self.signals.count(range.end - range.start);
+        let part = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+        let part = part.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
+        if part.len() == bytes.len() && part.len() > COPIED_BYTES_MAX {
+            self.tx.push(Segment::Owned(head));
+            self.tx.push(Segment::Shared(Arc::clone(bytes)));
+        } else {
+            // One send for head and body.
+            head.extend_from_slice(part);
+            self.tx.push(Segment::Owned(head));
+        }
+        Ok(())
     }
 
     /// Sends a response while it is being fetched.
@@ -137,7 +138,7 @@ impl ClientSide<'_> {
         let at = self.stream(follower, range, framing).await?;
         if length.is_some() && at < end {
             // The body is shorter than announced: a lead does not complete such a fetch.
-            return Err(NotSent::Unreadable);
+            return Err(NotSent::CutShort(at));
         }
         framing.push_end(&[], self.tx);
         Ok(())
@@ -157,29 +158,82 @@ impl ClientSide<'_> {
 
     /// Sends a part of bytes in memory.
     pub(super) async fn send_bytes(&mut self, bytes: &[u8], part: Range<u64>) -> Result<(), NotSent> {
+        let start = part.start;
         let part = usize::try_from(part.start).ok().zip(usize::try_from(part.end).ok());
-        let part = part.and_then(|(start, end)| bytes.get(start..end)).ok_or(NotSent::Unreadable)?;
+        let part = part.and_then(|(start, end)| bytes.get(start..end)).ok_or(NotSent::CutShort(start))?;
         self.signals.count(part.len() as u64);
         self.tx.push(Segment::Owned(part.to_vec()));
         self.drain(UNSENT_BYTES_MAX).await
     }
 
-    /// Sends a part of a file.
-    pub(super) async fn send_file_part(&mut self, file: File, part: Range<u64>) -> Result<(), NotSent> {
-        self.signals.count(part.end - part.start);
-        self.send_file(file, part).await?;
-        self.drain(FILE_AHEAD_BYTES).await
+    /// Sends a range of the content of an object. Drops the object if it cannot be read.
+    pub(super) async fn send_body(
+        &mut self,
+        cache: &Arc<ResponseCache>,
+        object: &Arc<Object>,
+        body: &OpenBody,
+        range: Range<u64>,
+    ) -> Result<(), NotSent> {
+        let sent = self.send_parts(body, range).await;
+        if let Err(NotSent::Unreadable(_, error)) = &sent {
+            cache.drop_unreadable(&self.shared.io, object, error).await;
+        }
+        sent
+    }
+
+    async fn send_parts(&mut self, body: &OpenBody, range: Range<u64>) -> Result<(), NotSent> {
+        let mut at = range.start;
+        while at < range.end {
+            let part = first_part(&(at..range.end));
+            body.prepare(&self.shared.io, &part).await.map_err(|error| NotSent::Unreadable(at, error))?;
+            if self.tx.takes_files() {
+                at = part.end;
+                self.signals.count(part.end - part.start);
+                self.tx.push(Segment::File(body.part(&part)));
+                // The last part is waited for, too: its file may fail while it is sent.
+                let below = if at < range.end { FILE_AHEAD_BYTES } else { 0 };
+                self.drain_file(below, range.start..at).await?;
+            }
+            while at < part.end {
+                let FileRange { file, range } = body.part(&(at..part.end));
+                let chunk = self.read(&file, range).await.map_err(|error| NotSent::Unreadable(at, error))?;
+                at += chunk.len() as u64;
+                self.signals.count(chunk.len() as u64);
+                self.tx.push(Segment::Owned(chunk));
+                self.drain(UNSENT_BYTES_MAX).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Sends a range of a body while it is being fetched. Returns the offset up to which it was sent, which
-    /// is less than the end of the range only at the end of the body.
+    /// is less than the end of the range only at the end of the body. If the recording cannot be read, it is
+    /// not stored.
     pub(super) async fn stream(
         &mut self,
         follower: &Follower,
         range: Range<u64>,
         framing: OutFraming,
     ) -> Result<u64, NotSent> {
+        let streamed = self.stream_recorded(follower, range, framing).await;
+        if let Err(NotSent::Unreadable(_, error)) = &streamed
+            && follower.void()
+            && let Some(cache) = self.shared.settings.cache.as_ref().and_then(|opener| opener.get())
+        {
+            cache.note_unreadable(error);
+        }
+        streamed
+    }
+
+    async fn stream_recorded(
+        &mut self,
+        follower: &Follower,
+        range: Range<u64>,
+        framing: OutFraming,
+    ) -> Result<u64, NotSent> {
         let mut at = range.start;
+        // The bytes that were pushed from files since the last that were not.
+        let mut from_files = at..at;
         while at < range.end {
             let available = follower.read(at, FOLLOWED_BYTES_MAX.min(range.end - at)).await;
             let sent = match available {
@@ -188,9 +242,10 @@ impl ClientSide<'_> {
                     let segment = match bytes.get(part) {
                         Some(part) if part.len() == bytes.len() => Segment::Shared(Arc::clone(&bytes)),
                         Some(part) => Segment::Owned(part.to_vec()),
-                        None => return Err(NotSent::Unreadable),
+                        None => return Err(NotSent::CutShort(at)),
                     };
                     framing.push(segment, self.tx);
+                    from_files.start = at + sent;
                     sent
                 }
                 Available::File(file, part) => self.push_written(&file, part, framing).await?,
@@ -198,8 +253,12 @@ impl ClientSide<'_> {
                 Available::Failed => return Err(NotSent::CutShort(at)),
             };
             at += sent;
+            from_files.end = at;
             self.signals.count(sent);
-            self.drain(UNSENT_BYTES_MAX).await?;
+            self.drain_file(UNSENT_BYTES_MAX, from_files.clone()).await?;
+        }
+        if !from_files.is_empty() {
+            self.drain_file(0, from_files).await?;
         }
         Ok(at)
     }
@@ -211,56 +270,56 @@ impl ClientSide<'_> {
         range: Range<u64>,
         framing: OutFraming,
     ) -> Result<u64, NotSent> {
-        if self.tx.takes_files() {
+        // A chunk whose file fails could not be completed from another source.
+        if self.tx.takes_files() && framing != OutFraming::Chunked {
             let bytes = range.end - range.start;
             framing.push(Segment::File(FileRange { file: file.clone(), range }), self.tx);
             return Ok(bytes);
         }
-        let chunk = self.read(file, range).await?;
+        let at = range.start;
+        let chunk = self.read(file, range).await.map_err(|error| NotSent::Unreadable(at, error))?;
         let bytes = chunk.len() as u64;
         framing.push(Segment::Owned(chunk), self.tx);
         Ok(bytes)
     }
 
-    async fn send_file(&mut self, file: File, mut range: Range<u64>) -> Result<(), NotSent> {
-        if self.tx.takes_files() {
-            let mut parts = Parts::new(FileRange { file, range });
-            while let Some(part) = parts.next(&self.shared.io).await.map_err(|error| unreadable(&error))? {
-                self.tx.push(Segment::File(part));
-                if parts.has_more() {
-                    self.drain(FILE_AHEAD_BYTES).await?;
-                }
-            }
-            return Ok(());
-        }
-        while range.start < range.end {
-            let chunk = self.read(&file, range.clone()).await?;
-            range.start += chunk.len() as u64;
-            self.tx.push(Segment::Owned(chunk));
-            self.drain(UNSENT_BYTES_MAX).await?;
-        }
-        Ok(())
-    }
-
     /// Reads the start of a range of a file; at least one byte.
-    async fn read(&self, file: &File, range: Range<u64>) -> Result<Vec<u8>, NotSent> {
+    async fn read(&self, file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
         let (file, offset) = (file.clone(), range.start);
         let left = usize::try_from(range.end - offset).unwrap_or(usize::MAX);
-        let chunk = self.shared.io.files(move |fs| {
+        let read = move |fs: &dyn Fs| {
             let mut chunk = vec![0; left.min(FILE_CHUNK_BYTES)];
             let read = fs.read_at(&file, &mut chunk, offset)?;
             chunk.truncate(read);
             Ok(chunk)
-        });
-        let chunk = chunk.await.map_err(|error| unreadable(&error))?;
-        if chunk.is_empty() { Err(NotSent::Unreadable) } else { Ok(chunk) }
+        };
+        let chunk = read_patiently(&self.shared.io, read).await?;
+        if chunk.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(chunk) }
     }
 
     async fn drain(&mut self, below: u64) -> Result<(), NotSent> {
+        self.drained(below).await.map_err(|_| NotSent::ClientGone)
+    }
+
+    /// Waits until at most `below` bytes are unsent. `pushed` is the range of the content that was pushed last,
+    /// from files.
+    async fn drain_file(&mut self, below: u64, pushed: Range<u64>) -> Result<(), NotSent> {
+        let Err(error) = self.drained(below).await else { return Ok(()) };
+        match self.tx.drop_unreadable() {
+            // More are lost if a file of an earlier response has failed.
+            Some(lost) if lost <= pushed.end - pushed.start => {
+                self.signals.uncount(lost);
+                Err(NotSent::Unreadable(pushed.end - lost, error))
+            }
+            _ => Err(NotSent::ClientGone),
+        }
+    }
+
+    async fn drained(&mut self, below: u64) -> io::Result<()> {
         let send_time = self.shared.settings.limits.send_time;
         // A connection without progress is one of the first to be closed for others.
         self.tx.slot().enter(Phase::Working, self.shared.io.now());
-        drain(self.tx, below, self.deadline, send_time).await.map_err(|_| NotSent::ClientGone)
+        drain(self.tx, below, self.deadline, send_time).await
     }
 
     /// Returns the bytes of the content to send, or `None` if only the head is sent.
@@ -336,14 +395,9 @@ impl NotSent {
     pub(crate) fn failure(&self) -> Failure {
         match self {
             NotSent::ClientGone => Failure::ClientGone,
-            NotSent::Unopened | NotSent::Unreadable | NotSent::CutShort(_) | NotSent::Unstarted => {
+            NotSent::Unopened | NotSent::Unreadable(..) | NotSent::CutShort(_) | NotSent::Unstarted => {
                 Failure::Broken
             }
         }
     }
-}
-
-fn unreadable(error: &io::Error) -> NotSent {
-    tracing::warn!(%error, "the cache cannot read an object");
-    NotSent::Unreadable
 }

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_io::{Elapsed, File};
+use plimsoll_io::Elapsed;
 use plimsoll_proto::http::SideWork as _;
 use plimsoll_wire::http::range::{Resolved, parse_range};
 use plimsoll_wire::http::status::Status;
@@ -21,6 +21,7 @@ use crate::body::OutFraming;
 use crate::cache::fetch::{Available, FollowedHead, Follower, Joined};
 use crate::cache::limits::SLICE_BYTES;
 use crate::cache::policy::{CacheStatus, Forwarded, Slice, Usability};
+use crate::cache::response_cache::OpenBody;
 use crate::cache::store::{Content, Lookup, Object, PartialHead};
 use crate::detached::DetachedRequest;
 use crate::exchange::{Outcome, OutcomeEnding, Signals};
@@ -40,7 +41,7 @@ pub(super) enum Ranged {
 /// The source of a slice's bytes.
 enum SliceSource {
     Memory(Arc<[u8]>),
-    File(File),
+    File(Arc<Object>, OpenBody),
     Fetch(Follower),
 }
 
@@ -164,10 +165,13 @@ impl Caching<'_> {
         let mut is_begun = false;
         let empty = range.is_empty();
         for number in numbers(&range).chain(empty.then_some(0)) {
+            let bytes = Slice { number, whole: partial.whole }.range();
+            let part = range.start.max(bytes.start) - bytes.start
+                ..range.end.min(bytes.end).max(bytes.start) - bytes.start;
             let source = match first.take() {
                 source if empty => Ok(source),
                 Some(source) => Ok(Some(source)),
-                None => self.slice_source(number, partial).await.map(Some),
+                None => self.slice_source(number, &part, partial).await.map(Some),
             };
             let source = match source {
                 Ok(source) => source,
@@ -178,9 +182,6 @@ impl Caching<'_> {
                 Err(NoSlice::Changed) => return Ranged::Again,
                 Err(NoSlice::Refused | NoSlice::Unshared) => return Ranged::Forward,
             };
-            let bytes = Slice { number, whole: partial.whole }.range();
-            let part = range.start.max(bytes.start) - bytes.start
-                ..range.end.min(bytes.end).max(bytes.start) - bytes.start;
             // Until the first byte is there, the request can be answered in another way.
             if !is_begun
                 && let Some(SliceSource::Fetch(follower)) = &source
@@ -196,7 +197,9 @@ impl Caching<'_> {
             let sent = match source {
                 None => Ok(()),
                 Some(SliceSource::Memory(content)) => client.send_bytes(&content, part).await,
-                Some(SliceSource::File(file)) => client.send_file_part(file, part).await,
+                Some(SliceSource::File(object, body)) => {
+                    client.send_body(&self.cache, &object, &body, part).await
+                }
                 Some(SliceSource::Fetch(follower)) => {
                     let framing = OutFraming::Length(part.end - part.start);
                     client.stream(&follower, part, framing).await.map(drop)
@@ -204,7 +207,7 @@ impl Caching<'_> {
             };
             match sent {
                 Ok(()) => {}
-                Err(NotSent::CutShort(at)) => {
+                Err(NotSent::CutShort(at) | NotSent::Unreadable(at, _)) => {
                     let rest = bytes.start + at..range.end;
                     return Ranged::Done(self.send_rest(&signals, partial, rest, keep).await);
                 }
@@ -231,20 +234,25 @@ impl Caching<'_> {
         self.resume(signals.outcome(OutcomeEnding::Aborted), rest, keep).await
     }
 
-    /// Finds a slice, or fetches it.
-    async fn slice_source(&mut self, number: u64, partial: &PartialHead) -> Result<SliceSource, NoSlice> {
+    /// Finds a slice whose range `part` is to be sent, or fetches it.
+    async fn slice_source(
+        &mut self,
+        number: u64,
+        part: &Range<u64>,
+        partial: &PartialHead,
+    ) -> Result<SliceSource, NoSlice> {
         if let Some(object) = self.cache.lookup_slice(partial, number) {
             match &object.content {
                 Content::Memory(bytes) => return Ok(SliceSource::Memory(Arc::clone(bytes))),
                 // Slices are copied.
                 Content::Passed(_) => {}
-                Content::File(stored) => match self.cache.open_file(&self.exchange.shared.io, stored).await {
-                    Ok(file) => return Ok(SliceSource::File(file)),
-                    Err(error) => {
-                        tracing::debug!(%error, "the file of a slice is gone");
-                        super::pass::removed(self.cache.remove(&self.exchange.shared.io, &object).await);
+                Content::File(_) => {
+                    let io = &self.exchange.shared.io;
+                    match self.cache.open_body(io, &object, part).await {
+                        Ok(body) => return Ok(SliceSource::File(object, body)),
+                        Err(error) => self.cache.drop_unreadable(io, &object, &error).await,
                     }
-                },
+                }
             }
         }
         let (fetched, follower) = self.fetch_slice(number, Some(partial), None).await?;

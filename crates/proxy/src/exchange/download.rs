@@ -15,7 +15,7 @@ use super::Deadlines;
 use super::recording::Offered;
 use super::signals::{Signals, UploadState};
 use crate::body::{BodyReader, OutFraming};
-use crate::caching::CachePass;
+use crate::caching::{CachePass, Rest};
 use crate::connection::{NoResponse, ResponseInbox};
 use crate::failure::Failure;
 use crate::limits::{INTERIM_RESPONSES_MAX, RELAY_AHEAD_BYTES_MAX};
@@ -56,6 +56,15 @@ pub(super) enum Downloaded {
     Upgraded,
     /// Nothing was pushed: the cache must look the request up again.
     Repeat,
+    /// A part of the response was pushed, and the cache cannot read the rest.
+    Unfinished {
+        /// What the client lacks, if that can be requested.
+        rest: Option<Box<Rest>>,
+        /// Whether the client may send another request after that.
+        keep: bool,
+        /// Whether the origin may get another request.
+        is_reusable: bool,
+    },
 }
 
 impl Download<'_, '_> {

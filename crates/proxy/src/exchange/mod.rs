@@ -25,7 +25,7 @@ use self::download::{Download, Downloaded};
 pub(crate) use self::signals::Signals;
 pub(crate) use self::upload::RequestBody;
 use self::upload::Upload;
-use crate::caching::CachePass;
+use crate::caching::{CachePass, Rest};
 use crate::connection::OriginConnection;
 use crate::failure::Failure;
 use crate::limits::ATTEMPTS_MAX;
@@ -94,6 +94,13 @@ pub(crate) enum OutcomeEnding {
     Tunnelled,
     /// No byte was pushed: the cache must look the request up again.
     Repeat,
+    /// The client has a part of a response whose file cannot be read to its end.
+    Unfinished {
+        /// What it lacks, if that can be requested.
+        rest: Option<Box<Rest>>,
+        /// Whether the client may send another request after that.
+        keep: bool,
+    },
 }
 
 /// The origins that were tried, and the last failure.
@@ -303,8 +310,12 @@ impl Exchange<'_> {
         downloaded: Downloaded,
         signals: &Signals,
     ) -> Outcome {
+        let mut unfinished = None;
         let keep = match downloaded {
-            Downloaded::Whole { keep, is_reusable } => {
+            Downloaded::Whole { keep, is_reusable } | Downloaded::Unfinished { keep, is_reusable, .. } => {
+                if let Downloaded::Unfinished { rest, .. } = downloaded {
+                    unfinished = Some(rest);
+                }
                 if !(is_reusable && signals.is_uploaded() && connection.tx.unsent() == 0) {
                     // Without a whole request, the origin must not take the connection's end for its end.
                     if signals.is_uploaded() {
@@ -344,7 +355,10 @@ impl Exchange<'_> {
             }
         };
         drop(active);
-        signals.outcome(OutcomeEnding::Relayed { keep })
+        signals.outcome(match unfinished {
+            Some(rest) => OutcomeEnding::Unfinished { rest, keep },
+            None => OutcomeEnding::Relayed { keep },
+        })
     }
 }
 

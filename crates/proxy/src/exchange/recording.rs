@@ -17,9 +17,7 @@ use crate::cache::policy::{CacheRequest, CacheStatus, FieldBlock, FieldLines};
 use crate::cache::recorder::Recorder;
 use crate::cache::response_cache::ResponseCache;
 use crate::cache::store::{Object, PassedFile};
-use crate::caching::{
-    CachePass, ClientSide, HeadTime, NotSent, Part, Received, Recording, Selection, removed,
-};
+use crate::caching::{CachePass, ClientSide, HeadTime, NotSent, Part, Received, Recording, Rest, Selection};
 use crate::failure::Failure;
 use crate::limits::RELAY_AHEAD_BYTES_MAX;
 
@@ -79,16 +77,7 @@ impl Download<'_, '_> {
             Received::Stored { cache, object, fields } => {
                 let is_reusable = self.take_bodiless(head);
                 let status = CachePass::stored_status(status, head.status());
-                match self.send_stored(&request, &cache, (&object, &fields), &status).await {
-                    Ok(keep) => Downloaded::Whole { keep, is_reusable },
-                    // Another response has replaced the object since the request was sent, and its file was
-                    // removed.
-                    Err(NotSent::Unopened) => {
-                        removed(cache.remove(&self.shared.io, &object).await);
-                        Downloaded::Repeat
-                    }
-                    Err(error) => return Err(error.failure()),
-                }
+                self.send_stored(&request, &cache, (&object, &fields), &status, is_reusable).await?
             }
         }))
     }
@@ -100,16 +89,30 @@ impl Download<'_, '_> {
         head.keeps_alive() && head.framing() == Framing::None && block.len() == head.len()
     }
 
+    /// Sends a stored object.
     async fn send_stored(
         &mut self,
         request: &CacheRequest<'_>,
         cache: &Arc<ResponseCache>,
-        (object, fields): (&Object, &FieldBlock),
+        (object, fields): (&Arc<Object>, &FieldBlock),
         status: &CacheStatus,
-    ) -> Result<bool, NotSent> {
+        is_reusable: bool,
+    ) -> Result<Downloaded, Failure> {
+        let length = Some(object.content.len());
         let mut client = self.client_side(request);
-        client.send_object(cache, object, fields.lines(), status).await?;
-        Ok(client.keep)
+        let sent = client.send_object(cache, object, fields.lines(), status).await;
+        let (keep, framing) = (client.keep, client.framing(length));
+        match sent {
+            Ok(()) => Ok(Downloaded::Whole { keep, is_reusable }),
+            // Another response may have replaced the object since the request was sent, and its file was
+            // removed.
+            Err(NotSent::Unopened) => Ok(Downloaded::Repeat),
+            Err(NotSent::Unreadable(at, _)) => {
+                let rest = Rest::behind(request, &object.head, length, at, framing).map(Box::new);
+                Ok(Downloaded::Unfinished { rest, keep, is_reusable })
+            }
+            Err(error) => Err(error.failure()),
+        }
     }
 
     fn client_side<'s>(&'s mut self, request: &'s CacheRequest<'_>) -> ClientSide<'s> {
@@ -149,9 +152,7 @@ impl Download<'_, '_> {
         }
         let status = CacheStatus { is_stored, ..status };
         let fields = &object.head.fields;
-        let sent = self.send_stored(request, &cache, (&object, fields), &status).await;
-        let keep = sent.map_err(|error| error.failure())?;
-        Ok(Downloaded::Whole { keep, is_reusable })
+        self.send_stored(request, &cache, (&object, fields), &status, is_reusable).await
     }
 
     /// Receives the whole body as an open file, if the origin has passed one.
@@ -219,6 +220,11 @@ impl Download<'_, '_> {
             }
             // The client needed no more than was recorded.
             (_, Ok(())) => {}
+            (_, Err(NotSent::Unreadable(at, _))) => {
+                let rest = Rest::behind(request, &stored, length, at, framing).map(Box::new);
+                let is_reusable = is_recorded && head.keeps_alive() && body.into_rest().is_none();
+                return Ok(Downloaded::Unfinished { rest, keep, is_reusable });
+            }
             (_, Err(error)) => return Err(error.failure()),
         }
         let is_reusable = is_recorded && head.keeps_alive() && body.into_rest().is_none();

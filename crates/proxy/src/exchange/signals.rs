@@ -62,6 +62,11 @@ impl Signals {
         self.body_bytes.set(self.body_bytes.get() + bytes);
     }
 
+    /// Counts less, because pushed bytes were dropped before they were sent.
+    pub(crate) fn uncount(&self, bytes: u64) {
+        self.body_bytes.set(self.body_bytes.get().saturating_sub(bytes));
+    }
+
     pub(crate) fn outcome(&self, ending: OutcomeEnding) -> Outcome {
         Outcome { ending, status: self.status.get(), body_bytes: self.body_bytes.get() }
     }

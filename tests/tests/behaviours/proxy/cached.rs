@@ -10,7 +10,7 @@
 //! | `X-Number` | the number of the response, instead of the next one |
 //! | `X-Delay`, `X-Pause` | milliseconds before the head, and in the middle of the body |
 //! | `X-Chunked`, `X-Cut` | a chunked body; a body that ends in its middle |
-//! | `X-Ranges` | Range and If-Range are honoured |
+//! | `X-Ranges` | Range, If-Range and If-Match are honoured |
 //! | `X-Gate` | the response waits until this gate is opened |
 //! | `X-Log` | the request is logged under this key |
 
@@ -146,6 +146,10 @@ async fn answer(io: &Io, request: &Request, tx: &mut Tx) -> Option<()> {
     if etag.is_some() && request.field("If-None-Match") == etag {
         let not_modified = format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\nX-Validated: 1\r\n\r\n");
         tx.push(Segment::Owned(not_modified.into()));
+        return Some(());
+    }
+    if request.field("X-Ranges").is_some() && request.field("If-Match").is_some_and(|tag| Some(tag) != etag) {
+        tx.push(Segment::Static(b"HTTP/1.1 412 Changed\r\nContent-Length: 0\r\n\r\n"));
         return Some(());
     }
     let number = request.number("X-Number").map_or(next, |number| number as u64);

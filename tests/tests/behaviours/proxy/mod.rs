@@ -17,4 +17,5 @@ mod passed_changes;
 mod relaying;
 mod retries;
 mod slices;
+mod unreadable;
 mod upgrades;

@@ -39,6 +39,9 @@ impl SimDisk {
     pub(super) fn warm(&self, file: &File, range: &Range<u64>) -> io::Result<()> {
         let mut state = self.powered()?;
         let inode = state.inode_of(file)?;
+        if state.damaged.get(&inode).is_some_and(|damaged| *damaged < range.end) {
+            return Err(io::Error::other("a bad block"));
+        }
         if let Some(ends) = state.cold.get_mut(&inode).filter(|ends| range.start <= **ends) {
             *ends = range.end.max(*ends);
         }

@@ -31,6 +31,20 @@ impl SimDisk {
 }
 
 impl State {
+    /// Returns the start of `into` that can be filled from `offset` on: a read ends at a bad block, and fails
+    /// in it.
+    fn readable<'a>(&self, inode: u64, offset: u64, into: &'a mut [u8]) -> io::Result<&'a mut [u8]> {
+        match self.damaged.get(&inode) {
+            Some(damaged) if *damaged <= offset && !into.is_empty() => Err(io::Error::other("a bad block")),
+            Some(damaged) => {
+                let count = usize::try_from(damaged.saturating_sub(offset)).unwrap_or(usize::MAX);
+                let count = count.min(into.len());
+                Ok(&mut into[..count])
+            }
+            None => Ok(into),
+        }
+    }
+
     /// Resolves `name` in an open folder.
     fn place<'a>(&self, folder: &File, name: &'a [u8]) -> io::Result<EntryKey<'a>> {
         check_name(name)?;
@@ -182,6 +196,7 @@ impl Fs for SimDisk {
         let mut state = self.powered()?;
         let inode = state.inode_of(file)?;
         state.note_stall(inode, offset.saturating_add(into.len() as u64));
+        let into = state.readable(inode, offset, into)?;
         let bytes = state.tree.node(inode)?.bytes()?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let count = into.len().min(bytes.len() - start);

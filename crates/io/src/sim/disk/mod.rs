@@ -44,6 +44,8 @@ struct State {
     injected_faults: InjectedFaults,
     /// Files that are not in memory, by inode number, with the number of bytes at their start that are.
     cold: HashMap<u64, u64>,
+    /// Files that cannot be read from an offset on, by inode number.
+    damaged: HashMap<u64, u64>,
     /// Reads that would have waited for the disk where they block other tasks.
     stalls: u64,
     /// Whether [`Fs::is_in_memory`](crate::Fs::is_in_memory).
@@ -61,6 +63,7 @@ impl SimDisk {
             journal: Journal::default(),
             injected_faults: InjectedFaults::none(),
             cold: HashMap::new(),
+            damaged: HashMap::new(),
             stalls: 0,
             is_in_memory: false,
         };
@@ -85,6 +88,7 @@ impl SimDisk {
             journal,
             injected_faults: InjectedFaults::none(),
             cold: HashMap::new(),
+            damaged: HashMap::new(),
             stalls: 0,
             is_in_memory: state.is_in_memory,
         };

@@ -94,6 +94,17 @@ impl SimDisk {
         self.touch(path.as_ref(), |node| node.forbidden = true)
     }
 
+    /// Makes reading `path` fail from `offset` on, as bad blocks do. Its metadata stay as they are.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`].
+    pub fn damage(&self, path: impl AsRef<Path>, offset: u64) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let inode = state.find(path.as_ref())?;
+        state.damaged.insert(inode, offset);
+        Ok(())
+    }
+
     /// Returns the contents of the file at `path`.
     ///
     /// # Errors

@@ -67,6 +67,13 @@ impl Follower {
         .await
     }
 
+    /// Voids the fetch because its recording cannot be read: the response is not stored. Returns whether it
+    /// was not void before.
+    #[must_use]
+    pub fn void(&self) -> bool {
+        !std::mem::replace(&mut self.0.lock().is_void, true)
+    }
+
     fn poll<T>(&self, cx: &mut Context<'_>, ready: impl FnOnce(&State) -> Option<T>) -> Poll<T> {
         let mut state = self.0.lock();
         if let Some(value) = ready(&state) {

@@ -18,7 +18,7 @@ use crate::cache::fetch::{Available, FollowedHead, Joined};
 use crate::cache::limits::{RECORDING_SHARE, SLICE_BYTES};
 use crate::cache::policy::{CacheRequest, FieldLines, ResourceKey, Slice, stored_for_tests as stored};
 use crate::cache::response_cache::CacheSizes;
-use crate::cache::store::{Lookup, Object, PurgeTarget};
+use crate::cache::store::{Checksums, Lookup, Object, PurgeTarget};
 
 const ROOT: &str = "/cache";
 const FRESH: &str = "Cache-Control: max-age=9\r\n";
@@ -26,7 +26,7 @@ const SIZES: CacheSizes =
     CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 1 << 20, passed_files_max: 0 };
 
 fn open(host: &Host) -> Arc<ResponseCache> {
-    ResponseCache::open(&**host.disk(), ROOT.as_ref(), SIZES).unwrap()
+    ResponseCache::open(&**host.disk(), ROOT.as_ref(), SIZES, Checksums::On).unwrap()
 }
 
 fn request(path: &str) -> CacheRequest<'static> {
@@ -237,7 +237,7 @@ fn files_of_evicted_objects_are_removed() {
     let host = sim.host("one");
     let (io, on) = (host.io(), host.clone());
     let sizes = CacheSizes { disk_bytes_max: 2 << 20, ..SIZES };
-    let cache = ResponseCache::open(&**host.disk(), ROOT.as_ref(), sizes).unwrap();
+    let cache = ResponseCache::open(&**host.disk(), ROOT.as_ref(), sizes, Checksums::On).unwrap();
     sim.run(&host, async move {
         for number in 0..40 {
             assert!(record(&io, &cache, &format!("/{number}"), &body(200_000)).await);

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use plimsoll_io::{Existing, File, Fs};
 
+use super::checksums::{ChecksumWriter, read_all};
 use super::file_format::{TRAILER_BYTES, Trailer, encode_end};
 use super::stored_file::{Folder, Removals, StoredFile, name_of, sequence_of};
 use crate::cache::limits::{FILES_MAX, SCAN_ENTRIES};
@@ -20,9 +21,20 @@ use crate::cache::policy::StoredHead;
 const PENDING: &[u8] = b"pending";
 const OBJECTS: &[u8] = b"objects";
 
+/// Whether stored bodies have checksums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksums {
+    /// They are written and verified. A body without them is not found.
+    #[default]
+    On,
+    /// They are neither written nor verified.
+    Off,
+}
+
 /// The cache's folder.
 #[derive(Debug)]
 pub struct Disk {
+    checksums: Checksums,
     pending: File,
     objects: File,
     next: AtomicU64,
@@ -51,6 +63,8 @@ pub struct ObjectWriter {
     sequence: u64,
     file: File,
     written: u64,
+    /// The checksums of what is written, if they are on.
+    checksums: Option<ChecksumWriter>,
     removals: Arc<Removals>,
     is_committed: bool,
 }
@@ -61,7 +75,7 @@ impl Disk {
     ///
     /// # Errors
     /// The operating system's error.
-    pub fn open(fs: &dyn Fs, path: &Path) -> io::Result<(Disk, Vec<FoundObject>)> {
+    pub fn open(fs: &dyn Fs, path: &Path, checksums: Checksums) -> io::Result<(Disk, Vec<FoundObject>)> {
         let root = open_or_make_root(fs, path)?;
         for folder in [PENDING, OBJECTS] {
             match fs.make_folder(&root, folder) {
@@ -74,6 +88,7 @@ impl Disk {
             fs.remove_file(&pending, &name)?;
         }
         let mut disk = Disk {
+            checksums,
             pending,
             objects,
             next: AtomicU64::new(1),
@@ -104,7 +119,8 @@ impl Disk {
         Ok(found)
     }
 
-    /// Reads the head of an object. Returns `None` if the file is torn, cut, or of another version.
+    /// Reads the head of an object. Returns `None` if the file is torn, cut, of another version, or without
+    /// checksums that are on.
     fn read_object(&self, fs: &dyn Fs, name: &[u8], sequence: u64) -> io::Result<Option<FoundObject>> {
         let file = fs.open_beneath(&self.objects, name)?;
         let file_bytes = fs.stat(&file)?.size;
@@ -114,8 +130,12 @@ impl Disk {
             return Ok(None);
         }
         let Some(trailer) = Trailer::parse(&trailer, file_bytes) else { return Ok(None) };
+        let is_usable = self.checksums == Checksums::Off || trailer.has_checksums();
         let mut metadata = vec![0; usize::try_from(trailer.metadata_bytes).unwrap_or_default()];
-        if trailer.sequence != sequence || !read_exact(fs, &file, &mut metadata, trailer.content_bytes)? {
+        if trailer.sequence != sequence
+            || !is_usable
+            || !read_exact(fs, &file, &mut metadata, trailer.metadata_at())?
+        {
             return Ok(None);
         }
         Ok(trailer.decode(&metadata).map(|head| {
@@ -132,7 +152,8 @@ impl Disk {
         let sequence = self.next.fetch_add(1, Ordering::Relaxed);
         let file = fs.create(&self.pending, &name_of(sequence))?;
         let removals = Arc::clone(&self.removals);
-        Ok(ObjectWriter { sequence, file, written: 0, removals, is_committed: false })
+        let checksums = (self.checksums == Checksums::On).then(ChecksumWriter::default);
+        Ok(ObjectWriter { sequence, file, written: 0, checksums, removals, is_committed: false })
     }
 
     /// Completes an object: syncs it, gives it its name, and publishes it. `is_wanted` is called before the
@@ -150,7 +171,9 @@ impl Disk {
         publish: impl FnOnce(StoredFile),
     ) -> io::Result<bool> {
         let content_bytes = writer.written;
-        writer.append(fs, &encode_end(head, content_bytes, writer.sequence))?;
+        let mut end = writer.checksums.take().map(ChecksumWriter::finish).unwrap_or_default();
+        end.extend_from_slice(&encode_end(head, content_bytes, writer.sequence));
+        writer.write(fs, &end)?;
         // Without this, a power cut could leave a valid trailer behind content that was never written.
         fs.sync(&writer.file)?;
         let name = name_of(writer.sequence);
@@ -252,7 +275,14 @@ impl ObjectWriter {
     ///
     /// # Errors
     /// As [`Fs::write_at`]. The object can then only be discarded.
-    pub fn append(&mut self, fs: &dyn Fs, mut bytes: &[u8]) -> io::Result<()> {
+    pub fn append(&mut self, fs: &dyn Fs, bytes: &[u8]) -> io::Result<()> {
+        if let Some(checksums) = &mut self.checksums {
+            checksums.add(bytes);
+        }
+        self.write(fs, bytes)
+    }
+
+    fn write(&mut self, fs: &dyn Fs, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let count = fs.write_at(&self.file, bytes, self.written)?;
             if count == 0 {
@@ -318,16 +348,11 @@ fn file_names(fs: &dyn Fs, root: &File, folder: &[u8]) -> io::Result<Vec<(Vec<u8
 }
 
 /// Fills `into`. Returns false if the file ends before.
-fn read_exact(fs: &dyn Fs, file: &File, mut into: &mut [u8], mut offset: u64) -> io::Result<bool> {
-    while !into.is_empty() {
-        let count = fs.read_at(file, into, offset)?;
-        if count == 0 {
-            return Ok(false);
-        }
-        offset += count as u64;
-        into = into.get_mut(count..).unwrap_or_default();
+fn read_exact(fs: &dyn Fs, file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
+    match read_all(fs, file, into, offset) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| true),
     }
-    Ok(true)
 }
 
 #[cfg(test)]

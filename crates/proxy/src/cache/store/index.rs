@@ -170,9 +170,18 @@ impl Index {
 
     /// Replaces an object by one with the same content and a newer head, if it is still stored.
     pub fn refresh(&self, old: &Arc<Object>, new: Arc<Object>, is_wanted: impl FnOnce() -> bool) {
+        // Another response may replace the object at this moment: its file must not be removed in between.
+        let file = match &old.content {
+            Content::File(file) if !file.hold_again() => return,
+            Content::File(file) => Some(file),
+            Content::Memory(_) | Content::Passed(_) => None,
+        };
         if self.contains(old) {
             self.insert(new, is_wanted);
             self.discard(std::slice::from_ref(old));
+        }
+        if let Some(file) = file {
+            file.release();
         }
     }
 

@@ -3,6 +3,7 @@
 //! Not here: when a stored response may be used ([`super::policy`]). Invariants: memory, disk and
 //! open files are bounded; an object is immutable.
 
+mod checksums;
 mod disk;
 mod evictors;
 mod file_format;
@@ -12,7 +13,7 @@ mod passed_file;
 mod slices;
 mod stored_file;
 
-pub use disk::{Disk, FoundObject, ObjectWriter};
+pub use disk::{Checksums, Disk, FoundObject, ObjectWriter};
 pub use evictors::{CacheSizes, IndexFigures};
 pub use index::{Index, Lookup, PurgeTarget};
 pub use object::{Content, Object};

@@ -1,11 +1,17 @@
 //! The file of a stored object, and the queue of files to remove.
 //!
-//! It reads nothing. Invariants: a number names one file only. A file is queued for removal as soon as the
+//! It opens nothing. Invariants: a number names one file only. A file is queued for removal as soon as the
 //! index holds no object with it, even while a response is sent from it: a purge removes all queued files,
 //! so that no file of a purged resource is found at the next start.
 
+use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_io::{File, Fs, Stat};
+
+use super::checksums::Verified;
 
 /// The folder of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +55,7 @@ pub struct StoredFile {
     holds: AtomicUsize,
     is_queued: AtomicBool,
     removals: Arc<Removals>,
+    verified: Verified,
 }
 
 impl StoredFile {
@@ -57,6 +64,7 @@ impl StoredFile {
             sequence,
             content_bytes,
             file_bytes,
+            verified: Verified::default(),
             holds: AtomicUsize::new(0),
             is_queued: AtomicBool::new(false),
             removals: Arc::clone(removals),
@@ -66,6 +74,13 @@ impl StoredFile {
     /// Notes that the index holds the file.
     pub(super) fn hold(&self) {
         self.holds.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes that the index holds the file once more, if it still does. Otherwise the file may be removed.
+    #[must_use]
+    pub(super) fn hold_again(&self) -> bool {
+        let more = |holds: usize| (holds > 0).then_some(holds + 1);
+        self.holds.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
     /// Notes that the index holds the file once less. The last time queues it.
@@ -98,6 +113,32 @@ impl StoredFile {
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
+    }
+
+    /// Checks the metadata of the open file. If it has changed, its blocks are to be verified again.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if the file has another length.
+    pub fn check(&self, stat: &Stat) -> io::Result<()> {
+        if stat.size != self.file_bytes {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file has another length"));
+        }
+        self.verified.note(stat);
+        Ok(())
+    }
+
+    /// Whether all blocks with a range of the content are verified.
+    #[must_use]
+    pub fn is_verified(&self, part: &Range<u64>) -> bool {
+        self.verified.contains(part)
+    }
+
+    /// Reads the blocks with a range of the content, and compares them with their checksums.
+    ///
+    /// # Errors
+    /// The operating system's error; [`io::ErrorKind::InvalidData`] if the content has changed.
+    pub fn verify(&self, fs: &dyn Fs, file: &File, part: &Range<u64>) -> io::Result<()> {
+        self.verified.verify(fs, file, self.content_bytes, part)
     }
 }
 
@@ -147,7 +188,10 @@ mod tests {
         file.release();
         assert!(!removals.has_objects());
         let reader = Arc::clone(&file);
+        assert!(file.hold_again());
         file.release();
+        file.release();
+        assert!(!file.hold_again(), "it may be removed");
         assert_eq!(removals.take(), [(Folder::Objects, 7)]);
         drop((file, reader));
         assert!(removals.take().is_empty());

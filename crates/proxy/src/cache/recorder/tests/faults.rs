@@ -26,6 +26,28 @@ fn an_error_of_the_disk_returns_the_bytes_and_stops_writing_for_some_time() {
 }
 
 #[test]
+fn a_bad_block_drops_its_object_before_a_byte_of_its_part_is_sent() {
+    let sim = Sim::new(0, Faults::splits());
+    let host = sim.host("one");
+    let (cache, io, on) = (open(&host), host.io(), host.clone());
+    sim.run(&host, async move {
+        assert!(record(&io, &cache, "/x", &body(300_000)).await);
+        let object = found(&cache, "/x").unwrap();
+        let is_readable = async |range| cache.open_body(&io, &object, &range).await.map(drop);
+        is_readable(0..300_000).await.unwrap();
+        let number = object.file_number().unwrap();
+        on.disk().damage(format!("{ROOT}/objects/{number:016x}"), 200_000).unwrap();
+        io.sleep(Duration::from_secs(2)).await;
+        let error = is_readable(0..300_000).await.unwrap_err();
+        cache.drop_unreadable(&io, &object, &error).await;
+        cache.drop_unreadable(&io, &object, &error).await;
+        assert!(found(&cache, "/x").is_none());
+        assert_eq!(cache.figures().disk_errors, 1, "the first error counts");
+        assert!(on.disk().read(format!("{ROOT}/objects/{number:016x}")).is_err(), "the file is removed");
+    });
+}
+
+#[test]
 fn a_power_cut_at_any_call_while_slices_are_stored_leaves_none_with_wrong_bytes() {
     const WHOLE: u64 = SLICE_BYTES + 70_000;
     let head = |number| StoredHead {
