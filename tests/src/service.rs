@@ -16,8 +16,8 @@ use plimsoll_channel::{Channels, Meter, Settings};
 use plimsoll_content::{CacheRules, HotCache, HotSettings, Site};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::http::{
-    AccessLog, Answer, Api, Body, BodyError, Cors, Counters, Http, Limits, Load, LogSink, Readiness, Request,
-    Routes, Service, Snapshot, StatusPage, TierLocation, Tiers, problem,
+    AccessLog, Answer, Api, Body, BodyError, Cors, Counters, Http, Limits, Load, LogSink, OperatorHosts,
+    Readiness, Request, Routes, Service, Snapshot, StatusPage, TierLocation, Tiers, problem,
 };
 use plimsoll_proto::{Current, Proxied};
 use plimsoll_wire::http::head::Method;
@@ -226,7 +226,7 @@ pub(crate) fn http(
         accounts.map(|accounts| -> Arc<dyn Api> { accounts.api() }),
         cors,
     );
-    let of_operators = Routes::for_operators(status());
+    let of_operators = Routes::for_operators(status(), OperatorHosts::new(["test".to_owned()]), None);
     let service = ForTests { routes, of_operators, begun: Arc::clone(&seen.begun) };
     let current = Current::new(Snapshot { limits, proxies, service });
     let seen = seen.clone();

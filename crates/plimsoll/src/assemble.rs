@@ -20,8 +20,8 @@ use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, PortShares, StartBarrier};
 use plimsoll_proto::http::{
-    AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, RpcServer, Snapshot, StatusPage,
-    TierLocation, Tiers,
+    AccessLog, Api, Check, Counters, Http, Load, LogSink, OperatorHosts, Readiness, Routes, RpcServer,
+    Snapshot, StatusPage, TierLocation, Tiers,
 };
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
 use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Purging, Settings as ProxySettings};
@@ -459,11 +459,14 @@ impl Shared {
     /// Returns the settings and routes of connections to the addresses of `--metrics`.
     fn snapshot_of_operators(self: &Arc<Self>, config: &Config) -> Snapshot<Arc<Routes>> {
         let status = self.status_page(config);
-        let service = match self.proxy.as_ref().map(|current| current.get().cache.clone()) {
-            Some(Some(cache)) => Routes::for_operators_with(status, Purging::new(cache)),
-            Some(None) => Routes::for_operators_with(status, Arc::new(NoCache)),
-            None => Routes::for_operators(status),
-        };
+        let purging: Option<Arc<dyn Api>> =
+            match self.proxy.as_ref().map(|current| current.get().cache.clone()) {
+                Some(Some(cache)) => Some(Purging::new(cache)),
+                Some(None) => Some(Arc::new(NoCache)),
+                None => None,
+            };
+        let hosts = OperatorHosts::new(config.live.operator_hosts.iter().map(ToString::to_string));
+        let service = Routes::for_operators(status, hosts, purging);
         Snapshot { limits: config.live.limits(), proxies: config.proxies(), service }
     }
 

@@ -220,6 +220,57 @@ fn purges_are_for_operators_and_remove_for_good(kind: EngineKind) {
     assert!(text.contains("\nplimsoll_proxy_cache_purged_total 1\n"), "{text}");
 }
 
+/// A page of another site in a browser on the same machine sends its Origin. If its own name resolves to this
+/// machine, it sends that in Host.
+fn a_page_in_a_browser_purges_and_reads_nothing(kind: EngineKind) {
+    let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
+    let of_origin = format!("127.0.0.1:{}", free_port());
+    let name = ["--metrics", &of_origin, "--operator-hosts", "server1.example"];
+    let origin = Server::start(kind, site.path(), &name);
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let proxy = caching_proxy(kind, &origin, cache.path(), &["--metrics", &metrics]);
+    let url = proxy.url("/5.bin");
+    let is_hit = || cache_status(&url).starts_with("plimsoll; hit");
+    until("the response is stored", is_hit);
+    let purge = format!("http://{metrics}/purge?all=yes");
+    let ask = |fields: &[&str], url: &str| {
+        let fields = fields.iter().flat_map(|field| ["--header", field]);
+        let args: Vec<&str> = ["--write-out", "\n%{http_code}", url].into_iter().chain(fields).collect();
+        String::from_utf8(curl(&args)).unwrap()
+    };
+    let post = |field: &str| {
+        let args = ["--request", "POST", "--write-out", "%{http_code}", "--header", field, &purge];
+        String::from_utf8(curl(&args)).unwrap()
+    };
+    for field in [
+        "Origin: http://evil.example",
+        "Origin: null",
+        "Origin: http://127.0.0.1:1",
+        "Sec-Fetch-Site: cross-site",
+        "Sec-Fetch-Site: same-site",
+        "Host: evil.example",
+    ] {
+        assert!(post(field).ends_with("403"), "{field}");
+    }
+    assert!(post("Host: evil.example").contains("operator_hosts"));
+    assert!(is_hit(), "nothing was purged");
+    for server in [&metrics, &of_origin] {
+        for page in ["metrics", "api/status"] {
+            let page = format!("http://{server}/{page}");
+            let refused = ask(&["Host: evil.example"], &page);
+            assert!(refused.ends_with("403") && refused.contains("operator_hosts"), "{refused}");
+            assert!(ask(&["Host: localhost:1"], &page).ends_with("200"));
+            let is_known = server == &of_origin;
+            let named = ask(&["Host: Server1.example:9100"], &page);
+            assert!(named.ends_with(if is_known { "200" } else { "403" }), "{named}");
+        }
+        for page in ["healthz", "readyz"] {
+            assert!(ask(&["Host: evil.example"], &format!("http://{server}/{page}")).ends_with("200"));
+        }
+    }
+    assert!(post(&format!("Origin: http://{metrics}")).ends_with("200"), "a page of the address itself");
+}
+
 fn answers_are_counted_by_their_kind_and_logged_with_their_bytes(kind: EngineKind) {
     let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
     let origin = Server::start(kind, site.path(), &[]);
@@ -336,6 +387,7 @@ on_each_engine!(
     a_killed_proxy_has_no_wrong_slice,
     large_responses_are_found_again_after_a_restart,
     purges_are_for_operators_and_remove_for_good,
+    a_page_in_a_browser_purges_and_reads_nothing,
     answers_are_counted_by_their_kind_and_logged_with_their_bytes,
     a_purge_of_a_replaced_response_survives_kill_9,
     hits_of_many_files_keep_few_of_them_open,

@@ -13,7 +13,7 @@ use plimsoll_wire::units::{DAY, Size, Time, YEAR, size_within, time_within};
 use super::ftp::FtpSettings;
 use super::proxy::ProxySettings;
 use super::sites::{CacheFlag, OriginFlag, SiteFlag};
-use super::values::{AtMost, LogLevel, SignUp};
+use super::values::{AtMost, LogLevel, OperatorHost, SignUp};
 
 /// The shortest time that a limit may be set to.
 const SHORT: &str = "10ms";
@@ -49,6 +49,11 @@ pub(crate) struct Live {
     /// be given
     #[arg(long, value_name = "ORIGIN", env = "PLIMSOLL_CORS_ORIGIN", value_delimiter = ',')]
     pub(crate) cors_origin: Vec<OriginFlag>,
+
+    /// A name, beside IP addresses and localhost, by which clients may request the pages at an address of
+    /// --metrics; several may be given
+    #[arg(long, value_name = "NAME", env = "PLIMSOLL_OPERATOR_HOSTS", value_delimiter = ',')]
+    pub(crate) operator_hosts: Vec<OperatorHost>,
 
     /// Bytes that a new account may store, such as 10GiB, or none for no bound
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_QUOTA_BYTES", default_value = "none")]

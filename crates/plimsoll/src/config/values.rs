@@ -32,6 +32,28 @@ pub(crate) fn number_within(
     }
 }
 
+/// A name by which operators reach an address of `--metrics`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OperatorHost(String);
+
+impl FromStr for OperatorHost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<OperatorHost, String> {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        if text.is_empty() || !text.bytes().all(is_name) {
+            return Err("write a host name without a port, such as server1.example".to_owned());
+        }
+        Ok(OperatorHost(text.to_owned()))
+    }
+}
+
+impl fmt::Display for OperatorHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// The condition for confirming an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {

@@ -40,7 +40,7 @@ pub use date_cache::{DateCache, Dates};
 pub use forwarded::{UnknownClient, client as forwarded_client};
 pub use inbox::{Inbox, NoHead};
 pub use limits::{Limits, OVER_SHARE};
-pub use operator::operators_only;
+pub use operator::{OperatorHosts, operators_only};
 pub use problem::problem;
 pub use readiness::{Check, CheckRun, Readiness};
 pub use request::{Arrival, ConnectionData, Request};

@@ -1,13 +1,14 @@
-//! `/metrics` and `/api/status`, which are for operators: the access check, and the text of the metrics.
+//! `/metrics`, `/api/status` and `/purge`, which are for operators: the access checks, and the text of the
+//! metrics.
 //!
-//! This module counts nothing. Invariant: a request that may have passed a proxy never counts as one from
-//! this machine.
+//! This module counts nothing. Invariants: a request that may have passed a proxy never counts as one from
+//! this machine. A page of another site in an operator's browser reads and changes nothing.
 
 use std::fmt::Write as _;
 
 use core::net::IpAddr;
 use plimsoll_io::Peer;
-use plimsoll_wire::http::head::Version;
+use plimsoll_wire::http::head::{Method, Version};
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
@@ -65,14 +66,81 @@ fn is_proxy_field(name: &[u8]) -> bool {
 
 /// Whether an authority, with or without a port, names the loopback interface.
 fn is_loopback_name(authority: &[u8]) -> bool {
-    let Ok(text) = core::str::from_utf8(authority) else { return false };
-    let without_port = match text.rsplit_once(':') {
+    host_of(authority).is_some_and(|host| is_localhost(host) || address_of(host).is_some_and(is_loopback))
+}
+
+fn is_loopback(ip: IpAddr) -> bool {
+    ip.to_canonical().is_loopback()
+}
+
+fn is_localhost(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+}
+
+/// Returns an authority without its port.
+fn host_of(authority: &[u8]) -> Option<&str> {
+    let text = core::str::from_utf8(authority).ok()?;
+    Some(match text.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => text,
+    })
+}
+
+/// Returns the IP address that a host is, if it is not a name.
+fn address_of(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// The names, beside IP addresses and `localhost`, by which clients may request the operators' pages at an
+/// address of `--metrics`.
+///
+/// A browser on the operator's machine reaches that address for any page. The page's own name can be made to
+/// resolve to it (DNS rebinding), and then appears in Host; a page under its real name sends an Origin.
+#[derive(Clone, Debug, Default)]
+pub struct OperatorHosts(Vec<String>);
+
+impl OperatorHosts {
+    /// Creates the set of these names.
+    pub fn new(names: impl IntoIterator<Item = String>) -> OperatorHosts {
+        OperatorHosts(names.into_iter().collect())
+    }
+
+    /// Returns the refusal of a request whose Host is another name, or that a page of another site has sent.
+    pub(super) fn refusal(&self, request: &Request<'_>) -> Option<Answer> {
+        const FOREIGN_HOST: &str = "Host must be an IP address, localhost, or a name in the setting \
+                                    operator_hosts: a page in a browser could use any other.";
+        const FOREIGN_PAGE: &str = "A page of another site must not change anything here. Send no Origin and \
+                                    no Sec-Fetch-Site, as programs do.";
+        let forbidden = |detail| Some(problem(Status::FORBIDDEN, detail).field("Cache-Control", "no-store"));
+        let authority = request.head.authority(request.block);
+        // No page reaches a Unix socket.
+        if *request.peer != Peer::Unix && !authority.is_some_and(|authority| self.contain(authority)) {
+            return forbidden(FOREIGN_HOST);
+        }
+        let is_change = !matches!(request.method(), Method::Get | Method::Head);
+        if is_change && is_of_other_site(request, authority) { forbidden(FOREIGN_PAGE) } else { None }
+    }
+
+    /// Whether an authority is an IP address, `localhost` or one of the names.
+    fn contain(&self, authority: &[u8]) -> bool {
+        host_of(authority).is_some_and(|host| {
+            is_localhost(host)
+                || address_of(host).is_some()
+                || self.0.iter().any(|name| name.eq_ignore_ascii_case(host))
+        })
+    }
+}
+
+/// Whether a browser has sent a request for a page of another site.
+fn is_of_other_site(request: &Request<'_>, authority: Option<&[u8]>) -> bool {
+    let is_own = |origin: &[u8]| {
+        let of_origin = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+        of_origin.is_some() && of_origin == authority
     };
-    let literal = without_port.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback_address = literal.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
-    is_loopback_address || without_port.eq_ignore_ascii_case("localhost")
+    request.head.fields(request.block).any(|(name, value)| {
+        (name.eq_ignore_ascii_case(b"Origin") && !is_own(value))
+            || (name.eq_ignore_ascii_case(b"Sec-Fetch-Site") && !matches!(value, b"same-origin" | b"none"))
+    })
 }
 
 /// Returns the metrics in Prometheus' text format.
@@ -124,6 +192,26 @@ mod tests {
         }
         for authority in ["files.example", "localhost.example", "192.0.2.1:80", "[2001:db8::1]", "test", ""] {
             assert!(!is_loopback_name(authority.as_bytes()), "{authority}");
+        }
+    }
+
+    #[test]
+    fn operators_pages_have_an_address_or_a_configured_name() {
+        let hosts = OperatorHosts::new(["Metrics.example".to_owned()]);
+        for authority in [
+            "127.0.0.1:9100",
+            "192.0.2.1",
+            "[2001:db8::1]:9100",
+            "localhost:1",
+            "metrics.example",
+            "METRICS.example:80",
+        ] {
+            assert!(hosts.contain(authority.as_bytes()), "{authority}");
+        }
+        for authority in
+            ["", "evil.example:9100", "metrics.example.evil", "localhost.evil", "127.0.0.1.evil", "[::1"]
+        {
+            assert!(!hosts.contain(authority.as_bytes()), "{authority}");
         }
     }
 }

@@ -13,7 +13,7 @@ use plimsoll_wire::http::target::{BadTarget, has_adjacent_slashes};
 use super::answer::Answer;
 use super::api::{Api, DecodedTarget};
 use super::cors::Cors;
-use super::operator::{is_local_request, metrics, operators_only};
+use super::operator::{OperatorHosts, is_local_request, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
 use super::service::Service;
@@ -29,6 +29,8 @@ const FILES: [&[u8]; 2] = [b"/files", b"/shared"];
 
 /// Pages under those prefixes that exist even without accounts.
 const OWN_PAGES: [&[u8]; 4] = [b"/healthz", b"/readyz", METRICS, STATUS];
+/// Those that probes request, by whatever name: they reveal nothing.
+const HEALTH: [&[u8]; 2] = [b"/healthz", b"/readyz"];
 const METRICS: &[u8] = b"/metrics";
 const STATUS: &[u8] = b"/api/status";
 
@@ -43,8 +45,8 @@ pub struct Routes {
     sites: Vec<Site>,
     status: StatusPage,
     api: Option<Arc<dyn Api>>,
-    /// Whether only operators reach this address: one of `--metrics`.
-    is_for_operators: bool,
+    /// The names of this address, if only operators reach it: one of `--metrics`.
+    operators: Option<OperatorHosts>,
     cors: Cors,
 }
 
@@ -55,14 +57,13 @@ impl Routes {
     }
 
     /// Creates the routes of an address that only operators reach: health, readiness, metrics and status, for
-    /// every client.
-    pub fn for_operators(status: StatusPage) -> Arc<Routes> {
-        Arc::new(Routes { is_for_operators: true, ..Routes::of(Vec::new(), status, None) })
-    }
-
-    /// As [`Routes::for_operators`], with a service under `/purge`.
-    pub fn for_operators_with(status: StatusPage, api: Arc<dyn Api>) -> Arc<Routes> {
-        Arc::new(Routes { is_for_operators: true, ..Routes::of(Vec::new(), status, Some(api)) })
+    /// every client, under these names. `service` is under `/purge`.
+    pub fn for_operators(
+        status: StatusPage,
+        hosts: OperatorHosts,
+        service: Option<Arc<dyn Api>>,
+    ) -> Arc<Routes> {
+        Arc::new(Routes { operators: Some(hosts), ..Routes::of(Vec::new(), status, service) })
     }
 
     /// As [`Routes::new`], with the API.
@@ -83,14 +84,14 @@ impl Routes {
 
     fn of(mut sites: Vec<Site>, status: StatusPage, api: Option<Arc<dyn Api>>) -> Routes {
         sites.sort_by_key(|site| std::cmp::Reverse(site.prefix().len()));
-        Routes { sites, status, api, is_for_operators: false, cors: Cors::default() }
+        Routes { sites, status, api, operators: None, cors: Cors::default() }
     }
 
     async fn read(&self, request: &mut Request<'_>, target: DecodedTarget<'_>) -> Answer {
         if let Some(answer) = self.server_page(&target.path, request).await {
             return answer;
         }
-        if self.is_for_operators {
+        if self.operators.is_some() {
             return problem(Status::NOT_FOUND, "Only /metrics, /api/status, /healthz and /readyz are here.");
         }
         let DecodedTarget { path, query, .. } = target;
@@ -121,7 +122,7 @@ impl Routes {
                 Ok(()) if path == METRICS => metrics(&self.status),
                 Ok(()) => self.status.answer(),
             }),
-            _ => (!self.is_for_operators && is_below_any(path, &RESERVED)).then(|| {
+            _ => (self.operators.is_none() && is_below_any(path, &RESERVED)).then(|| {
                 problem(Status::NOT_FOUND, "This path belongs to the server's API, which has nothing there.")
             }),
         }
@@ -129,7 +130,7 @@ impl Routes {
 
     /// Decides whether a client may read metrics and status.
     async fn authorise_operator(&self, request: &mut Request<'_>) -> Result<(), Answer> {
-        if self.is_for_operators || is_local_request(request) {
+        if self.operators.is_some() || is_local_request(request) {
             return Ok(());
         }
         match &self.api {
@@ -140,7 +141,7 @@ impl Routes {
 
     /// Returns the API if the path belongs to it.
     fn api_for(&self, path: &[u8]) -> Option<&dyn Api> {
-        if self.is_for_operators {
+        if self.operators.is_some() {
             return self.api.as_deref().filter(|_| path == OPERATORS_API);
         }
         let api = self.api.as_deref().filter(|_| is_below_any(path, &RESERVED))?;
@@ -183,6 +184,11 @@ impl Service for Arc<Routes> {
             Ok(target) => target,
             Err(bad) => return self.answer_malformed_target(request, bad),
         };
+        if let Some(hosts) = self.operators.as_ref().filter(|_| !HEALTH.contains(&&*target.path))
+            && let Some(refusal) = hosts.refusal(request)
+        {
+            return refusal;
+        }
         if is_redirected(&target) {
             return site::redirect_to(Status::PERMANENT_REDIRECT, &target.path, target.query);
         }
