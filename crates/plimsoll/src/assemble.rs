@@ -24,7 +24,7 @@ use plimsoll_proto::http::{
     Snapshot, StatusPage, TierLocation, Tiers,
 };
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
-use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Purging, Settings as ProxySettings};
+use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Settings as ProxySettings};
 use plimsoll_rpc::{SecretCheck, Service};
 use plimsoll_store::Store;
 use plimsoll_web::{Web, with_store};
@@ -33,7 +33,7 @@ use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
 use crate::line_writer::Reopen;
 use crate::listening::Listening;
 use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
-use crate::proxying::{self, NoCache};
+use crate::proxying;
 use crate::records::{Logs, Sinks};
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
@@ -264,11 +264,8 @@ impl Server {
             slots: fixed.channel_slots,
             meter: ChannelMeter::in_cells(channels),
         };
-        let proxy = fixed
-            .is_proxy()
-            .then(|| proxying::settings(config, &channels, None))
-            .transpose()?
-            .map(Current::new);
+        let proxy =
+            fixed.is_proxy().then(|| proxying::start(config, &channels)).transpose()?.map(Current::new);
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine.has_fixed_threads() { fixed.threads.number(fixed.engine) } else { 1 },
@@ -459,12 +456,7 @@ impl Shared {
     /// Returns the settings and routes of connections to the addresses of `--metrics`.
     fn snapshot_of_operators(self: &Arc<Self>, config: &Config) -> Snapshot<Arc<Routes>> {
         let status = self.status_page(config);
-        let purging: Option<Arc<dyn Api>> =
-            match self.proxy.as_ref().map(|current| current.get().cache.clone()) {
-                Some(Some(cache)) => Some(Purging::new(cache)),
-                Some(None) => Some(Arc::new(NoCache)),
-                None => None,
-            };
+        let purging = self.proxy.as_ref().map(|current| proxying::purging(&current.get()));
         let hosts = OperatorHosts::new(config.live.operator_hosts.iter().map(ToString::to_string));
         let service = Routes::for_operators(status, hosts, purging);
         Snapshot { limits: config.live.limits(), proxies: config.proxies(), service }

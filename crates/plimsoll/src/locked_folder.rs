@@ -3,14 +3,19 @@
 //! It reads and writes nothing in them but the lock. Invariants: one server at a time has an exclusive lock.
 //! New folders are readable only by the server's user. A message names the flag for another folder.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 
-use anyhow::Context as _;
-use rustix::fs::{FlockOperation, flock};
+use anyhow::{Context as _, bail};
+use plimsoll_engine::SystemFs;
+use plimsoll_io::Fs as _;
+use plimsoll_proxy::cache::store::{check_folder, mark_folder};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, openat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::access;
 use crate::backup::UNFINISHED_RESTORE;
@@ -68,9 +73,63 @@ pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<FolderLock> {
     Ok(lock)
 }
 
-/// Creates a proxy's cache folder if it is missing, and locks it for this process alone.
+/// Creates a proxy's cache folder if it is missing, and locks it for this process alone. Refuses a folder
+/// that has other files, or in which another user can create some: they would be removed, or sent to
+/// clients.
 pub(crate) fn take_cache_folder(folder: &Path) -> anyhow::Result<FolderLock> {
+    if folder.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw()) {
+        access::check_writable(folder).with_context(|| unfit(folder))?;
+    }
+    make(FolderKind::Cache, folder)?;
+    check_owner(folder)?;
+    let marked = SystemFs.open_root(folder).and_then(|root| mark_folder(&SystemFs, &root));
+    marked.with_context(|| unfit(folder))?;
     lock(FolderKind::Cache, folder, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// Returns the kind of the operating system's error in a refusal, if there is one.
+pub(crate) fn kind_of(refusal: &anyhow::Error) -> Option<io::ErrorKind> {
+    refusal.chain().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
+}
+
+/// Checks that only this process's user can create files in a cache folder.
+fn check_owner(folder: &Path) -> anyhow::Result<()> {
+    let root = File::open(folder).with_context(|| unfit(folder))?;
+    for name in [".", "objects", "pending"] {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = match openat(&root, name, flags, Mode::empty()) {
+            Err(Errno::NOENT) => continue,
+            opened => opened.map_err(io::Error::from).with_context(|| unfit(folder))?,
+        };
+        check_owner_of(&opened, &folder.join(name))?;
+    }
+    Ok(())
+}
+
+fn check_owner_of(opened: impl AsFd, path: &Path) -> anyhow::Result<()> {
+    let stat = fstat(opened).map_err(io::Error::from)?;
+    let (owner, user) = (rustix::process::Uid::from_raw(stat.st_uid), geteuid());
+    if owner != user {
+        let (owner, user) = (access::user(owner), access::user(user));
+        bail!(
+            "the cache folder {} belongs to {owner}, who could change what clients get; give it to {user} \
+             (chown), or choose another with --cache",
+            path.display()
+        );
+    }
+    if stat.st_mode & 0o022 != 0 {
+        bail!(
+            "other users may write in the cache folder {} (mode {:o}), and could change what clients get; \
+             run chmod go-w on it, or choose another with --cache",
+            path.display(),
+            stat.st_mode & 0o7777
+        );
+    }
+    Ok(())
+}
+
+fn unfit(folder: &Path) -> String {
+    format!("cannot use {} as the cache folder; choose another with --cache", folder.display())
 }
 
 /// Returns whether another process has locked the folder. Creates nothing.
@@ -87,7 +146,13 @@ pub(crate) fn check_cache_folder(folder: &Path) -> anyhow::Result<()> {
         Err(error) => Err(error),
     };
     match checked {
-        Ok(()) => access::check_data(folder),
+        Ok(()) if folder.is_dir() => {
+            access::check_data(folder)?;
+            check_owner(folder)?;
+            let checked = SystemFs.open_root(folder).and_then(|root| check_folder(&SystemFs, &root));
+            checked.map(drop).with_context(|| unfit(folder))
+        }
+        Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             anyhow::bail!(access::refused(folder, &error))
         }
@@ -129,8 +194,7 @@ fn lock(kind: FolderKind, path: &Path, lock: FlockOperation) -> anyhow::Result<F
     let shown = format!("{} {}", kind.name(), path.display());
     let folder = File::open(path).with_context(|| format!("cannot open the {shown}"))?;
     let path = path.join("lock");
-    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
-    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    let file = open_lock(&folder).with_context(|| format!("cannot open {}", path.display()))?;
     for (locked, is_folder) in [(&folder, true), (&file, false)] {
         match flock(locked, lock) {
             Ok(()) => {}
@@ -157,8 +221,24 @@ fn refuse_unfinished(data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Opens the file for the lock, and creates it if it is missing. A link could lead to any file, which
+/// would be created, and a pipe would block: neither is opened.
+fn open_lock(folder: &File) -> io::Result<File> {
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(folder, "lock", flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
+        Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link; remove it"),
+        error => error.into(),
+    })?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file; remove it"));
+    }
+    Ok(file.into())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn error_of<T>(made: anyhow::Result<T>) -> String {
@@ -170,6 +250,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let shown = folder.path().display();
         let held = take_cache_folder(folder.path()).unwrap();
+        check_cache_folder(folder.path()).unwrap();
         assert_eq!(
             error_of(take_cache_folder(folder.path())),
             format!(
@@ -195,14 +276,65 @@ mod tests {
             assert!(taken.is_err(), "{name}");
             assert!(checked.contains("the cache folder") && checked.contains("with --cache: "), "{checked}");
         }
-        for name in ["", "new", "new/cache"] {
+        std::fs::create_dir(path("empty")).unwrap();
+        std::fs::set_permissions(path("empty"), std::fs::Permissions::from_mode(0o700)).unwrap();
+        for name in ["empty", "new", "new/cache"] {
             check_cache_folder(&path(name)).unwrap();
         }
+        assert_eq!(std::fs::read_dir(path("empty")).unwrap().count(), 0);
         check_cache_folder(Path::new("not-there")).unwrap();
         let mut left: Vec<_> =
             std::fs::read_dir(folder.path()).unwrap().map(|at| at.unwrap().file_name()).collect();
         left.sort();
-        assert_eq!(left, ["file", "link"]);
+        assert_eq!(left, ["empty", "file", "link"]);
+    }
+
+    #[test]
+    fn a_folder_that_is_no_cache_is_refused_with_its_files_and_its_flag() {
+        let folder = tempfile::tempdir().unwrap();
+        let precious = folder.path().join("objects/precious.doc");
+        std::fs::create_dir(folder.path().join("objects")).unwrap();
+        std::fs::write(&precious, "precious").unwrap();
+        for refused in [take_cache_folder(folder.path()).map(drop), check_cache_folder(folder.path())] {
+            let refused = error_of(refused);
+            assert!(refused.contains("precious.doc") && refused.contains("--cache"), "{refused}");
+        }
+        assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
+        assert!(!folder.path().join("lock").exists());
+    }
+
+    #[test]
+    fn a_folder_in_which_others_can_write_is_refused() {
+        for (name, mode) in [("", 0o777), ("", 0o770), ("objects", 0o702)] {
+            let folder = tempfile::tempdir().unwrap();
+            drop(take_cache_folder(folder.path()).unwrap());
+            let path = folder.path().join(name);
+            DirBuilder::new().recursive(true).mode(0o700).create(&path).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            for refused in [take_cache_folder(folder.path()).map(drop), check_cache_folder(folder.path())] {
+                let refused = error_of(refused);
+                assert!(refused.contains("chmod go-w") && refused.contains("--cache"), "{refused}");
+            }
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+            take_cache_folder(folder.path()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_link_or_a_pipe_named_lock_is_not_opened() {
+        for is_link in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let (lock, target) = (folder.path().join("lock"), folder.path().join("target"));
+            if is_link {
+                std::os::unix::fs::symlink(&target, &lock).unwrap();
+            } else {
+                rustix::fs::mknodat(rustix::fs::CWD, &lock, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+                    .unwrap();
+            }
+            assert!(error_of(take_data_folder(folder.path())).contains("remove it"));
+            assert!(error_of(take_cache_folder(folder.path())).contains("\"lock\""));
+            assert!(!target.exists());
+        }
     }
 
     #[test]

@@ -3,21 +3,24 @@
 //! It serves nothing ([`crate::assemble`] joins proxy and engine). Invariants: origins that a reload does not
 //! remove keep their state. The proxy's name in Via stays the same until the process ends.
 
+use std::io;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use plimsoll_channel::Settings as ChannelSettings;
 use plimsoll_cli::WrongUsage;
+use plimsoll_engine::SystemFs;
 use plimsoll_proto::Current;
 use plimsoll_proto::http::{Api, Check, DecodedTarget, PendingAnswer, Request, problem};
 use plimsoll_proxy::cache::opening::CacheOpener;
 use plimsoll_proxy::cache::response_cache::CacheSizes;
-use plimsoll_proxy::cache::store::Checksums;
+use plimsoll_proxy::cache::store::{CacheFolder, Checksums, Claimant};
 use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX};
-use plimsoll_proxy::{Balance, ForwardHosts, Names, Settings, is_any_origin_up};
+use plimsoll_proxy::{Balance, ForwardHosts, Names, Purging, Settings, is_any_origin_up};
 use plimsoll_wire::http::status::Status;
 
 use crate::config::Config;
+use crate::locked_folder::{kind_of, take_cache_folder};
 use crate::open_files;
 use crate::resolve::resolve;
 
@@ -88,12 +91,47 @@ fn cache(config: &Config) -> Option<Arc<CacheOpener>> {
     let passed_files_max = open_files::passed_files_max(config, open_files::soft());
     let sizes = CacheSizes { disk_bytes_max, memory_bytes_max, passed_files_max };
     let checksums = if fixed.proxy_cache_checksums { Checksums::On } else { Checksums::Off };
-    let folder = fixed.proxy_cache.0.as_ref();
-    folder.map(|folder| CacheOpener::with_checksums(folder, sizes, checksums))
+    let path = fixed.proxy_cache.0.as_ref()?;
+    let claimant: Claimant = Box::new(|folder| match take_cache_folder(folder) {
+        Ok(lock) => Ok(Box::new(lock)),
+        Err(error) => {
+            let kind = kind_of(&error).unwrap_or(io::ErrorKind::Other);
+            Err(io::Error::new(kind, format!("{error:#}")))
+        }
+    });
+    Some(CacheOpener::of(CacheFolder::with(path, checksums, Some(claimant)), sizes))
+}
+
+/// Builds the settings of a proxy that starts, and claims the folder of its cache. If that cannot be
+/// written now, the proxy forwards without the cache, and tries again at a later request.
+pub(crate) fn start(config: &Config, channels: &ChannelSettings) -> anyhow::Result<Settings> {
+    let settings = settings(config, channels, None)?;
+    let Some(folder) = settings.cache.as_deref().map(CacheOpener::folder) else { return Ok(settings) };
+    match folder.claim(&SystemFs) {
+        Err(error) if is_unwritable(error.kind()) => {
+            let path = folder.path().display();
+            tracing::error!(folder = %path, %error, "the cache cannot be written; requests go past it");
+        }
+        claimed => claimed?,
+    }
+    Ok(settings)
+}
+
+fn is_unwritable(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(kind, PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+}
+
+/// Returns the service of `/purge`.
+pub(crate) fn purging(settings: &Settings) -> Arc<dyn Api> {
+    match &settings.cache {
+        Some(cache) => Purging::new(Arc::clone(cache)),
+        None => Arc::new(NoCache),
+    }
 }
 
 /// The service of `/purge` of a proxy without a cache.
-pub(crate) struct NoCache;
+struct NoCache;
 
 impl Api for NoCache {
     fn answer<'a>(&'a self, _: &'a mut Request<'_>, _: DecodedTarget<'a>) -> PendingAnswer<'a> {
@@ -104,7 +142,7 @@ impl Api for NoCache {
 }
 
 /// Returns a name that no other proxy has.
-fn pseudonym() -> std::io::Result<String> {
+fn pseudonym() -> io::Result<String> {
     let mut number = [0; 4];
     rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
     Ok(format!("plimsoll-{:08x}", u32::from_be_bytes(number)))

@@ -24,7 +24,7 @@ use crate::config::{
 use crate::exposure;
 use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
-use crate::locked_folder::{check_cache_folder, take_cache_folder};
+use crate::locked_folder::check_cache_folder;
 use crate::operator_log::{OperatorLog, warn_of_lab};
 use crate::proxying;
 use crate::reloading::{self, Reloading};
@@ -149,9 +149,8 @@ impl ProxyServer {
             config.fixed.proxy_cache.0.as_deref().map(check_cache_folder).transpose()?;
             return self.checking.report(config, plan(config));
         }
-        let _cache = config.fixed.proxy_cache.0.as_deref().map(take_cache_folder).transpose()?;
-        let listening = Listening::at(config)?;
         let server = Server::new(config, Vec::new())?;
+        let listening = Listening::at(config)?;
         let addresses = listening.addresses();
         stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
         let (parts, level) = (Box::new(server.reloadable()), log.level());

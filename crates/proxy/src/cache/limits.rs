@@ -23,8 +23,6 @@ pub const METADATA_BYTES_MAX: u64 = 128 << 10;
 pub const FILES_MAX: usize = 200_000;
 /// Bytes of a stored body with a checksum of their own.
 pub const CHECKED_BLOCK_BYTES: u64 = 64 << 10;
-/// Entries of the cache's folder that are read at a time.
-pub const SCAN_ENTRIES: usize = 1024;
 /// Bytes of memory for an object besides its URI, fields and content: its structures, its share of the
 /// tables, and the overhead of the allocations.
 pub const OBJECT_BYTES: u64 = 640;

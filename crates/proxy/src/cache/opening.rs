@@ -15,13 +15,12 @@ use plimsoll_io::{Elapsed, Fs, Instant, Io, Work};
 use super::limits::{DISK_RETRY_TIME, MISSED_INVALIDATIONS_MAX, OPENING_TIME_MAX};
 use super::policy::{Digest, ResourceKey};
 use super::response_cache::{CacheSizes, ResponseCache};
-use super::store::{Checksums, PurgeTarget};
+use super::store::{CacheFolder, PurgeTarget};
 
 /// A cache that opens itself.
 pub struct CacheOpener {
-    path: PathBuf,
+    folder: Arc<CacheFolder>,
     sizes: CacheSizes,
-    checksums: Checksums,
     opened: OnceLock<Arc<ResponseCache>>,
     progress: Mutex<Progress>,
     missed: Mutex<Missed>,
@@ -62,22 +61,24 @@ enum Progress {
 }
 
 impl CacheOpener {
-    /// Creates a cache in a folder, with checksums. It does not open the folder.
+    /// Creates a cache in a folder that no other process uses. It does not open the folder.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, sizes: CacheSizes) -> Arc<CacheOpener> {
-        CacheOpener::with_checksums(path, sizes, Checksums::On)
+        CacheOpener::of(CacheFolder::new(path), sizes)
     }
 
-    /// As [`CacheOpener::new`], with or without checksums.
+    /// Creates a cache in a folder. It does not open the folder.
     #[must_use]
-    pub fn with_checksums(
-        path: impl Into<PathBuf>,
-        sizes: CacheSizes,
-        checksums: Checksums,
-    ) -> Arc<CacheOpener> {
+    pub fn of(folder: Arc<CacheFolder>, sizes: CacheSizes) -> Arc<CacheOpener> {
         let progress = Mutex::new(Progress::Closed(Instant::default()));
         let (opened, missed) = (OnceLock::new(), Mutex::default());
-        Arc::new(CacheOpener { path: path.into(), sizes, checksums, opened, progress, missed })
+        Arc::new(CacheOpener { folder, sizes, opened, progress, missed })
+    }
+
+    /// Returns its folder.
+    #[must_use]
+    pub fn folder(&self) -> &CacheFolder {
+        &self.folder
     }
 
     /// Removes the objects of these resources: now if the cache is open, otherwise before it is used. Until
@@ -133,13 +134,13 @@ impl CacheOpener {
     }
 
     fn open_on(&self, fs: &dyn Fs, now: Instant) {
-        match ResponseCache::open(fs, &self.path, self.sizes, self.checksums) {
+        match ResponseCache::open(fs, &self.folder, self.sizes) {
             Ok(cache) => {
                 self.publish(fs, cache);
                 self.end(Progress::Open);
             }
             Err(error) => {
-                tracing::error!(folder = %self.path.display(), %error, "cannot open the cache");
+                tracing::error!(folder = %self.folder.path().display(), %error, "cannot open the cache");
                 self.end(Progress::Closed(now + DISK_RETRY_TIME));
             }
         }
@@ -214,7 +215,7 @@ mod tests {
     fn filled() -> (Sim, Host) {
         let sim = Sim::new(0, Faults::none());
         let host = sim.host("one");
-        let cache = ResponseCache::open(&**host.disk(), ROOT.as_ref(), SIZES, Checksums::On).unwrap();
+        let cache = ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), SIZES).unwrap();
         for path in ["/x", "/y"] {
             let mut writer = cache.create_on(&**host.disk()).unwrap();
             writer.append(&**host.disk(), b"content").unwrap();

@@ -9,7 +9,6 @@ mod reading;
 mod writing;
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,7 +22,9 @@ use super::fetch::{FetchKey, Fetches};
 use super::limits::{OBJECT_SHARE, OPEN_FILES_MAX, REFRESHES_MAX};
 use super::policy::{CacheRequest, StoredHead};
 pub use super::store::CacheSizes;
-use super::store::{Checksums, Content, Disk, FoundObject, Index, Lookup, Object, PartialHead, PurgeTarget};
+use super::store::{
+    CacheFolder, Checksums, Content, Disk, FoundObject, Index, Lookup, Object, PartialHead, PurgeTarget,
+};
 
 /// The cache.
 pub struct ResponseCache {
@@ -52,20 +53,15 @@ impl ResponseCache {
     ///
     /// # Errors
     /// The operating system's error.
-    pub fn open(
-        fs: &dyn Fs,
-        path: &Path,
-        sizes: CacheSizes,
-        checksums: Checksums,
-    ) -> io::Result<Arc<ResponseCache>> {
-        let (disk, found) = Disk::open(fs, path, checksums)?;
+    pub fn open(fs: &dyn Fs, folder: &Arc<CacheFolder>, sizes: CacheSizes) -> io::Result<Arc<ResponseCache>> {
+        let (disk, found) = Disk::open(fs, folder)?;
         let cache = ResponseCache {
             disk: Arc::new(disk),
             index: Index::new(sizes),
             fetches: Arc::default(),
             open_files: Cache::new(OPEN_FILES_MAX),
             sizes,
-            checksums,
+            checksums: folder.checksums(),
             counts: CacheCounts::default(),
             reserved_bytes: AtomicU64::new(0),
             refreshes: Arc::default(),

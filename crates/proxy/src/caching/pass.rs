@@ -198,7 +198,7 @@ impl<'a> CachePass<'a> {
         };
         let storable = storable_head(&request, head, lines, times);
         let reserved = storable.and_then(|head| {
-            let room = cache.reserve(length, io.now()).ok_or(NotStored::TooLarge)?;
+            let room = cache.reserve(length, io.now())?;
             Ok((head, room))
         });
         match reserved {

@@ -1,5 +1,6 @@
-//! The rest of a response of which a client has a part, after the cache could not record it or read it to its
-//! end: the request to an origin for the bytes behind those that the client has, and the check of its response.
+//! The rest of a response of which a client has a part, after the cache could not record it or read it to
+//! its end: the request to an origin for the bytes behind those that the client has, and the check of its
+//! response.
 //!
 //! It sends nothing. Invariant: bytes are joined only if both responses have the same strong entity tag,
 //! which stands for the same bytes (RFC 9110, section 8.8.1).

@@ -1,8 +1,8 @@
 //! Sends stored responses, and responses that another request fetches, to a client.
 //!
 //! It looks nothing up. Invariants: the head has one framing, written here; a body that ends early is
-//! visible as such to the client; a file is sent only once the part to send is in memory. A file that cannot be
-//! read is reported with the offset up to which the client gets the body.
+//! visible as such to the client; a file is sent only once the part to send is in memory. A file that
+//! cannot be read is reported with the offset up to which the client gets the body.
 
 use std::io;
 use std::ops::Range;
@@ -301,8 +301,8 @@ impl ClientSide<'_> {
         self.drained(below).await.map_err(|_| NotSent::ClientGone)
     }
 
-    /// Waits until at most `below` bytes are unsent. `pushed` is the range of the content that was pushed last,
-    /// from files.
+    /// Waits until at most `below` bytes are unsent. `pushed` is the range of the content that was pushed
+    /// last, from files.
     async fn drain_file(&mut self, below: u64, pushed: Range<u64>) -> Result<(), NotSent> {
         let Err(error) = self.drained(below).await else { return Ok(()) };
         match self.tx.drop_unreadable() {

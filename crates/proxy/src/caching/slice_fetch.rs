@@ -96,7 +96,7 @@ impl SliceFetch {
             && let Some(slice) = stored.slice
         {
             let length = slice.range().end - slice.range().start;
-            let Some(room) = cache.reserve(Some(length), io.now()) else {
+            let Ok(room) = cache.reserve(Some(length), io.now()) else {
                 lead.leave();
                 return Received::Dropped;
             };

@@ -58,7 +58,7 @@ pub(super) enum Downloaded {
     Repeat,
     /// A part of the response was pushed, and the cache cannot read the rest.
     Unfinished {
-        /// What the client lacks, if that can be requested.
+        /// The part that the client lacks, if it can be requested.
         rest: Option<Box<Rest>>,
         /// Whether the client may send another request after that.
         keep: bool,

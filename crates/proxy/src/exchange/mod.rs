@@ -96,7 +96,7 @@ pub(crate) enum OutcomeEnding {
     Repeat,
     /// The client has a part of a response whose file cannot be read to its end.
     Unfinished {
-        /// What it lacks, if that can be requested.
+        /// The part that the client lacks, if it can be requested.
         rest: Option<Box<Rest>>,
         /// Whether the client may send another request after that.
         keep: bool,

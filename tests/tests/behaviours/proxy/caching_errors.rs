@@ -93,6 +93,8 @@ async fn clients_that_wait_for_a_body_are_served_when_the_disk_fails(scene: Scen
     let folder = folder_of(scene.origin.as_ref().expect("an origin"));
     let root = scene.proxy_fs().open_root(folder.as_ref()).expect("the cache is open");
     scene.proxy_fs().remove_folder(&root, b"pending").expect("nothing is being written");
+    // In its place, so that the folder cannot be made again.
+    scene.proxy_fs().create(&root, b"pending").expect("a file");
     let fields = format!("{FRESH}X-Delay: 30\r\nX-Size: {GROWN}\r\n");
     let mut numbers: Vec<u64> = visit(&scene, "/x", &fields).await.iter().map(number_of).collect();
     numbers.sort_unstable();

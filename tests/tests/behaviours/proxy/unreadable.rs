@@ -1,5 +1,5 @@
-//! Stored bodies whose files were changed, cut or removed: no client gets a wrong byte, and none is cut off if
-//! the origin still has the response.
+//! Stored bodies whose files were changed, cut or removed: no client gets a wrong byte, and none is cut
+//! off if the origin still has the response.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -118,7 +118,8 @@ fn huge(scene: &Scene) -> usize {
     if scene.engine == Engine::Simulator { 400_000 } else { 20_000_000 }
 }
 
-/// Behind the bytes that the kernel has taken for the client: it zeroes those if their file is cut before them.
+/// Behind the bytes that the kernel has taken for the client: it zeroes those if their file is cut before
+/// them.
 fn cut_at(size: usize) -> u64 {
     size as u64 / 4 * 3
 }

@@ -4,14 +4,16 @@
 //! The disk is a small tmpfs below the accounts' folder, which only root may mount; without that
 //! permission, the test reports a skip.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{EngineKind, Member, Server, tool};
+use plimsoll_tests::binary::{EngineKind, Member, Server, tool, until};
 use plimsoll_tests::on_each_engine;
 use rustix::mount::{MountFlags, mount_remount};
 
 use super::full_disk::Small;
+use crate::reverse_proxy::proxy;
 
 fn make(disk: &Small, flags: MountFlags) {
     mount_remount(&disk.0, flags, c"").unwrap_or_else(|error| panic!("remount {flags:?}: {error}"));
@@ -66,4 +68,30 @@ fn a_read_only_disk_is_a_passing_fault_and_not_a_missing_right(kind: EngineKind)
     assert!(ftp(&server, folder.path(), &["-T", "new"]).contains("< 226 "));
 }
 
-on_each_engine!(alone: a_read_only_disk_is_a_passing_fault_and_not_a_missing_right);
+fn a_proxy_starts_without_a_cache_that_is_read_only_and_uses_it_later(kind: EngineKind) {
+    let (site, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(site.path().join("x"), vec![b'x'; 100_000]).unwrap();
+    let Some(disk) = Small::at(folder.path()) else { return };
+    let cache = folder.path().join("cache");
+    std::fs::create_dir(&cache).unwrap();
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o700)).unwrap();
+    make(&disk, MountFlags::RDONLY);
+    let fresh = ["--site-cache-control", "/=max-age=60"];
+    let origin = Server::start(kind, site.path(), &fresh);
+    let (url, path) = (format!("http://{}", origin.at()), cache.display().to_string());
+    let proxy = proxy(kind, &["--origin", &url, "--cache", &path]);
+    let status = || {
+        let reply = proxy.visit().get("/x").unwrap();
+        assert_eq!((reply.status, reply.body.len()), (200, 100_000));
+        reply.field("Cache-Status").unwrap().to_owned()
+    };
+    assert!(status().contains("fwd=bypass"));
+    assert!(proxy.stderr().contains("the cache cannot be written"), "{}", proxy.stderr());
+    make(&disk, MountFlags::empty());
+    until("the cache is used", || status().contains("; hit"));
+}
+
+on_each_engine!(alone:
+    a_read_only_disk_is_a_passing_fault_and_not_a_missing_right,
+    a_proxy_starts_without_a_cache_that_is_read_only_and_uses_it_later,
+);

@@ -60,6 +60,10 @@ pub enum NotStored {
     NotReusable,
     /// Its content is larger than the cache stores.
     TooLarge,
+    /// The disk has failed shortly before, or is full.
+    DiskFailed,
+    /// Too many bodies are being received.
+    NoRoom,
     /// Its content ends with the connection, so that a cut would look like the end.
     CloseDelimited,
 }
@@ -79,6 +83,8 @@ impl NotStored {
             NotStored::Partial => "partial",
             NotStored::NotReusable => "not-reusable",
             NotStored::TooLarge => "too-large",
+            NotStored::DiskFailed => "disk-failed",
+            NotStored::NoRoom => "no-room",
             NotStored::CloseDelimited => "close-delimited",
         }
     }

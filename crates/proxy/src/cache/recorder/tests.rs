@@ -16,9 +16,11 @@ use plimsoll_wire::http::head::Method;
 use super::*;
 use crate::cache::fetch::{Available, FollowedHead, Joined};
 use crate::cache::limits::{RECORDING_SHARE, SLICE_BYTES};
-use crate::cache::policy::{CacheRequest, FieldLines, ResourceKey, Slice, stored_for_tests as stored};
+use crate::cache::policy::{
+    CacheRequest, FieldLines, NotStored, ResourceKey, Slice, stored_for_tests as stored,
+};
 use crate::cache::response_cache::CacheSizes;
-use crate::cache::store::{Checksums, Lookup, Object, PurgeTarget};
+use crate::cache::store::{CacheFolder, Lookup, Object, PurgeTarget};
 
 const ROOT: &str = "/cache";
 const FRESH: &str = "Cache-Control: max-age=9\r\n";
@@ -26,7 +28,7 @@ const SIZES: CacheSizes =
     CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 1 << 20, passed_files_max: 0 };
 
 fn open(host: &Host) -> Arc<ResponseCache> {
-    ResponseCache::open(&**host.disk(), ROOT.as_ref(), SIZES, Checksums::On).unwrap()
+    ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), SIZES).unwrap()
 }
 
 fn request(path: &str) -> CacheRequest<'static> {
@@ -196,7 +198,7 @@ fn bodies_in_progress_never_reserve_more_than_their_share() {
             scope.spawn(|| {
                 start.wait();
                 for _ in 0..400_000 {
-                    let reserved: Vec<_> = (0..2).filter_map(|_| reserve(length)).collect();
+                    let reserved: Vec<_> = (0..2).filter_map(|_| reserve(length).ok()).collect();
                     let count = reserved.len() as u64;
                     most.fetch_max(held.fetch_add(count, Ordering::Relaxed) + count, Ordering::Relaxed);
                     held.fetch_sub(count, Ordering::Relaxed);
@@ -205,14 +207,14 @@ fn bodies_in_progress_never_reserve_more_than_their_share() {
         }
     });
     assert!(most.into_inner() <= bytes_max / length);
-    let all: Vec<_> = (0..threads * 2).filter_map(|_| reserve(length)).collect();
+    let all: Vec<_> = (0..threads * 2).filter_map(|_| reserve(length).ok()).collect();
     assert_eq!(all.len() as u64, bytes_max / length);
     drop(all);
     let mut growing = cache.reserve(None, Instant::default()).unwrap();
     assert!(growing.grow(bytes_max) && !growing.grow(bytes_max + 1));
-    assert!(reserve(length).is_none());
+    assert!(reserve(length).is_err());
     drop(growing);
-    assert!(reserve(length).is_some());
+    assert!(reserve(length).is_ok());
 }
 
 #[test]
@@ -222,7 +224,7 @@ fn a_body_above_the_largest_object_is_not_recorded_further() {
     let (cache, io) = (open(&host), host.io());
     sim.run(&host, async move {
         let bytes_max = usize::try_from(cache.object_bytes_max()).unwrap();
-        assert!(cache.reserve(Some(bytes_max as u64 + 1), io.now()).is_none());
+        assert!(matches!(cache.reserve(Some(bytes_max as u64 + 1), io.now()), Err(NotStored::TooLarge)));
         let mut recorder = recorder(&cache, "/x", None, io.now());
         recorder.push(&io, body(bytes_max)).await.unwrap();
         let (error, bytes) = recorder.push(&io, vec![1]).await.unwrap_err();
@@ -237,7 +239,7 @@ fn files_of_evicted_objects_are_removed() {
     let host = sim.host("one");
     let (io, on) = (host.io(), host.clone());
     let sizes = CacheSizes { disk_bytes_max: 2 << 20, ..SIZES };
-    let cache = ResponseCache::open(&**host.disk(), ROOT.as_ref(), sizes, Checksums::On).unwrap();
+    let cache = ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), sizes).unwrap();
     sim.run(&host, async move {
         for number in 0..40 {
             assert!(record(&io, &cache, &format!("/{number}"), &body(200_000)).await);

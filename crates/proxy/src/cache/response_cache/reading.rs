@@ -1,7 +1,8 @@
 //! Reads the contents of objects that are in files, for sending.
 //!
-//! It sends nothing. Invariants: a part of a stored body is prepared before it is sent: it is in memory, and its
-//! blocks have their checksums. The first error of a file drops its object, is counted and is logged.
+//! It sends nothing. Invariants: a part of a stored body is prepared before it is sent: it is in memory,
+//! and its blocks have their checksums. The first error of a file drops its object, is counted and is
+//! logged.
 
 use std::io;
 use std::ops::Range;
@@ -96,8 +97,8 @@ impl OpenBody {
         FileRange { file: self.file.clone(), range: self.start + part.start..self.start + part.end }
     }
 
-    /// Prepares a part of the content for sending: verifies its blocks that were not verified yet, or that are
-    /// not in memory, and reads it into memory.
+    /// Prepares a part of the content for sending: verifies its blocks that were not verified yet, or that
+    /// are not in memory, and reads it into memory.
     ///
     /// # Errors
     /// As [`ResponseCache::open_body`].

@@ -12,7 +12,7 @@ use plimsoll_io::{Fs, Instant, Io, NotDone, Work};
 
 use super::ResponseCache;
 use crate::cache::limits::{DISK_RETRY_TIME, MEMORY_OBJECT_BYTES_MAX, RECORDING_SHARE};
-use crate::cache::policy::StoredHead;
+use crate::cache::policy::{NotStored, StoredHead};
 use crate::cache::store::{Content, ObjectWriter};
 
 /// Room on disk for a body that is being received. Dropping it releases the room.
@@ -39,17 +39,27 @@ impl Drop for Reservation {
 }
 
 impl ResponseCache {
-    /// Reserves room for a body of this length. Returns `None` if it must not be recorded now. A body that
-    /// is recorded in memory needs no room, and one of unknown length none at first.
-    #[must_use]
-    pub fn reserve(self: &Arc<Self>, length: Option<u64>, now: Instant) -> Option<Reservation> {
+    /// Reserves room for a body of this length. A body that is recorded in memory needs no room, and one of
+    /// unknown length none at first.
+    ///
+    /// # Errors
+    /// The reason why it must not be recorded now.
+    pub fn reserve(self: &Arc<Self>, length: Option<u64>, now: Instant) -> Result<Reservation, NotStored> {
         let rests_until = Duration::from_nanos(self.disk_rests_until.load(Ordering::Relaxed));
         let fits_memory = length.is_some_and(|length| length <= MEMORY_OBJECT_BYTES_MAX as u64);
         let bytes = if fits_memory { 0 } else { length.unwrap_or(0) };
-        let is_allowed =
-            fits_memory || (bytes <= self.object_bytes_max() && now.since_start() >= rests_until);
-        let is_reserved = is_allowed && (fits_memory || self.add_reserved(bytes));
-        is_reserved.then(|| Reservation { cache: Arc::clone(self), bytes })
+        if !fits_memory {
+            if bytes > self.object_bytes_max() {
+                return Err(NotStored::TooLarge);
+            }
+            if now.since_start() < rests_until {
+                return Err(NotStored::DiskFailed);
+            }
+            if !self.add_reserved(bytes) {
+                return Err(NotStored::NoRoom);
+            }
+        }
+        Ok(Reservation { cache: Arc::clone(self), bytes })
     }
 
     /// Adds to the reserved bytes, in one step with the check of their bound.
@@ -70,7 +80,22 @@ impl ResponseCache {
     pub(in crate::cache) fn create_on(&self, fs: &dyn Fs) -> io::Result<ObjectWriter> {
         // Where objects are written, others have been evicted.
         self.remove_discarded(fs)?;
-        self.disk.create(fs)
+        match self.disk.create(fs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.reopen(fs)?;
+                self.disk.create(fs)
+            }
+            created => created,
+        }
+    }
+
+    /// Makes the folder again after it was removed, and forgets the objects in it.
+    fn reopen(&self, fs: &dyn Fs) -> io::Result<()> {
+        if self.disk.reopen(fs)? {
+            self.index.remove_files();
+            self.open_files.clear();
+        }
+        Ok(())
     }
 
     /// Appends to the file of an object.
@@ -110,6 +135,11 @@ impl ResponseCache {
         let committed = self.disk.commit(fs, writer, head, &is_wanted, |file| {
             self.insert(head.clone(), Content::File(Arc::new(file)), &is_wanted);
         });
+        let committed = match committed {
+            // The folder was removed since the file was created. The next object finds it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.reopen(fs).and(Err(error)),
+            committed => committed,
+        };
         // Files of objects that were evicted for this one.
         let removed = self.remove_discarded(fs);
         self.checked(now, Ok(committed.and_then(|is_stored| removed.map(|()| is_stored))))

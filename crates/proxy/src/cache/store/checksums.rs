@@ -100,8 +100,8 @@ impl Verified {
         }
     }
 
-    /// Reads the blocks with a range of the body, and compares them with their checksums, which are behind the
-    /// content.
+    /// Reads the blocks with a range of the body, and compares them with their checksums, which are behind
+    /// the content.
     ///
     /// # Errors
     /// The operating system's error; [`io::ErrorKind::InvalidData`] if a block has other bytes;

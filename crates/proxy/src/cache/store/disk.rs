@@ -2,24 +2,22 @@
 //!
 //! It does not decide what is stored. All functions block and run inside a closure over [`Fs`]. Invariants:
 //! a name in `objects` leads to a complete, synced file; a file that a crash leaves in `pending`, or torn in
-//! `objects`, is removed at the next start; a purge and a commit exclude each other; after a purge, the files
+//! `objects`, is removed at the next start, and no file with another name is; a purge and a commit exclude
+//! each other; after a purge, the files
 //! of objects that left the index before it are gone for good.
 
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use plimsoll_io::{Existing, File, Fs};
+use plimsoll_io::{Entry, Existing, File, Fs};
 
 use super::checksums::{ChecksumWriter, read_all};
 use super::file_format::{TRAILER_BYTES, Trailer, encode_end};
+use super::folder::{CacheFolder, Folders, OBJECTS, PENDING, is_own_file, read_all_names};
 use super::stored_file::{Folder, Removals, StoredFile, name_of, sequence_of};
-use crate::cache::limits::{FILES_MAX, SCAN_ENTRIES};
+use crate::cache::limits::FILES_MAX;
 use crate::cache::policy::StoredHead;
-
-const PENDING: &[u8] = b"pending";
-const OBJECTS: &[u8] = b"objects";
 
 /// Whether stored bodies have checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,9 +32,8 @@ pub enum Checksums {
 /// The cache's folder.
 #[derive(Debug)]
 pub struct Disk {
-    checksums: Checksums,
-    pending: File,
-    objects: File,
+    folder: Arc<CacheFolder>,
+    folders: RwLock<Folders>,
     next: AtomicU64,
     removals: Arc<Removals>,
     /// Read by commits, written by purges.
@@ -74,55 +71,75 @@ impl Disk {
     /// complete objects, the oldest first.
     ///
     /// # Errors
-    /// The operating system's error.
-    pub fn open(fs: &dyn Fs, path: &Path, checksums: Checksums) -> io::Result<(Disk, Vec<FoundObject>)> {
-        let root = open_or_make_root(fs, path)?;
-        for folder in [PENDING, OBJECTS] {
-            match fs.make_folder(&root, folder) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-        }
-        let (pending, objects) = (fs.open_beneath(&root, PENDING)?, fs.open_beneath(&root, OBJECTS)?);
-        for (name, _) in file_names(fs, &root, PENDING)? {
-            fs.remove_file(&pending, &name)?;
+    /// The operating system's error; as [`CacheFolder::claim`].
+    pub fn open(fs: &dyn Fs, folder: &Arc<CacheFolder>) -> io::Result<(Disk, Vec<FoundObject>)> {
+        let folders = Folders::open(fs, folder.take(fs)?)?;
+        for entry in own_files(fs, &folders.root, PENDING)?.0 {
+            fs.remove_file(&folders.pending, &entry.name)?;
         }
         let mut disk = Disk {
-            checksums,
-            pending,
-            objects,
+            folder: Arc::clone(folder),
+            folders: RwLock::new(folders.clone()),
             next: AtomicU64::new(1),
             removals: Arc::default(),
             commits: RwLock::new(()),
             removing: Mutex::new(()),
             is_unsynced: AtomicBool::new(false),
         };
-        let mut found = disk.scan(fs, &root)?;
+        let (mut found, last) = disk.scan(fs, &folders)?;
         found.sort_by_key(|object| object.file.sequence());
-        let last = found.last().map_or(0, |object| object.file.sequence());
         *disk.next.get_mut() = last + 1;
         Ok((disk, found))
     }
 
-    fn scan(&self, fs: &dyn Fs, root: &File) -> io::Result<Vec<FoundObject>> {
+    /// Opens the folders again, and creates those that were removed. Returns whether the objects are gone.
+    ///
+    /// # Errors
+    /// As [`Disk::open`].
+    pub fn reopen(&self, fs: &dyn Fs) -> io::Result<bool> {
+        let mut folders = self.folders.write().unwrap_or_else(PoisonError::into_inner);
+        let is_gone = |folder: &File| fs.stat(folder).map(|stat| stat.links == 0);
+        let lost_objects = is_gone(&folders.objects)?;
+        let root = if is_gone(&folders.root)? { self.folder.retake(fs)? } else { folders.root.clone() };
+        *folders = Folders::open(fs, root)?;
+        let path = self.folder.path().display();
+        tracing::warn!(folder = %path, "the cache's folder was removed, and is made again");
+        Ok(lost_objects)
+    }
+
+    fn folders(&self) -> Folders {
+        self.folders.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the complete objects, and the largest number of a name.
+    fn scan(&self, fs: &dyn Fs, folders: &Folders) -> io::Result<(Vec<FoundObject>, u64)> {
+        let (entries, last) = own_files(fs, &folders.root, OBJECTS)?;
         let mut found = Vec::new();
-        for (name, sequence) in file_names(fs, root, OBJECTS)? {
-            let object = match sequence {
-                Some(sequence) if found.len() < FILES_MAX => self.read_object(fs, &name, sequence)?,
+        for Entry { name, .. } in entries {
+            let object = match sequence_of(&name) {
+                Some(sequence) if found.len() < FILES_MAX => {
+                    self.read_object(fs, &folders.objects, &name, sequence)?
+                }
                 _ => None,
             };
             match object {
                 Some(object) => found.push(object),
-                None => fs.remove_file(&self.objects, &name)?,
+                None => fs.remove_file(&folders.objects, &name)?,
             }
         }
-        Ok(found)
+        Ok((found, last))
     }
 
     /// Reads the head of an object. Returns `None` if the file is torn, cut, of another version, or without
     /// checksums that are on.
-    fn read_object(&self, fs: &dyn Fs, name: &[u8], sequence: u64) -> io::Result<Option<FoundObject>> {
-        let file = fs.open_beneath(&self.objects, name)?;
+    fn read_object(
+        &self,
+        fs: &dyn Fs,
+        objects: &File,
+        name: &[u8],
+        sequence: u64,
+    ) -> io::Result<Option<FoundObject>> {
+        let file = fs.open_beneath(objects, name)?;
         let file_bytes = fs.stat(&file)?.size;
         let Some(trailer_at) = file_bytes.checked_sub(TRAILER_BYTES as u64) else { return Ok(None) };
         let mut trailer = [0; TRAILER_BYTES];
@@ -130,7 +147,7 @@ impl Disk {
             return Ok(None);
         }
         let Some(trailer) = Trailer::parse(&trailer, file_bytes) else { return Ok(None) };
-        let is_usable = self.checksums == Checksums::Off || trailer.has_checksums();
+        let is_usable = self.folder.checksums() == Checksums::Off || trailer.has_checksums();
         let mut metadata = vec![0; usize::try_from(trailer.metadata_bytes).unwrap_or_default()];
         if trailer.sequence != sequence
             || !is_usable
@@ -150,9 +167,9 @@ impl Disk {
     /// As [`Fs::create`].
     pub fn create(&self, fs: &dyn Fs) -> io::Result<ObjectWriter> {
         let sequence = self.next.fetch_add(1, Ordering::Relaxed);
-        let file = fs.create(&self.pending, &name_of(sequence))?;
+        let file = fs.create(&self.folders().pending, &name_of(sequence))?;
         let removals = Arc::clone(&self.removals);
-        let checksums = (self.checksums == Checksums::On).then(ChecksumWriter::default);
+        let checksums = (self.folder.checksums() == Checksums::On).then(ChecksumWriter::default);
         Ok(ObjectWriter { sequence, file, written: 0, checksums, removals, is_committed: false })
     }
 
@@ -181,7 +198,8 @@ impl Disk {
         if !is_wanted() {
             return Ok(false);
         }
-        fs.rename(&self.pending, &name, &self.objects, &name, Existing::Replaced)?;
+        let Folders { pending, objects, .. } = self.folders();
+        fs.rename(&pending, &name, &objects, &name, Existing::Replaced)?;
         writer.is_committed = true;
         publish(StoredFile::new(writer.sequence, content_bytes, writer.written, &self.removals));
         drop(commit);
@@ -202,7 +220,7 @@ impl Disk {
         let removing = self.removing.lock().unwrap_or_else(PoisonError::into_inner);
         let removed = self.remove_queued(fs)?;
         if self.is_unsynced.load(Ordering::Acquire) {
-            fs.sync(&self.objects)?;
+            fs.sync(&self.folders().objects)?;
             self.is_unsynced.store(false, Ordering::Release);
         }
         drop(removing);
@@ -250,11 +268,12 @@ impl Disk {
     }
 
     fn remove(&self, fs: &dyn Fs, folder: Folder, sequence: u64) -> io::Result<()> {
+        let Folders { pending, objects, .. } = self.folders();
         let parent = match folder {
-            Folder::Pending => &self.pending,
-            Folder::Objects => &self.objects,
+            Folder::Pending => pending,
+            Folder::Objects => objects,
         };
-        match fs.remove_file(parent, &name_of(sequence)) {
+        match fs.remove_file(&parent, &name_of(sequence)) {
             // The staging file of an object whose creation failed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed,
@@ -266,7 +285,7 @@ impl Disk {
     /// # Errors
     /// The operating system's error.
     pub fn open_object(&self, fs: &dyn Fs, sequence: u64) -> io::Result<File> {
-        fs.open_beneath(&self.objects, &name_of(sequence))
+        fs.open_beneath(&self.folders().objects, &name_of(sequence))
     }
 }
 
@@ -315,36 +334,17 @@ impl Drop for ObjectWriter {
     }
 }
 
-fn open_or_make_root(fs: &dyn Fs, path: &Path) -> io::Result<File> {
-    match fs.open_root(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        opened => return opened,
+/// Returns the cache's own files in a folder, and the largest number of a name there. Anything else stays
+/// there.
+fn own_files(fs: &dyn Fs, root: &File, folder: &[u8]) -> io::Result<(Vec<Entry>, u64)> {
+    let entries = read_all_names(fs, root, folder)?;
+    let last = entries.iter().filter_map(|entry| sequence_of(&entry.name)).max().unwrap_or(0);
+    let (own, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_own_file);
+    if let Some(other) = others.first() {
+        let (folder, name) = (String::from_utf8_lossy(folder), String::from_utf8_lossy(&other.name));
+        tracing::warn!(%folder, %name, "the cache's folder has files that are not its own");
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let parent = open_or_make_root(fs, parent.unwrap_or(Path::new(".")))?;
-    match fs.make_folder(&parent, name.as_encoded_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    fs.open_root(path)
-}
-
-/// Returns the names in a folder, with the number that each stands for.
-fn file_names(fs: &dyn Fs, root: &File, folder: &[u8]) -> io::Result<Vec<(Vec<u8>, Option<u64>)>> {
-    let mut reader = fs.read_folder(root, folder)?;
-    let mut names = Vec::new();
-    loop {
-        let entries = reader.read(SCAN_ENTRIES)?;
-        let count = entries.len();
-        names.extend(entries.into_iter().map(|entry| {
-            let sequence = sequence_of(&entry.name);
-            (entry.name, sequence)
-        }));
-        if count < SCAN_ENTRIES {
-            return Ok(names);
-        }
-    }
+    Ok((own, last))
 }
 
 /// Fills `into`. Returns false if the file ends before.

@@ -131,6 +131,11 @@ impl Evictors {
         self.passed.iter().map(|(_, entry)| Arc::clone(&entry.0)).collect()
     }
 
+    /// Returns the objects in files of the cache.
+    pub(super) fn file_objects(&self) -> Vec<Arc<Object>> {
+        self.disk.iter().map(|(_, entry)| Arc::clone(&entry.0)).collect()
+    }
+
     /// Returns the sizes.
     pub(super) fn figures(&self) -> IndexFigures {
         IndexFigures {

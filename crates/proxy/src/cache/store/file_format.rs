@@ -1,5 +1,5 @@
-//! The format of a stored object's file: the content, the checksums of its blocks, the metadata, and a trailer
-//! of fixed length.
+//! The format of a stored object's file: the content, the checksums of its blocks, the metadata, and a
+//! trailer of fixed length.
 //!
 //! Not here: files. The content comes first, so that a hit is sent from offset 0, and the metadata last,
 //! because the length of a chunked body is known only then. A file without checksums is one that was written

@@ -190,6 +190,11 @@ impl Index {
         self.discard(std::slice::from_ref(object));
     }
 
+    /// Removes all objects in files of the cache.
+    pub fn remove_files(&self) {
+        self.discard(&self.evictors.file_objects());
+    }
+
     /// Removes objects. Returns their number.
     pub fn purge(&self, target: &PurgeTarget) -> u64 {
         let mut purged = Vec::new();

@@ -7,6 +7,7 @@ mod checksums;
 mod disk;
 mod evictors;
 mod file_format;
+mod folder;
 mod index;
 mod object;
 mod passed_file;
@@ -15,6 +16,7 @@ mod stored_file;
 
 pub use disk::{Checksums, Disk, FoundObject, ObjectWriter};
 pub use evictors::{CacheSizes, IndexFigures};
+pub use folder::{CacheFolder, Claim, Claimant, check as check_folder, mark as mark_folder};
 pub use index::{Index, Lookup, PurgeTarget};
 pub use object::{Content, Object};
 pub use passed_file::PassedFile;

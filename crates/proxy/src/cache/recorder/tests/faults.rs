@@ -16,13 +16,32 @@ fn an_error_of_the_disk_returns_the_bytes_and_stops_writing_for_some_time() {
         assert!(bytes == body(100_000) && recorder.received() == 0);
         drop(recorder);
         assert!(matches!(follow(&io, &own).await, Err(bytes) if bytes.is_empty()));
-        let takes = |bytes| cache.reserve(Some(bytes), io.now()).is_some();
+        let takes = |bytes| cache.reserve(Some(bytes), io.now()).is_ok();
         assert!(!takes(200_000) && takes(100));
+        assert!(matches!(cache.reserve(Some(200_000), io.now()), Err(NotStored::DiskFailed)));
         io.sleep(DISK_RETRY_TIME).await;
         assert!(takes(200_000));
         assert!(record(&io, &cache, "/x", &body(200_000)).await);
         assert_eq!(cache.figures().disk_errors, 1);
     });
+}
+
+#[test]
+fn a_folder_that_was_removed_is_made_again_for_the_next_body() {
+    let sim = Sim::new(0, Faults::none());
+    let host = sim.host("one");
+    let (cache, io, on) = (open(&host), host.io(), host.clone());
+    sim.run(&host, async move {
+        assert!(record(&io, &cache, "/old", &body(100_000)).await);
+        for folder in ["objects", "pending", ""] {
+            on.disk().remove(format!("{ROOT}/{folder}")).unwrap();
+        }
+        assert!(record(&io, &cache, "/new", &body(300_000)).await);
+        assert!(found(&cache, "/old").is_none(), "its file is gone");
+        assert!(content(&io, &cache, &found(&cache, "/new").unwrap()).await == body(300_000));
+        assert_eq!(cache.figures().disk_errors, 0);
+    });
+    assert!(found(&open(&host), "/new").is_some(), "it is found after a restart");
 }
 
 #[test]
@@ -68,7 +87,7 @@ fn a_power_cut_at_any_call_while_slices_are_stored_leaves_none_with_wrong_bytes(
                 let key = cache.slice_key(&request("/x"), number);
                 let Joined::Lead(lead) = cache.fetches().join(&key, io.now()) else { panic!("no lead") };
                 let length = Some(bytes(number).len() as u64);
-                let Some(room) = cache.reserve(length, io.now()) else { continue };
+                let Ok(room) = cache.reserve(length, io.now()) else { continue };
                 let mut recorder = Recorder::begin(&cache, lead, head(number), length, room);
                 if recorder.push(&io, bytes(number)).await.is_ok() {
                     recorder.finish(&io).await;

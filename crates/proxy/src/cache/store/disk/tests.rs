@@ -41,7 +41,7 @@ fn store(disk: &Disk, fs: &dyn Fs, name: &str) -> io::Result<StoredFile> {
 
 /// Opens the folder and returns the names of its objects. Checks each one's bytes.
 fn names(fs: &SimDisk) -> Vec<String> {
-    let (disk, found) = Disk::open(fs, Path::new(ROOT), Checksums::On).unwrap();
+    let (disk, found) = Disk::open(fs, &CacheFolder::new(ROOT)).unwrap();
     let read = |object: &FoundObject| {
         let uri = String::from_utf8(object.head.key.uri().to_vec()).unwrap();
         let name = uri.strip_prefix("http://a/").unwrap().to_owned();
@@ -52,7 +52,7 @@ fn names(fs: &SimDisk) -> Vec<String> {
         name
     };
     let mut names: Vec<_> = found.iter().map(read).collect();
-    assert!(file_names(fs, &fs.open_root(Path::new(ROOT)).unwrap(), PENDING).unwrap().is_empty());
+    assert!(read_all_names(fs, &fs.open_root(ROOT.as_ref()).unwrap(), PENDING).unwrap().is_empty());
     // They are not to be removed at the end of this check.
     found.into_iter().for_each(|object| std::mem::forget(object.file));
     names.sort();
@@ -64,7 +64,7 @@ fn cut_everywhere(work: impl Fn(&Disk, &SimDisk) -> io::Result<()>, check: impl 
     for moment in [Moment::Before, Moment::After] {
         for call in 1..CALLS_MAX {
             let before = new_disk();
-            let (disk, _) = Disk::open(&*before, Path::new(ROOT), Checksums::On).unwrap();
+            let (disk, _) = Disk::open(&*before, &CacheFolder::new(ROOT)).unwrap();
             std::mem::forget(store(&disk, &*before, "old").unwrap());
             before.cut_at(before.calls() + call, moment);
             let is_done = work(&disk, &before).is_ok();
@@ -84,14 +84,14 @@ fn cut_everywhere(work: impl Fn(&Disk, &SimDisk) -> io::Result<()>, check: impl 
 #[test]
 fn objects_are_found_again_with_their_bytes_and_in_their_order() {
     let fs = new_disk();
-    let (disk, found) = Disk::open(&*fs, Path::new(ROOT), Checksums::On).unwrap();
+    let (disk, found) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
     assert!(found.is_empty());
     let first = store(&disk, &*fs, "one").unwrap();
     let second = store(&disk, &*fs, "two").unwrap();
     assert!(first.sequence() < second.sequence());
     std::mem::forget((first, second));
     assert_eq!(names(&fs), ["one", "two"]);
-    let (again, _) = Disk::open(&*fs, Path::new(ROOT), Checksums::On).unwrap();
+    let (again, _) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
     assert!(store(&again, &*fs, "three").unwrap().sequence() > 2);
 }
 
@@ -106,7 +106,7 @@ fn a_power_cut_at_any_call_of_a_commit_leaves_complete_objects_only() {
 #[test]
 fn the_end_of_the_process_loses_no_stored_object() {
     let fs = new_disk();
-    let (disk, _) = Disk::open(&*fs, Path::new(ROOT), Checksums::On).unwrap();
+    let (disk, _) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
     std::mem::forget(store(&disk, &*fs, "one").unwrap());
     assert_eq!(names(&fs.after_power_cut(Unsynced::Kept)), ["one"]);
 }
@@ -125,7 +125,7 @@ fn a_confirmed_purge_survives_a_power_cut() {
 #[test]
 fn a_purge_makes_removals_before_it_durable_and_tries_failed_ones_again() {
     let fs = new_disk();
-    let (disk, _) = Disk::open(&*fs, Path::new(ROOT), Checksums::On).unwrap();
+    let (disk, _) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
     let (one, two) = (store(&disk, &*fs, "one").unwrap(), store(&disk, &*fs, "two").unwrap());
     drop((one, two));
     fs.fail_next(Call::RemoveFile, io::ErrorKind::Other);
@@ -140,7 +140,7 @@ fn a_purge_makes_removals_before_it_durable_and_tries_failed_ones_again() {
 #[test]
 fn a_file_cut_or_changed_at_any_byte_of_its_end_is_dropped() {
     let fs = new_disk();
-    let (disk, _) = Disk::open(&*fs, Path::new(ROOT), Checksums::On).unwrap();
+    let (disk, _) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
     let file = store(&disk, &*fs, "one").unwrap();
     let path = format!("{ROOT}/objects/{}", String::from_utf8_lossy(&name_of(file.sequence())));
     let bytes = fs.read(&path).unwrap();
@@ -162,14 +162,49 @@ fn a_file_cut_or_changed_at_any_byte_of_its_end_is_dropped() {
     assert_eq!(names(&fs), ["one"]);
     // A file under the name of another is not that one's.
     fs.write(format!("{ROOT}/objects/00000000000000ff"), bytes).unwrap();
-    fs.write(format!("{ROOT}/objects/stray"), "x").unwrap();
     assert_eq!(names(&fs), ["one"]);
+    assert!(fs.read(format!("{ROOT}/objects/00000000000000ff")).is_err());
+}
+
+#[test]
+fn files_and_folders_that_are_not_the_caches_stay_in_its_folder() {
+    let fs = new_disk();
+    let (disk, _) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
+    std::mem::forget(store(&disk, &*fs, "one").unwrap());
+    let strays = ["objects/stray", "objects/00000000000000aa/file", "pending/stray", "stray"];
+    strays.iter().for_each(|stray| fs.write(format!("{ROOT}/{stray}"), "precious").unwrap());
+    assert!(read_all_names(&*fs, &fs.open_root(ROOT.as_ref()).unwrap(), PENDING).unwrap().len() == 1);
+    let (again, found) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
+    assert_eq!(found.len(), 1);
+    found.into_iter().for_each(|object| std::mem::forget(object.file));
+    // The number of the folder is not used again.
+    assert!(store(&again, &*fs, "two").unwrap().sequence() > 0xaa);
+    for stray in strays {
+        assert_eq!(fs.read(format!("{ROOT}/{stray}")).unwrap(), b"precious", "{stray}");
+    }
+}
+
+#[test]
+fn folders_that_were_removed_are_made_again() {
+    let (objects, pending) = ("/cache/objects", "/cache/pending");
+    for removed in [&[objects, pending, ROOT][..], &[objects], &[pending]] {
+        let fs = new_disk();
+        let (disk, _) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
+        std::mem::forget(store(&disk, &*fs, "one").unwrap());
+        removed.iter().for_each(|path| fs.remove(path).unwrap());
+        let error = store(&disk, &*fs, "two").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{removed:?}");
+        assert_eq!(disk.reopen(&*fs).unwrap(), removed.contains(&objects), "{removed:?}");
+        std::mem::forget(store(&disk, &*fs, "two").unwrap());
+        disk.remove_discarded(&*fs).unwrap();
+        assert!(names(&fs).contains(&"two".to_owned()), "{removed:?}");
+    }
 }
 
 #[test]
 fn a_disk_that_fills_up_costs_the_object_and_no_other() {
     let fs = new_disk();
-    let (disk, _) = Disk::open(&*fs, Path::new(ROOT), Checksums::On).unwrap();
+    let (disk, _) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
     std::mem::forget(store(&disk, &*fs, "one").unwrap());
     fs.full_after(content("two").len() as u64 / 2);
     let full = store(&disk, &*fs, "two").unwrap_err();
@@ -181,7 +216,7 @@ fn a_disk_that_fills_up_costs_the_object_and_no_other() {
 #[test]
 fn an_object_that_a_purge_overtook_is_not_committed() {
     let fs = new_disk();
-    let (disk, _) = Disk::open(&*fs, Path::new(ROOT), Checksums::On).unwrap();
+    let (disk, _) = Disk::open(&*fs, &CacheFolder::new(ROOT)).unwrap();
     let writer = disk.create(&*fs).unwrap();
     let head = stored("http://a/x", "", "ETag: \"a\"\r\n");
     assert!(!disk.commit(&*fs, writer, &head, || false, drop).unwrap());
