@@ -20,9 +20,8 @@ const OLD: &[u8] = b"the old one\n";
 const SETTLED: Duration = Duration::from_millis(400);
 
 fn served(kind: EngineKind) -> Served {
-    let served = Served::new(kind);
-    std::fs::create_dir_all(served.home()).unwrap();
-    std::fs::write(served.home().join("a"), OLD).unwrap();
+    let mut served = Served::new(kind);
+    served.alice.put("/files/a", OLD);
     served
 }
 
