@@ -4,10 +4,11 @@
 //! intact. No bar remains on the terminal when the command ends, not even after Ctrl-C.
 
 use std::cell::{Cell, OnceCell};
+use std::fmt;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -39,14 +40,14 @@ struct Bars {
 pub(crate) struct FileProgress<'a> {
     progress: &'a Progress,
     at: Cell<u64>,
+    /// Whether a position was recorded: bytes before the first one were transferred earlier.
+    has_begun: Cell<bool>,
 }
 
-const FILE: &str =
-    "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  {wide_msg}";
-const TOTAL: &str =
-    "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  total{msg}";
+const FILE: &str = "{bar:20} {at:>10} of {of:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  {wide_msg}";
+const TOTAL: &str = "{bar:20} {at:>10} of {of:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  total{msg}";
 /// Without a length, no bar and no remaining time can be shown.
-const STREAM: &str = "{spinner} {bytes:>10}  {binary_bytes_per_sec:>12}  {wide_msg}";
+const STREAM: &str = "{spinner} {at:>10}  {binary_bytes_per_sec:>12}  {wide_msg}";
 
 impl Progress {
     /// Returns a progress that draws nothing.
@@ -87,27 +88,30 @@ impl Progress {
     /// Starts a file; `bytes` is its length, if known.
     pub(crate) fn begin(&self, name: &str, bytes: Option<u64>) -> FileProgress<'_> {
         if let Some(bars) = self.bars.get() {
-            bars.file.reset();
             bars.describe(name, bytes);
+            bars.file.reset();
         } else if self.is_shown {
             self.latest.set((name.to_owned(), bytes));
         }
-        FileProgress { progress: self, at: Cell::new(0) }
+        FileProgress { progress: self, at: Cell::new(0), has_begun: Cell::new(false) }
     }
 
-    /// Returns the bars once the command has taken so long that they are worth drawing.
-    fn bars(&self) -> Option<&Bars> {
+    /// Returns the bars once the command has taken so long that they are worth drawing. New ones begin at the
+    /// position `at` of the latest file: the speed is that of the bytes to come.
+    fn bars(&self, at: u64) -> Option<&Bars> {
         if !self.is_shown || (self.bars.get().is_none() && self.started.elapsed() < BARS_AFTER_TIME) {
             return None;
         }
         Some(self.bars.get_or_init(|| {
-            let file = self.both.add(bar(FILE));
-            let total = if self.files > 1 { self.both.add(bar(TOTAL)) } else { ProgressBar::hidden() };
-            total.set_length(self.bytes.unwrap_or(0));
-            let bars = Bars { file, total };
             let (name, bytes) = self.latest.take();
-            bars.describe(&name, bytes);
-            bars
+            // Complete before it is added, which draws it.
+            let file = bar(template(bytes), bytes, at).with_message(name);
+            let total = bar(TOTAL, self.bytes, self.transferred.get());
+            file.reset_eta();
+            total.reset_eta();
+            let file = self.both.add(file);
+            let total = if self.files > 1 { self.both.add(total) } else { ProgressBar::hidden() };
+            Bars { file, total }
         }))
     }
 
@@ -149,10 +153,9 @@ impl Progress {
 
 impl Bars {
     fn describe(&self, name: &str, bytes: Option<u64>) {
-        let template = if bytes.is_some() { FILE } else { STREAM };
-        self.file.set_style(style(template));
-        self.file.set_message(name.to_owned());
+        self.file.set_style(style(template(bytes)));
         self.file.set_length(bytes.unwrap_or(0));
+        self.file.set_message(name.to_owned());
     }
 }
 
@@ -162,9 +165,15 @@ impl FileProgress<'_> {
         let Progress { transferred, .. } = self.progress;
         let all = (transferred.get() + bytes).saturating_sub(self.at.replace(bytes));
         transferred.set(all);
-        if let Some(bars) = self.progress.bars() {
+        let is_first = !self.has_begun.replace(true);
+        if let Some(bars) = self.progress.bars(bytes) {
             bars.file.set_position(bytes);
             bars.total.set_position(all);
+            if is_first && bytes > 0 {
+                // A resumed file: its speed is that of the bytes to come.
+                bars.file.reset_eta();
+                bars.total.reset_eta();
+            }
         }
     }
 }
@@ -175,12 +184,27 @@ impl Drop for Progress {
     }
 }
 
-fn bar(template: &str) -> ProgressBar {
-    ProgressBar::new(0).with_style(style(template))
+fn bar(template: &str, bytes: Option<u64>, at: u64) -> ProgressBar {
+    ProgressBar::with_draw_target(Some(bytes.unwrap_or(0)), ProgressDrawTarget::hidden())
+        .with_style(style(template))
+        .with_position(at)
 }
 
+fn template(bytes: Option<u64>) -> &'static str {
+    if bytes.is_some() { FILE } else { STREAM }
+}
+
+/// Returns the style of a template. Sizes are formatted as in the summary.
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let at = |state: &ProgressState, to: &mut dyn fmt::Write| write_size(state.pos(), to);
+    let of = |state: &ProgressState, to: &mut dyn fmt::Write| write_size(state.len().unwrap_or(0), to);
+    style.with_key("at", at).with_key("of", of)
+}
+
+fn write_size(bytes: u64, to: &mut dyn fmt::Write) {
+    // A frame that cannot be formatted is drawn without it.
+    let _ = to.write_str(&output::size(bytes));
 }
 
 /// Formats a duration in tenths of a second, or in minutes: `3.1 s`, `4 min 05 s`.

@@ -151,7 +151,8 @@ impl From<StoreError> for Refusal {
                 return Refusal::later(Status::SERVICE_UNAVAILABLE, site::TOO_MANY_ENTRIES, None);
             }
             StoreError::Away => {
-                let detail = "The files cannot be reached just now. Look before trying again.";
+                let detail = "The files cannot be reached just now. Try again shortly; before you repeat a \
+                              change, look whether it has happened.";
                 return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
             }
             StoreError::Busy => {
@@ -172,7 +173,8 @@ impl From<StoreError> for Refusal {
                 tracing::error!(%error, "an operation on files failed");
                 (
                     Status::INTERNAL_SERVER_ERROR,
-                    "The disk failed; the server's log says how. Look before trying again.",
+                    "The disk failed; the server's log says how. Before you repeat a change, look whether it \
+                     has happened.",
                 )
             }
             other => {

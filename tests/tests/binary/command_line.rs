@@ -346,3 +346,19 @@ on_each_engine!(
     a_check_beside_the_running_server_exits_0_and_reports_it,
     the_greeting_can_be_typed_and_the_log_follows,
 );
+
+#[test]
+fn a_command_that_resembles_none_has_no_suggestion() {
+    let _turn = among_others();
+    let suggested = |typed: &str| plimsoll(&[typed]).stderr.contains("similar");
+    assert!(suggested("bakup") && suggested("acount"));
+    assert!(!suggested("cat"), "auth does not resemble it");
+}
+
+#[test]
+fn completions_end_quietly_if_their_reader_has_gone() {
+    let _turn = among_others();
+    let script = "for shell in bash zsh fish; do \"$0\" completions $shell | true; done";
+    let done = tool::run(tool("sh").args(["-c", script]).arg(plimsoll_tests::binary::plimsoll()));
+    assert_eq!(done.stderr, "");
+}

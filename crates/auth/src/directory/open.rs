@@ -56,7 +56,7 @@ pub fn open(url: &str) -> Result<Box<dyn Directory>, NotOpened> {
         #[cfg(feature = "mysql")]
         Some("mysql" | "mariadb") => Ok(Box::new(super::MysqlDirectory::open(url)?)),
         #[cfg(not(feature = "mysql"))]
-        Some("mysql" | "mariadb") => Err(left_out("MySQL", "mysql")),
+        Some("mysql" | "mariadb") => Err(left_out("MariaDB and MySQL", "mysql")),
         #[cfg(feature = "redis")]
         Some("redis" | "redis+unix") => Ok(Box::new(super::RedisDirectory::open(url)?)),
         #[cfg(not(feature = "redis"))]

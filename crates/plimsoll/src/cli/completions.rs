@@ -2,10 +2,9 @@
 //!
 //! It installs nothing. Invariant: the script is generated from the commands themselves.
 
-use std::io::Write as _;
-
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
+use plimsoll_cli::output::print;
 
 use super::Plimsoll;
 
@@ -24,6 +23,6 @@ impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Plimsoll::command(), "plimsoll", &mut script);
-        Ok(std::io::stdout().lock().write_all(&script)?)
+        print(script)
     }
 }

@@ -22,11 +22,13 @@ mod store;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use plimsoll_cli::output::{has_printed_json, print_json};
 use plimsoll_cli::{AlreadyReported, ClientCommand, Runtime, WrongUsage};
 use plimsoll_engine::{EngineKind, block_on};
+use plimsoll_lab::nearest::nearest;
 
 use crate::{open_files, resolve};
 
@@ -75,7 +77,8 @@ impl Plimsoll {
     pub(crate) fn typed() -> Plimsoll {
         let mut command = Plimsoll::command();
         command.build();
-        let matches = with_plain_usage(command).try_get_matches().unwrap_or_else(|error| {
+        let matches = with_plain_usage(command).try_get_matches().unwrap_or_else(|mut error| {
+            keep_near_suggestion(&mut error);
             if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
                 report_in_json(&error.render().to_string());
             }
@@ -108,6 +111,18 @@ impl Plimsoll {
             Order::Man(man) => man.run(),
             Order::Client(command) => command.run(runtime()),
         }
+    }
+}
+
+/// Removes the suggestion of a command that does not resemble the typed one, such as `auth` for `cat`.
+fn keep_near_suggestion(error: &mut clap::Error) {
+    let typed = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(typed)) => typed.clone(),
+        _ => return,
+    };
+    let Some(ContextValue::Strings(known)) = error.remove(ContextKind::SuggestedSubcommand) else { return };
+    if let Some(near) = nearest(&typed, known.iter().map(String::as_str)) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()]));
     }
 }
 

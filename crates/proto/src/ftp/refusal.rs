@@ -91,7 +91,11 @@ fn reply_to_store_error(error: StoreError) -> Reply {
         }
         E::Failed(error) => {
             tracing::error!(%error, "a file operation failed");
-            (451, "The server's disk failed; its log says why. Look before you try again.")
+            (
+                451,
+                "The server's disk failed; its log says why. Before you repeat a change, look whether it has \
+                 happened.",
+            )
         }
     };
     Reply::new(code, text)

@@ -20,7 +20,7 @@ pub(super) struct Packets {
 /// The code of a deadlock: the server has rolled back the transaction, which may be retried.
 const DEADLOCK: u16 = 1213;
 pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
-    DirectoryError::Failed(format!("MySQL: {error}"))
+    DirectoryError::Failed(format!("MariaDB or MySQL: {error}"))
 }
 
 pub(super) fn strange() -> DirectoryError {
@@ -82,7 +82,11 @@ fn refusal(said: &[u8]) -> DirectoryError {
     let text = String::from_utf8_lossy(reader.0);
     let text = if text.starts_with('#') { text.get(6..).unwrap_or_default() } else { &text };
     let text = format!("{text} ({code})");
-    if code == DEADLOCK { DirectoryError::RolledBack(format!("MySQL: {text}")) } else { broken(text) }
+    if code == DEADLOCK {
+        DirectoryError::RolledBack(format!("MariaDB or MySQL: {text}"))
+    } else {
+        broken(text)
+    }
 }
 
 /// The unread part of a packet.
@@ -154,8 +158,8 @@ mod tests {
     #[test]
     fn an_error_has_its_text_and_a_deadlock_may_be_retried() {
         let error = refusal(b"\xff\x15\x04#28000Access denied");
-        assert_eq!(error, DirectoryError::Failed("MySQL: Access denied (1045)".to_owned()));
+        assert_eq!(error, DirectoryError::Failed("MariaDB or MySQL: Access denied (1045)".to_owned()));
         let error = refusal(b"\xff\xbd\x04#40001Deadlock found");
-        assert_eq!(error, DirectoryError::RolledBack("MySQL: Deadlock found (1213)".to_owned()));
+        assert_eq!(error, DirectoryError::RolledBack("MariaDB or MySQL: Deadlock found (1213)".to_owned()));
     }
 }

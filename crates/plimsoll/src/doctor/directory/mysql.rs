@@ -12,16 +12,21 @@ pub(super) fn judge(facts: &MysqlInfo) -> Vec<Finding> {
 }
 
 fn durability(facts: &MysqlInfo) -> Finding {
-    let MysqlInfo { version, flush, .. } = facts;
+    let (MysqlInfo { version, flush, .. }, server) = (facts, name(facts));
     let loses = match flush {
-        1 => return Finding::ok(CHECK, format!("MySQL {version} keeps what it confirms")),
+        1 => return Finding::ok(CHECK, format!("{server} {version} keeps what it confirms")),
         2 => "a power cut takes the accounts of the last second",
         _ => "its end takes the accounts of the last second",
     };
     let seen = format!(
-        "MySQL {version} syncs later than it confirms (innodb_flush_log_at_trx_commit is {flush}): {loses}"
+        "{server} {version} syncs later than it confirms (innodb_flush_log_at_trx_commit is {flush}): {loses}"
     );
     Finding::warn(CHECK, seen).mend(set("innodb_flush_log_at_trx_commit = 1"), KEEP)
+}
+
+/// Returns the server's name, which MariaDB's version has.
+fn name(facts: &MysqlInfo) -> &'static str {
+    if facts.version.contains("MariaDB") { "MariaDB" } else { "MySQL" }
 }
 
 const KEEP: &str = "the same line under [mysqld] in a file of /etc/mysql/conf.d";
@@ -50,6 +55,7 @@ mod tests {
             connections_taken: taken,
         };
         let verdicts = |facts: &MysqlInfo| [durability(facts).verdict, connections(facts).verdict];
+        assert!(durability(&facts(1, 11)).seen.starts_with("MariaDB 10.11.6"));
         assert_eq!(verdicts(&facts(1, 11)), [Verdict::Ok, Verdict::Ok]);
         assert_eq!(verdicts(&facts(2, 11)), [Verdict::Warn, Verdict::Ok]);
         assert_eq!(verdicts(&facts(0, 12)), [Verdict::Warn, Verdict::Warn]);
