@@ -109,6 +109,9 @@ pub struct Exported {
     /// Whether it may log in.
     #[serde(default = "enabled")]
     pub enabled: bool,
+    /// When it was created, in RFC 3339. Exports of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
 }
 
 fn enabled() -> bool {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 /// Bytes of an account's name: it is also the name of a folder.
 pub const NAME_BYTES_MAX: usize = 64;
-/// Bytes of a password: far more than any that a person uses.
-pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// Bytes of a password.
+pub const PASSWORD_BYTES_MAX: usize = plimsoll_wire::limits::PASSWORD_BYTES_MAX;
 /// Bytes of a shared path.
 pub const PATH_BYTES_MAX: usize = 4096;
 /// Sessions of one account; when there is one more, the oldest ends.

@@ -1,4 +1,4 @@
-//! Names of accounts: the one form that sign-up, log-in and shares agree on.
+//! Names of accounts: the one form that sign-up, log-in and shares agree on. And the rule for new passwords.
 //!
 //! It is not a lookup: a valid name may belong to no account. Invariant: a name in this form is safe as
 //! the name of a folder, and two names that differ only in case are one.
@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use crate::error::Error;
 use crate::limits::NAME_BYTES_MAX;
+use plimsoll_rpc::Secret;
+use plimsoll_wire::password::check_new_password;
 
 const RULE: &str = "A name has 1 to 64 of the letters a to z, digits and . _ - @ +, \
     and begins with a letter or digit. Choose one that does.";
@@ -19,6 +21,14 @@ pub fn account_name(given: &[u8]) -> Result<String, Error> {
     let folded = given.to_ascii_lowercase();
     let name = String::from_utf8(folded).ok().filter(|name| is_name(name.as_bytes()));
     name.ok_or(Error::BadName(Cow::Borrowed(RULE)))
+}
+
+/// Checks a new password for the account `name`.
+///
+/// # Errors
+/// [`Error::BadPassword`], with the rule.
+pub(crate) fn check_password(name: &str, password: &Secret) -> Result<(), Error> {
+    check_new_password(name, password.bytes()).map_err(|bad| Error::BadPassword(Cow::Owned(bad.to_string())))
 }
 
 fn is_name(name: &[u8]) -> bool {

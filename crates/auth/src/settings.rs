@@ -30,8 +30,6 @@ pub struct Settings {
     /// Passwords that are hashed at a time, among requests that take turns: slightly more than there are
     /// cores, so that no core is idle.
     pub hashes_at_once: usize,
-    /// The minimum length of a new password, in bytes.
-    pub password_bytes_min: usize,
     /// Whether each request to a remote auth server or a database gets a connection of its own. For
     /// measurements of what keep-alive connections save.
     pub connect_each: bool,
@@ -64,7 +62,6 @@ impl Default for Settings {
             quota: Quota::default(),
             attempts: Some(Attempts::default()),
             hashes_at_once: 4,
-            password_bytes_min: 8,
             connect_each: false,
         }
     }

@@ -30,7 +30,7 @@ use api_client::ApiClient;
 pub use commands::ClientCommand;
 pub use errors::{AlreadyReported, WrongUsage};
 use failure::Failure;
-pub use password::PasswordFrom;
+pub use password::{PasswordFrom, typed_for};
 use progress::Progress;
 use remote_path::RemotePath;
 use results::{Done, Failures, PathResults};

@@ -8,8 +8,9 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use plimsoll_wire::password::check_new_password;
 
 use crate::WrongUsage;
 use crate::limits::PASSWORD_BYTES_MAX;
@@ -38,20 +39,39 @@ impl PasswordFrom {
         given.map_or_else(|| typed(&format!("Password of {of}: "), "--password-file FILE", VARIABLE), Ok)
     }
 
-    /// Reads the password of a new account.
+    /// Reads the password of a new account, unless it must be typed.
     ///
     /// # Errors
-    /// As of [`PasswordFrom::get`]; or the password was not typed twice alike.
-    pub fn choose(&self, of: &str) -> anyhow::Result<String> {
-        let given = given(self.password_file.as_deref(), VARIABLE)?;
-        given.map_or_else(|| typed_twice(&format!("Password for {of}"), "--password-file FILE", VARIABLE), Ok)
+    /// As of [`PasswordFrom::get`].
+    pub fn given(&self) -> anyhow::Result<Option<String>> {
+        given(self.password_file.as_deref(), VARIABLE)
+    }
+
+    /// Reads the new password of an account without its old one, unless it must be typed.
+    ///
+    /// # Errors
+    /// As of [`PasswordFrom::get`].
+    pub fn given_new(&self) -> anyhow::Result<Option<String>> {
+        match (&self.password_file, given(None, NEW_VARIABLE)?) {
+            (None, Some(password)) => Ok(Some(password)),
+            _ => self.given(),
+        }
     }
 }
 
-/// Reads a password that is to replace another.
-pub(crate) fn choose_new(file: Option<&Path>) -> anyhow::Result<String> {
+/// Asks for the password of a new account on the terminal. A password that no server accepts is refused
+/// before it must be typed again.
+///
+/// # Errors
+/// The password is refused, or was not typed twice alike, or there is no terminal.
+pub fn typed_for(name: &str) -> anyhow::Result<String> {
+    typed_twice((name, &format!("Password for {name}")), "--password-file FILE", VARIABLE)
+}
+
+/// Reads a password of the account `name` that is to replace another.
+pub(crate) fn choose_new(file: Option<&Path>, name: &str) -> anyhow::Result<String> {
     let given = given(file, NEW_VARIABLE)?;
-    given.map_or_else(|| typed_twice("New password", "--new-password-file FILE", NEW_VARIABLE), Ok)
+    given.map_or_else(|| typed_twice((name, "New password"), "--new-password-file FILE", NEW_VARIABLE), Ok)
 }
 
 fn given(file: Option<&Path>, variable: &str) -> anyhow::Result<Option<String>> {
@@ -103,8 +123,9 @@ fn typed(question: &str, flag: &str, variable: &str) -> anyhow::Result<String> {
     String::from_utf8(line).ok().context("The password must be UTF-8.")
 }
 
-fn typed_twice(what: &str, flag: &str, variable: &str) -> anyhow::Result<String> {
+fn typed_twice((name, what): (&str, &str), flag: &str, variable: &str) -> anyhow::Result<String> {
     let first = typed(&format!("{what}: "), flag, variable)?;
+    check_new_password(name, first.as_bytes()).map_err(|bad| anyhow!("{bad}"))?;
     if first != typed("The same again: ", flag, variable)? {
         bail!("The two are not the same. Try again.");
     }

@@ -62,6 +62,21 @@ pub(crate) struct Done {
     pub(crate) path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<String>,
+    /// The accounts whose shares ended with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unshared_with: Vec<String>,
+}
+
+impl Done {
+    /// An operation on one path.
+    pub(crate) fn of(path: String) -> Done {
+        Done { path, to: None, unshared_with: Vec::new() }
+    }
+
+    /// An operation from one path to another.
+    pub(crate) fn from_to(path: String, to: String) -> Done {
+        Done { to: Some(to), ..Done::of(path) }
+    }
 }
 
 #[derive(Serialize)]

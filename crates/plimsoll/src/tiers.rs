@@ -170,7 +170,6 @@ pub(crate) fn auth_settings(config: &Config) -> plimsoll_auth::Settings {
         connect_each: live.lab.lab_connect_each,
         hashes_at_once: 2 * std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
         attempts: if live.lab.lab_no_attempt_limits { None } else { defaults.attempts },
-        ..defaults
     }
 }
 

@@ -31,6 +31,7 @@ mod owner;
 mod path;
 pub mod remote;
 mod store;
+mod stored;
 mod sweep;
 mod tier;
 mod usage;
@@ -45,6 +46,7 @@ pub use generation::Generation;
 pub use owner::{FoundHome, NO_ACCOUNT, give_home, homes};
 pub use path::{BadPath, Path};
 pub use store::Settings;
+pub use stored::{Stored, stored};
 pub use tier::{End, Home, Location, Opened, Store, Upload};
 pub use usage::{Quota, Usage};
 pub use write::{

@@ -112,7 +112,7 @@ pub fn give_home(fs: &dyn Fs, root: &Path, name: &str, account: i64) -> Result<(
     write(fs, &folder, &line(account, ""))
 }
 
-fn accounts_in(fs: &dyn Fs, root: &Path) -> io::Result<Option<File>> {
+pub(crate) fn accounts_in(fs: &dyn Fs, root: &Path) -> io::Result<Option<File>> {
     match fs.open_root(root).and_then(|root| fs.open_beneath(&root, ACCOUNTS)) {
         Ok(accounts) => Ok(Some(accounts)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -12,6 +12,7 @@ pub mod ftp;
 pub mod hex;
 pub mod http;
 pub mod limits;
+pub mod password;
 pub mod proxy;
 pub mod text;
 pub mod units;

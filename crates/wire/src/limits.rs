@@ -57,3 +57,7 @@ pub const FORM_PADDING_BYTES_MAX: usize = 64;
 pub const UPLOAD_METADATA_KEYS_MAX: usize = 32;
 /// Maximum number of uploads in one Upload-Concat.
 pub const UPLOAD_PARTS_MAX: usize = 64;
+/// Bytes of the shortest new password.
+pub const PASSWORD_BYTES_MIN: usize = 8;
+/// Bytes of a password: far more than any that a person uses.
+pub const PASSWORD_BYTES_MAX: usize = 1024;

@@ -111,8 +111,8 @@ fn an_account_is_added_listed_shown_and_removed() {
     assert!(lines[0].starts_with("name ") && lines[1].starts_with("alice ") && lines[2].starts_with("bob "));
     let column = lines[0].find("may").unwrap();
     assert!(lines[1..].iter().all(|line| line[column..].starts_with("read,write,delete,share")), "{listed}");
-    assert_eq!(place.json(&["list"])[0], added);
-    assert_eq!(place.json(&["show", "ALICE"]), added);
+    assert_eq!(place.json(&["list", "--no-usage"])[0], added);
+    assert_eq!(place.json(&["show", "ALICE"])["usage"], json!({"bytes": 0, "files": 0, "folders": 0}));
     let shown = place.account(&["show", "alice"]).well().text();
     for word in ["alice", "enabled", "1.00 GiB, no bound of files", "data/accounts/alice/files"] {
         assert!(shown.contains(word), "{word:?} is not in: {shown}");
@@ -319,6 +319,8 @@ fn what_was_exported_is_imported_elsewhere_and_the_password_still_works() {
     place.account(&["permit", "alice", "-share"]).well();
     place.account(&["add", "bob"]).well();
     place.account(&["disable", "bob"]).well();
+    // The import is a second later.
+    std::thread::sleep(Duration::from_millis(1100));
     let file = place.path("accounts.jsonl");
     let file = file.to_str().unwrap();
     assert_eq!(place.json(&["export", file]), json!({"accounts": 2, "file": file}));
@@ -326,17 +328,101 @@ fn what_was_exported_is_imported_elsewhere_and_the_password_still_works() {
     place.fails(&["export", file], 1, &[file, "exists"]);
     assert_eq!(place.account(&["export"]).well().stdout, std::fs::read(file).unwrap());
     assert_eq!(other.json(&["import", file]).as_array().unwrap().len(), 2);
-    let [here, there] = [&place, &other].map(|place| {
-        let mut all = place.json(&["list"]);
-        for account in all.as_array_mut().unwrap() {
-            account.as_object_mut().unwrap().remove("created");
-        }
-        all
-    });
-    assert_eq!(here, there);
+    let [here, there] = [&place, &other].map(|place| place.json(&["list"]));
+    assert_eq!(here, there, "their creation times too");
     let server = other.serve(EngineKind::Epoll);
     assert_eq!(put(&server, "/files/a"), "201");
     assert_eq!(asked(&server, "wrong", &[], "/files/").0, "401");
+}
+
+#[test]
+fn what_an_account_stores_and_its_interrupted_uploads_are_listed() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    place.account(&["add", "alice", "--quota-bytes", "1GiB"]).well();
+    let server = place.serve(EngineKind::Epoll);
+    assert_eq!(put(&server, "/files/a"), "201");
+    let path = "Upload-Metadata: path Yi5iaW4=";
+    let announced = ["-X", "POST", "-H", "Tus-Resumable: 1.0.0", "-H", "Upload-Length: 5000", "-H", path];
+    assert_eq!(status(&server, &announced, "/uploads"), "201");
+    let stored = std::fs::metadata(place.path("data/accounts/alice/files/a")).unwrap().len();
+    for counted in [&place.json(&["list"])[0], &place.json(&["show", "alice"])] {
+        assert_eq!(counted["usage"], json!({"bytes": stored, "files": 1, "folders": 0}), "{counted}");
+        assert_eq!(counted["uploads"], json!({"count": 1, "bytes": 5000}), "{counted}");
+    }
+    let listed = place.account(&["list"]).well().text();
+    assert!(listed.contains("1, 4.88 KiB"), "{listed}");
+    let shown = place.account(&["show", "alice"]).well().text();
+    assert!(shown.contains("1, 4.88 KiB") && shown.contains("1 file"), "{shown}");
+}
+
+#[test]
+fn a_new_password_is_taken_from_its_variable_and_a_guessable_one_is_refused() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    place.account(&["add", "alice"]).well();
+    let set = |password: &str| {
+        tool::run(place.command(&["passwd", "alice"]).env("PLIMSOLL_NEW_PASSWORD", password))
+    };
+    set("battery staple").well();
+    let server = place.serve(EngineKind::Epoll);
+    assert_eq!(asked(&server, "battery staple", &[], "/files/").0, "200");
+    for bad in ["password", "Password1", "12345678", "short"] {
+        let refused = set(bad);
+        assert_eq!(refused.status.code(), Some(1), "{bad}");
+        assert!(refused.stderr.contains("Choose"), "{bad}: {}", refused.stderr);
+    }
+    assert_eq!(asked(&server, "battery staple", &[], "/files/").0, "200");
+}
+
+/// Types `lines` at the prompts of a command, and returns all that the terminal shows and the exit code.
+fn typed(mut command: Command, prompts: &[(&str, &str)]) -> (String, Option<i32>) {
+    let (mut hands, program) = terminal();
+    let mut tried = Command::new("setsid");
+    tried.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => tried.env(name, value),
+            None => tried.env_remove(name),
+        };
+    }
+    command = tried;
+    command.env_remove("PLIMSOLL_PASSWORD").stdin(program.try_clone().unwrap());
+    command.stdout(program.try_clone().unwrap()).stderr(program);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let (mut shown, mut block) = (String::new(), [0; 1024]);
+    for (prompt, line) in prompts.iter().copied().chain([("\0", "")]) {
+        while !shown.contains(prompt)
+            && let Ok(bytes @ 1..) = hands.read(&mut block)
+        {
+            shown.push_str(&String::from_utf8_lossy(&block[..bytes]));
+        }
+        if shown.contains(prompt) {
+            type_line(&mut hands, line);
+        }
+    }
+    (shown, child.wait().unwrap().code())
+}
+
+#[test]
+fn a_taken_name_is_refused_before_a_password_is_typed_and_a_bad_password_before_it_is_typed_again() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    place.account(&["add", "alice"]).well();
+    for name in ["alice", "not/a/name"] {
+        let (shown, code) = typed(place.command(&["add", name]), &[]);
+        assert!(code == Some(1) && !shown.contains("Password for"), "{shown}");
+    }
+    let (shown, code) = typed(place.command(&["passwd", "nobody"]), &[]);
+    assert!(code == Some(1) && !shown.contains("Password for") && shown.contains("no account"), "{shown}");
+    for bad in ["short", "password"] {
+        let (shown, code) = typed(place.command(&["add", "bob"]), &[("Password for bob: ", bad)]);
+        assert!(code == Some(1) && shown.contains("Choose") && !shown.contains("again: "), "{shown}");
+    }
+    let prompts = [("Password for bob: ", PASSWORD), ("again: ", PASSWORD)];
+    let (shown, code) = typed(place.command(&["add", "bob"]), &prompts);
+    assert_eq!(code, Some(0), "{shown}");
 }
 
 #[test]

@@ -3,8 +3,6 @@
 //! It does not serve operators. Invariants: a log-out or a new password is noted as a change in the job
 //! that stores it. A session never begins from a password that was replaced meanwhile.
 
-use std::borrow::Cow;
-
 use plimsoll_io::Io;
 
 use super::AccountService;
@@ -13,8 +11,8 @@ use crate::attempts::Standing;
 use crate::changes::Topic;
 use crate::directory::{NewAccount, NewSession};
 use crate::error::Error;
-use crate::limits::{PASSWORD_BYTES_MAX, SESSIONS_PER_ACCOUNT_MAX};
-use crate::names::account_name;
+use crate::limits::SESSIONS_PER_ACCOUNT_MAX;
+use crate::names::{account_name, check_password};
 use crate::networks::NetworkHash;
 use crate::request::AuthResponse;
 use crate::sessions::{LogIn, SessionId, draw_token};
@@ -36,7 +34,7 @@ impl AccountService {
             return Err(Error::SignUpClosed);
         }
         let name = account_name(name.as_bytes())?;
-        self.check_password(&password)?;
+        check_password(&name, &password)?;
         // Before it is counted, so that a client that is refused and retries counts once. Without the
         // name: it has no account yet, or another client's.
         let turn = self.turn(io, None, (from, Standing::Stranger)).await?;
@@ -60,15 +58,6 @@ impl AccountService {
     pub(super) async fn add_account(&self, io: &Io, new: NewAccount) -> Result<Account, Error> {
         let added = self.directory(io, move |directory, _| directory.add_account(&new)).await?;
         added.ok_or(Error::NameTaken)
-    }
-
-    pub(super) fn check_password(&self, password: &Secret) -> Result<(), Error> {
-        let min = self.settings().password_bytes_min;
-        if (min..=PASSWORD_BYTES_MAX).contains(&password.bytes().len()) {
-            return Ok(());
-        }
-        let rule = format!("A password has {min} to {PASSWORD_BYTES_MAX} bytes. Choose one that does.");
-        Err(Error::BadPassword(Cow::Owned(rule)))
     }
 
     pub(super) async fn log_in(
@@ -127,9 +116,9 @@ impl AccountService {
         (old, new): (Secret, Secret),
         from: Source,
     ) -> Result<AuthResponse, Error> {
-        self.check_password(&new)?;
         let known = self.directory(io, move |directory, _| directory.account_of(id)).await?;
         let name = known.ok_or(Error::NoSession)?.account.name;
+        check_password(&name, &new)?;
         let version = self.verify(io, &name, old, (from, Standing::Familiar)).await?.version;
         let turn = self.turn(io, Some(&name), (from, Standing::Familiar)).await?;
         let hash = self.hash(io, new, turn).await?;

@@ -12,11 +12,12 @@ use crate::account::{Account, Change, Exported, draw_id};
 use crate::changes::Topic;
 use crate::directory::{NewAccount, Record};
 use crate::error::Error;
-use crate::names::account_name;
+use crate::names::{account_name, check_password};
 use crate::passwords::is_hash;
 use crate::request::{AuthResponse, OperatorRequest};
 use plimsoll_rpc::Secret;
-use plimsoll_rpc::time;
+use plimsoll_rpc::time::{self, Millis};
+use plimsoll_wire::calendar::{format_rfc3339, parse_rfc3339, since_1970};
 
 impl AccountService {
     pub(super) async fn operate(&self, io: &Io, order: OperatorRequest) -> Result<AuthResponse, Error> {
@@ -28,7 +29,7 @@ impl AccountService {
             OperatorRequest::Account(name) => Ok(AuthResponse::Account(self.named(io, &name).await?.account)),
             OperatorRequest::Add { name, password, quota, permissions } => {
                 let name = account_name(name.as_bytes())?;
-                self.check_password(&password)?;
+                check_password(&name, &password)?;
                 let (hash, created) = (self.hash(io, password, None).await?, time::now(io));
                 let id = draw_id(io);
                 let new = NewAccount { id, name, hash, quota, permissions, enabled: true, created };
@@ -52,7 +53,7 @@ impl AccountService {
     }
 
     async fn set_password(&self, io: &Io, name: &str, password: Secret) -> Result<AuthResponse, Error> {
-        self.check_password(&password)?;
+        check_password(name, &password)?;
         let hash = self.hash(io, password, None).await?;
         let Record { account, version, .. } = self.named(io, name).await?;
         let set = self.replace_password(io, (account.id, version), hash, None).await?;
@@ -82,13 +83,13 @@ impl AccountService {
     }
 
     async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
-        let Exported { name, id, password: hash, quota, permissions, enabled } = account;
+        let Exported { name, id, password: hash, quota, permissions, enabled, created } = account;
         let name = account_name(name.as_bytes())?;
         if !is_hash(&hash) {
             let why = format!("The password of {name:?} is no Argon2id hash in PHC form. Export it again.");
             return Err(Error::BadImport(Cow::Owned(why)));
         }
-        let created = time::now(io);
+        let created = created_at(io, &name, created.as_deref())?;
         let id = self.free_id(io, id).await?;
         self.add_account(io, NewAccount { id, name, hash, quota, permissions, enabled, created }).await
     }
@@ -101,7 +102,18 @@ impl AccountService {
     }
 }
 
+/// Returns when an imported account was created: now, if the export does not say.
+fn created_at(io: &Io, name: &str, written: Option<&str>) -> Result<Millis, Error> {
+    let Some(written) = written else { return Ok(time::now(io)) };
+    let created = parse_rfc3339(written).ok_or_else(|| {
+        let why = format!("The creation time of {name:?} is no time such as 2026-11-20T13:40:05Z.");
+        Error::BadImport(Cow::Owned(why))
+    })?;
+    Ok(time::millis(since_1970(created)))
+}
+
 fn exported(record: Record) -> Exported {
-    let Account { id, name, quota, permissions, enabled, .. } = record.account;
-    Exported { name, id: Some(id), password: record.hash, quota, permissions, enabled }
+    let Account { id, name, quota, permissions, enabled, created } = record.account;
+    let created = Some(format_rfc3339(since_1970(created)));
+    Exported { name, id: Some(id), password: record.hash, quota, permissions, enabled, created }
 }

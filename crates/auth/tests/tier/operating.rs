@@ -99,7 +99,16 @@ fn an_imported_account_keeps_its_number_unless_another_account_has_it() {
         let id = auth.account(&io, "alice").await.unwrap().id;
         let exported = auth.export(&io).await.unwrap().remove(0);
         auth.remove(&io, "alice").await.unwrap();
-        assert_eq!(auth.import(&io, exported.clone()).await.unwrap().id, id);
+        let imported = auth.import(&io, exported.clone()).await.unwrap();
+        assert_eq!(imported.id, id);
+        let created = Some("2020-02-29T12:00:00Z".to_owned());
+        let old = Exported { name: "carol".to_owned(), created, ..exported.clone() };
+        auth.import(&io, old).await.unwrap();
+        let carol = auth.export(&io).await.unwrap().into_iter().find(|account| account.name == "carol");
+        assert_eq!(carol.unwrap().created.as_deref(), Some("2020-02-29T12:00:00Z"));
+        let wrong =
+            Exported { name: "dave".to_owned(), created: Some("soon".to_owned()), ..exported.clone() };
+        assert!(matches!(auth.import(&io, wrong).await, Err(Error::BadImport(_))));
         let twin = auth.import(&io, Exported { name: "bob".to_owned(), ..exported }).await.unwrap();
         assert_ne!(twin.id, id);
     });

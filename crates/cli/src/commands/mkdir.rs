@@ -45,7 +45,7 @@ impl Mkdir {
                     true => make_all(&mut server, &place).await,
                     false => make(&mut server, &place).await,
                 };
-                if !each.record(Done { path: place.to_string(), to: None }, made) {
+                if !each.record(Done::of(place.to_string()), made) {
                     break;
                 }
             }

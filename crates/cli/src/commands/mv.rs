@@ -3,13 +3,16 @@
 //! No contents are transferred to the client. Invariant: a file may be replaced, a folder never is.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::Args;
 use plimsoll_client::http::Request;
 
 use super::server_args::SessionArgs;
+use super::shares::{ShareRecord, fetch_shares};
 use crate::WrongUsage;
 use crate::listing::{EntryKind, not_found};
+use crate::output::text;
 use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
 
 /// Move or rename files and folders on the server
@@ -19,8 +22,9 @@ use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
   plimsoll mv a.jpg b.jpg photos/
   plimsoll mv photos old-photos
 
+A share is of a path: those of a moved path end, and the command names them.
 The last PATH is the new name. If it is a folder or ends with a slash, it is the folder to move to.
-JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"final.txt\"}],
+JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"final.txt\",\"unshared_with\":[\"bob\"]}],
        \"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub struct Mv {
     /// The sources, then the destination
@@ -72,6 +76,7 @@ pub(super) async fn rename_all(
             WrongUsage(format!("{to} is no folder to put several things into; end it with a slash")).into()
         );
     }
+    let shares = shares_before(server).await;
     let mut each = PathResults::new(how.json);
     for place in from {
         let to = match place.name() {
@@ -79,11 +84,44 @@ pub(super) async fn rename_all(
             _ => to.clone(),
         };
         let renamed = rename(server, how, place, &to).await;
-        if !each.record(Done { path: place.to_string(), to: Some(to.to_string()) }, renamed) {
+        let mut done = Done::from_to(place.to_string(), to.to_string());
+        if renamed.is_ok() {
+            done.unshared_with = unshared(&shares, (how.method == "MOVE").then_some(place), &to);
+            tell_unshared(&done);
+        }
+        if !each.record(done, renamed) {
             break;
         }
     }
     each.end()
+}
+
+/// Returns the account's shares. None if the server has none, as with accounts of another system.
+async fn shares_before(server: &mut ApiClient) -> Vec<ShareRecord> {
+    let shares = fetch_shares(server, "/api/shares").await.and_then(|shares| shares.parsed());
+    shares.unwrap_or_default()
+}
+
+/// Returns the accounts whose shares end: of a moved source and of what is in it, and of a replaced file.
+fn unshared(shares: &[ShareRecord], moved: Option<&RemotePath>, to: &RemotePath) -> Vec<String> {
+    let is_moved = |share: &ShareRecord| moved.is_some_and(|from| share.is_at(from) || share.is_below(from));
+    let ends = |share: &&ShareRecord| is_moved(share) || share.is_at(to);
+    let mut with: Vec<String> = shares.iter().filter(ends).map(|share| share.with.clone()).collect();
+    with.sort();
+    with.dedup();
+    with
+}
+
+fn tell_unshared(done: &Done) {
+    let Done { path, to: Some(to), unshared_with } = done else { return };
+    if !unshared_with.is_empty() {
+        let with = text(unshared_with.join(", ").as_bytes());
+        // Standard error may be closed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "plimsoll: {path}: shares of it have ended, with {with}. Share again: plimsoll share {to} NAME"
+        );
+    }
 }
 
 async fn rename(

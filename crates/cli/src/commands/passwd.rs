@@ -38,7 +38,7 @@ impl Passwd {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
         let account = self.session.session()?.account;
         let old = self.password.get(&account)?;
-        let new = choose_new(self.new_password_file.as_deref())?;
+        let new = choose_new(self.new_password_file.as_deref(), &account)?;
         self.session.run(runtime, async move |mut server| {
             let change = request("PUT", "/api/password", &json!({"old": old, "new": new}))?;
             Ok(server.send_and_discard(change).await?)

@@ -43,7 +43,7 @@ impl Rm {
             let mut each = PathResults::new(json);
             for place in places {
                 let removed = remove(&mut server, &place, recursive).await;
-                if !each.record(Done { path: place.to_string(), to: None }, removed) {
+                if !each.record(Done::of(place.to_string()), removed) {
                     break;
                 }
             }

@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::server_args::SessionArgs;
-use crate::ApiClient;
-use crate::Runtime;
 use crate::output::{columns, print, print_json, text, time};
+use crate::{ApiClient, RemotePath, Runtime};
 
 /// List what you share with others
 #[derive(Args)]
@@ -83,9 +82,43 @@ impl ShareList {
 }
 
 impl ShareRecord {
+    /// Returns the shared path, percent-encoded: URLs represent every name exactly.
+    fn encoded_path(&self) -> &str {
+        let path = self.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
+        path.map_or("", |(_, path)| path.trim_end_matches('/'))
+    }
+
+    /// Returns whether it is of a place in the own home.
+    pub(super) fn is_at(&self, place: &RemotePath) -> bool {
+        place.owner.is_none() && self.encoded_path() == encoded(place)
+    }
+
+    /// Returns whether it is of a folder that contains a place in the own home.
+    pub(super) fn is_above(&self, place: &RemotePath) -> bool {
+        place.owner.is_none() && is_below(&encoded(place), self.encoded_path())
+    }
+
+    /// Returns whether it is of anything in a folder of the own home.
+    pub(super) fn is_below(&self, place: &RemotePath) -> bool {
+        place.owner.is_none() && is_below(self.encoded_path(), &encoded(place))
+    }
+
     /// Parses a share.
     pub(super) fn from_json(value: Value) -> anyhow::Result<ShareRecord> {
         Ok(serde_json::from_value(value)?)
+    }
+}
+
+/// Returns the path of a place in the own home, percent-encoded.
+fn encoded(place: &RemotePath) -> String {
+    place.target().split_off("/files".len()).trim_matches('/').to_owned()
+}
+
+/// Returns whether a path is in a folder.
+fn is_below(path: &str, folder: &str) -> bool {
+    match folder {
+        "" => !path.is_empty(),
+        folder => path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')),
     }
 }
 

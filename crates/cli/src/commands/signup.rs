@@ -3,12 +3,13 @@
 //! It does not log in. Invariant: a typed password is not echoed, and must be typed twice.
 
 use clap::Args;
+use plimsoll_wire::password::BadPassword;
 use serde_json::{Value, json};
 
 use super::server_args::ServerArgs;
-use crate::Runtime;
 use crate::output::{print, print_json, text};
-use crate::password::PasswordFrom;
+use crate::password::{PasswordFrom, typed_for};
+use crate::{ApiClient, Failure, Runtime};
 
 /// Create an account on a server
 #[derive(Args)]
@@ -32,14 +33,31 @@ pub struct Signup {
 
 impl Signup {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let body = json!({"name": self.name, "password": self.password.choose(&self.name)?});
-        let made: Value = self
-            .server
-            .run(runtime, async move |mut server| Ok(server.post("/api/accounts", &body).await?))?;
+        let (given, name) = (self.password.given()?, self.name.clone());
+        let made: Value = self.server.run(runtime, async move |mut server| {
+            let password = match given {
+                Some(password) => password,
+                None => {
+                    refuse_early(&mut server.new_connection(), &name).await?;
+                    typed_for(&name)?
+                }
+            };
+            Ok(server.post("/api/accounts", &json!({"name": name, "password": password})).await?)
+        })?;
         if self.json {
             return print_json(&made);
         }
         let name = made["name"].as_str().unwrap_or(&self.name);
         print(format!("{0} has an account. Log in: plimsoll login {0}\n", text(name.as_bytes())))
+    }
+}
+
+/// Fails if the server permits no sign-up, or not with this name, before a password must be typed. The server
+/// says only for a valid password whether the name is taken.
+async fn refuse_early(server: &mut ApiClient, name: &str) -> Result<(), Failure> {
+    match server.post::<Value>("/api/accounts", &json!({"name": name, "password": ""})).await {
+        Err(failure) if failure.to_string() == BadPassword::Length.to_string() => Ok(()),
+        Err(failure) => Err(failure),
+        Ok(_) => Ok(()),
     }
 }

@@ -66,7 +66,7 @@ impl Unshare {
 async fn end_all(server: &mut ApiClient, place: &RemotePath, with: &str) -> anyhow::Result<Vec<String>> {
     let shares = fetch_shares(server, "/api/shares").await?.parsed()?;
     let (meant, others): (Vec<ShareRecord>, Vec<ShareRecord>) =
-        shares.into_iter().filter(|share| share.with == with).partition(|share| is_at(share, place));
+        shares.into_iter().filter(|share| share.with == with).partition(|share| share.is_at(place));
     if meant.is_empty() {
         bail!("{place} is not shared with {with}. See what is shared: plimsoll shares");
     }
@@ -75,29 +75,12 @@ async fn end_all(server: &mut ApiClient, place: &RemotePath, with: &str) -> anyh
         end(server, &share.id).await?;
         ended.push(share.id);
     }
-    for share in others.iter().filter(|share| is_above(share, place)) {
+    for share in others.iter().filter(|share| share.is_above(place)) {
         let (with, above) = (text(with.as_bytes()), text(share.path.as_bytes()));
         // Standard error may be closed.
         let _ = writeln!(std::io::stderr(), "{with} still reaches it by the share of {above}");
     }
     Ok(ended)
-}
-
-/// Returns whether a share is of a place. Compares URLs, which represent every name exactly.
-fn is_at(share: &ShareRecord, place: &RemotePath) -> bool {
-    let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
-    let own = place.target().split_off("/files".len());
-    path.is_some_and(|(_, path)| path.trim_end_matches('/') == own.trim_start_matches('/'))
-}
-
-/// Returns whether a share is of a folder that contains a place.
-fn is_above(share: &ShareRecord, place: &RemotePath) -> bool {
-    let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
-    let own = place.target().split_off("/files".len());
-    let own = own.trim_matches('/');
-    path.map(|(_, path)| path.trim_end_matches('/')).is_some_and(|folder| {
-        folder.is_empty() || own.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-    })
 }
 
 async fn end(server: &mut ApiClient, id: &str) -> anyhow::Result<()> {

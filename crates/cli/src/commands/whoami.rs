@@ -3,7 +3,7 @@
 //! It changes nothing. Invariant: an unlimited quota is printed as `none`.
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::server_args::SessionArgs;
 use crate::Runtime;
@@ -16,7 +16,8 @@ use crate::output::{columns, files as files_of, print, print_json, size, text};
   plimsoll whoami --json
 
 JSON: {\"account\":\"alice\",\"quota\":{\"bytes\":...,\"files\":...},
-       \"usage\":{\"bytes\":...,\"files\":...,\"folders\":...},\"permissions\":{...}}")]
+       \"usage\":{\"bytes\":...,\"files\":...,\"folders\":...},\"permissions\":{...},
+       \"uploads\":{\"count\":1,\"bytes\":9000000}}")]
 pub struct Whoami {
     #[command(flatten)]
     session: SessionArgs,
@@ -28,7 +29,11 @@ pub struct Whoami {
 impl Whoami {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
         let (server, known): (String, Value) = self.session.run(runtime, async |mut server| {
-            let known = server.get("/api/whoami").await?;
+            let mut known: Value = server.get("/api/whoami").await?;
+            // A server that keeps no uploads has no such list.
+            if let Ok(list) = server.get("/uploads").await {
+                known["uploads"] = held(&list);
+            }
             Ok((server.url.to_string(), known))
         })?;
         if self.json {
@@ -47,7 +52,39 @@ impl Whoami {
             row("server", server),
             row("usage", told("usage")),
             row("quota", told("quota")),
+            row("uploads", uploads_line(&known["uploads"])),
         ];
         print(columns(&rows, &[]))
+    }
+}
+
+/// Returns the number of interrupted uploads, and the bytes that they take from the quota.
+fn held(list: &Value) -> Value {
+    let uploads = list["uploads"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let bytes = |upload: &Value| upload["length"].as_u64().or(upload["offset"].as_u64()).unwrap_or_default();
+    let all: u64 = uploads.iter().map(bytes).fold(0, u64::saturating_add);
+    json!({"count": uploads.len(), "bytes": all})
+}
+
+fn uploads_line(uploads: &Value) -> String {
+    match (uploads["count"].as_u64().unwrap_or_default(), uploads["bytes"].as_u64().unwrap_or_default()) {
+        (0, _) => "none".to_owned(),
+        (count, bytes) => {
+            format!("{count} interrupted, {} that count against the quota: plimsoll uploads", size(bytes))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupted_uploads_count_with_their_announced_length() {
+        let list = json!({"uploads": [{"length": 2048, "offset": 1}, {"length": null, "offset": 1024}]});
+        assert_eq!(held(&list), json!({"count": 2, "bytes": 3072}));
+        let told = "2 interrupted, 3.00 KiB that count against the quota: plimsoll uploads";
+        assert_eq!(uploads_line(&held(&list)), told);
+        assert_eq!(uploads_line(&held(&json!({"uploads": []}))), "none");
     }
 }

@@ -28,6 +28,45 @@ fn a_share_is_given_used_and_taken_back(kind: EngineKind) {
 on_each_engine!(forks: a_share_is_given_used_and_taken_back);
 
 #[test]
+fn a_share_that_is_given_again_keeps_its_end_and_says_what_it_replaces() {
+    let _turn = among_others();
+    let place = Workspace::open(EngineKind::Epoll);
+    let (alice, _bob) =
+        (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
+    alice.types(&["mkdir", "inbox"]).well();
+    let end = "2030-12-31T23:59:59Z";
+    alice.types(&["share", "inbox", "bob", "--expires", end]).well();
+    let told = alice.types(&["share", "inbox", "bob", "--write"]).well().text();
+    assert!(told.contains("read and write /inbox until 2030-12-31 23:59 UTC"), "{told}");
+    assert!(told.contains("This replaces the share before: it was to read.\n"), "{told}");
+    assert_eq!(alice.json(&["shares"])["shares"][0]["expires"], end);
+    let told = alice.types(&["share", "inbox", "bob", "--expires", "never"]).well().text();
+    assert!(told.contains("it was to read and write, and it was until 2030-12-31 23:59 UTC"), "{told}");
+    let shares = alice.json(&["shares"]);
+    assert_eq!(shares["shares"].as_array().unwrap().len(), 1, "{shares}");
+    assert_eq!(shares["shares"][0]["expires"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_move_says_which_shares_it_ends() {
+    let _turn = among_others();
+    let place = Workspace::open(EngineKind::Epoll);
+    let (alice, _bob) =
+        (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
+    for folder in ["a", "a/inner", "b", "c"] {
+        alice.types(&["mkdir", folder]).well();
+    }
+    alice.types(&["share", "a/inner", "bob"]).well();
+    alice.types(&["share", "c", "bob"]).well();
+    let moved = alice.types(&["mv", "a", "moved"]).well();
+    assert!(moved.stderr.contains("a: shares of it have ended, with bob."), "{}", moved.stderr);
+    assert_eq!(alice.types(&["mv", "b", "quiet"]).well().stderr, "");
+    let moved = alice.json(&["mv", "c", "away"]);
+    assert_eq!(moved["done"][0]["unshared_with"], serde_json::json!(["bob"]), "{moved}");
+    assert_eq!(alice.json(&["shares"])["shares"], serde_json::json!([]));
+}
+
+#[test]
 fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
     let _turn = among_others();
     let place = Workspace::open(EngineKind::Epoll);

@@ -5,8 +5,9 @@
 
 use anyhow::anyhow;
 use clap::Args;
+use plimsoll_auth::names::account_name;
 use plimsoll_auth::{Error, Permissions, Quota, Secret};
-use plimsoll_cli::PasswordFrom;
+use plimsoll_cli::{PasswordFrom, typed_for};
 
 use super::directory_args::{DirectoryArgs, unanswered};
 use super::output::print_done;
@@ -43,9 +44,15 @@ pub(crate) struct Add {
 
 impl Add {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let password = Secret::from(self.password.choose(&self.name)?.as_str());
+        account_name(self.name.as_bytes())?;
+        let given = self.password.given()?;
         let (name, bytes, files) = (self.name, self.quota_bytes, self.quota_files);
         let account = self.at.run_making(async move |at| {
+            if at.auth.account(&at.io, &name).await.is_ok() {
+                return Err(taken(&name));
+            }
+            let password = given.map_or_else(|| typed_for(&name), Ok)?;
+            let password = Secret::from(password.as_str());
             let live = &at.config.live;
             let quota = Quota {
                 bytes: bytes.unwrap_or(live.quota_bytes).0,

@@ -4,7 +4,7 @@
 
 use clap::Args;
 use plimsoll_auth::Secret;
-use plimsoll_cli::PasswordFrom;
+use plimsoll_cli::{PasswordFrom, typed_for};
 
 use super::directory_args::{DirectoryArgs, refused};
 use super::output::print_done;
@@ -14,7 +14,9 @@ use super::output::print_done;
 #[command(after_help = "Examples:
   plimsoll account passwd alice
   plimsoll account passwd alice --password-file ./password
+  PLIMSOLL_NEW_PASSWORD=... plimsoll account passwd alice
 
+Without a file, the new password is $PLIMSOLL_NEW_PASSWORD, else $PLIMSOLL_PASSWORD, else typed.
 JSON: as of plimsoll account add")]
 pub(crate) struct Passwd {
     /// The name of the account
@@ -30,9 +32,11 @@ pub(crate) struct Passwd {
 
 impl Passwd {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let password = Secret::from(self.password.choose(&self.name)?.as_str());
-        let name = self.name;
+        let (given, name) = (self.password.given_new()?, self.name);
         let account = self.at.run(async move |at| {
+            at.auth.account(&at.io, &name).await.map_err(refused(&name))?;
+            let password = given.map_or_else(|| typed_for(&name), Ok)?;
+            let password = Secret::from(password.as_str());
             at.auth.set_password(&at.io, &name, &password).await.map_err(refused(&name))?;
             at.auth.account(&at.io, &name).await.map_err(refused(&name))
         })?;

@@ -3,10 +3,10 @@
 //! It changes nothing. Invariant: the folder that it prints is always the account's own.
 
 use clap::Args;
-use plimsoll_cli::output::{columns, print, print_json, time};
+use plimsoll_cli::output::{columns, files, print, print_json, size, time};
 
 use super::directory_args::{DirectoryArgs, refused};
-use super::output::{AccountJson, bounds, created, log_in, permissions};
+use super::output::{AccountJson, Counted, bounds, created, log_in, permissions};
 use super::quarantine::home_of;
 
 /// Show an account
@@ -15,7 +15,7 @@ use super::quarantine::home_of;
   plimsoll account show alice
   plimsoll account show alice --json
 
-JSON: as of plimsoll account add")]
+JSON: as of plimsoll account list, for this account")]
 pub(crate) struct Show {
     /// The name of the account
     name: String,
@@ -29,22 +29,32 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let name = self.name;
-        let (account, data) = self.at.run(async move |at| {
+        let (counted, data) = self.at.run(async move |at| {
             let account = at.auth.account(&at.io, &name).await.map_err(refused(&name))?;
-            Ok((account, at.config.fixed.data))
+            Ok((Counted::of(account, &at.config)?, at.config.fixed.data))
         })?;
         if self.json {
-            return print_json(&AccountJson::from(&account));
+            return print_json(&AccountJson::from(&counted));
         }
+        let account = &counted.account;
         let rows = [
             ("account", account.name.clone()),
             ("number", account.id.to_string()),
-            ("log-in", log_in(&account).to_owned()),
+            ("log-in", log_in(account).to_owned()),
             ("may", permissions(account.permissions)),
             ("quota", bounds(account.quota)),
-            ("created", time(&created(&account))),
+            ("usage", usage(&counted)),
+            ("uploads", counted.uploads()),
+            ("created", time(&created(account))),
             ("files", home_of(&data, &account.name).join("files").display().to_string()),
         ];
         print(columns(&rows.map(|(what, value)| vec![what.to_owned(), value]), &[]))
     }
+}
+
+fn usage(counted: &Counted) -> String {
+    counted.stored.map_or_else(
+        || "unknown: the files are at a storage server".to_owned(),
+        |stored| format!("{}, {}", size(stored.usage.bytes), files(stored.usage.files)),
+    )
 }
