@@ -222,8 +222,14 @@ fn gather(fs: &dyn Fs, folder: &Path, prefix: &str, held: &mut FolderContents) {
             held.insert(name, None);
             continue;
         }
-        let mut bytes = vec![0; usize::try_from(entry.stat.size).unwrap()];
         let Ok(file) = fs.open_beneath(&root, &entry.name) else { continue };
+        // Of a link, the file that it leads to.
+        let stat = fs.stat(&file).unwrap();
+        if stat.kind == FileKind::Folder {
+            held.insert(name, None);
+            continue;
+        }
+        let mut bytes = vec![0; usize::try_from(stat.size).unwrap()];
         let mut filled = 0;
         while filled < bytes.len() {
             match fs.read_at(&file, &mut bytes[filled..], filled as u64).unwrap() {

@@ -259,6 +259,33 @@ pub trait Fs: Send + Sync {
     /// [`io::ErrorKind::NotFound`].
     fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat>;
 
+    /// Whether `folder` is the folder `above`, or lies below it: through mounts, and whatever name led to it.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    fn is_below(&self, folder: &File, above: &File) -> io::Result<bool> {
+        let _ = (folder, above);
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    /// Returns the target of a link, which may not exist.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::InvalidInput`] if `name` is no link.
+    fn read_link(&self, folder: &File, name: &[u8]) -> io::Result<Vec<u8>> {
+        let _ = (folder, name);
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    /// Creates a link to `target`, which need not exist.
+    ///
+    /// # Errors
+    /// As [`Fs::create`].
+    fn make_link(&self, folder: &File, name: &[u8], target: &[u8]) -> io::Result<()> {
+        let _ = (folder, name, target);
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
     /// Creates an empty file and opens it for reading and writing; only the server's account may read
     /// it.
     ///

@@ -76,7 +76,10 @@ fn store_word(error: &store::Error) -> &'static str {
     match error {
         store::Error::NotFound | store::Error::NoFolder => "not found",
         store::Error::AlreadyExists => "exists",
-        store::Error::IsFolder | store::Error::NotFolder | store::Error::OtherDisk => "wrong kind",
+        store::Error::IsFolder
+        | store::Error::NotFolder
+        | store::Error::OtherDisk
+        | store::Error::LeadsOut => "wrong kind",
         store::Error::NotEmpty => "not empty",
         store::Error::Home | store::Error::IntoItself | store::Error::Path(_) => "bad request",
         store::Error::Precondition | store::Error::Offset(_) | store::Error::NotResumable(_) => {

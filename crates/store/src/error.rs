@@ -37,6 +37,9 @@ pub enum Error {
     /// A folder cannot be moved or copied into itself.
     #[error("a folder into itself")]
     IntoItself,
+    /// A folder with a link to a folder outside it is not copied: the copy would lack its contents.
+    #[error("a link leads out of the folder")]
+    LeadsOut,
     /// A rename cannot move an entry from one file system to another.
     #[error("on another disk")]
     OtherDisk,

@@ -100,6 +100,12 @@ impl Path {
         self.bounded(&self.bytes)
     }
 
+    /// Returns the entry `inner` of this folder, as a name to open.
+    pub(crate) fn to_open_below(&self, inner: &[u8]) -> Vec<u8> {
+        let slash: &[u8] = if self.is_root() || self.is_top() { b"" } else { b"/" };
+        [&self.to_open(), slash, inner].concat()
+    }
+
     /// The start of the path as a name to open.
     fn bounded(&self, start: &[u8]) -> Vec<u8> {
         if self.top == 0 || start.len() < self.top {

@@ -216,6 +216,11 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
             Status::FORBIDDEN,
             "Nothing can be moved or copied onto or into itself. Choose another destination.",
         ),
+        StoreError::LeadsOut => (
+            Status::CONFLICT,
+            "A link in it leads to a folder outside it, which the copy would lack. Copy what is in it one by \
+             one.",
+        ),
         StoreError::OtherDisk => (
             Status::CONFLICT,
             "The two folders are on different disks, so this cannot be moved. Copy it, then delete it here.",

@@ -26,6 +26,7 @@ mod isolation;
 mod limits;
 mod listings;
 mod names;
+mod other_names;
 mod paging;
 mod proxies;
 mod proxy;

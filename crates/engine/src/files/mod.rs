@@ -130,6 +130,19 @@ impl Fs for SystemFs {
         reading::stat_name(folder, name)
     }
 
+    fn is_below(&self, folder: &File, above: &File) -> io::Result<bool> {
+        reading::is_below(folder, above)
+    }
+
+    fn read_link(&self, folder: &File, name: &[u8]) -> io::Result<Vec<u8>> {
+        check_name(name)?;
+        reading::read_link(folder, name)
+    }
+
+    fn make_link(&self, folder: &File, name: &[u8], target: &[u8]) -> io::Result<()> {
+        writing::make_link(folder, name, target)
+    }
+
     fn create(&self, folder: &File, name: &[u8]) -> io::Result<File> {
         writing::create(folder, name)
     }

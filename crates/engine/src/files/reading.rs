@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use plimsoll_io::{Entry, File, FileKind, FolderReader, Handle, Stat, split_boundary};
 use rustix::fs::{
-    Advice, AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, fadvise, fstat, openat2, statat,
+    Advice, AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, fadvise, fstat, openat, openat2,
+    readlinkat, statat,
 };
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use rustix::path::Arg;
@@ -90,6 +91,33 @@ fn links_of(stat: &rustix::fs::Stat) -> u64 {
 pub(super) fn stat(file: &File) -> io::Result<Stat> {
     let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
     Ok(stat_of(&fstat(fd)?))
+}
+
+/// Walks up from `folder` by `..` until it meets `above`, or the top, whose parent is itself.
+pub(super) fn is_below(folder: &File, above: &File) -> io::Result<bool> {
+    let key = |stat: Stat| (stat.device, stat.inode);
+    let (above, mut here) = (key(stat(above)?), key(stat(folder)?));
+    let fd = folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut open = openat(fd, ".", PARENT, Mode::empty()).map_err(error_of)?;
+    loop {
+        if here == above {
+            return Ok(true);
+        }
+        open = openat(&open, "..", PARENT, Mode::empty()).map_err(error_of)?;
+        let parent = key(stat_of(&fstat(&open)?));
+        if parent == here {
+            return Ok(false);
+        }
+        here = parent;
+    }
+}
+
+/// To look at a folder alone, which needs no permission to read it.
+const PARENT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+pub(super) fn read_link(folder: &File, name: &[u8]) -> io::Result<Vec<u8>> {
+    let fd = folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(readlinkat(fd, name, Vec::new())?.into_bytes())
 }
 
 pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64, flags: ReadWriteFlags) -> io::Result<usize> {

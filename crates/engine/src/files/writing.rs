@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_io::{Existing, File, FileKind, Handle, Pipe, Space, check_name};
 use rustix::fs::{
     AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, fstatvfs, fsync, ftruncate,
-    futimens, linkat, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
+    futimens, linkat, mkdirat, openat, renameat, renameat_with, statat, symlinkat, unlinkat,
 };
 use rustix::io::{Errno, pwrite, read, retry_on_intr};
 use rustix::pipe::{SpliceFlags, splice};
@@ -109,6 +109,10 @@ pub(super) fn sync(file: &File) -> io::Result<()> {
 
 pub(super) fn make_folder(folder: &File, name: &[u8]) -> io::Result<()> {
     Ok(mkdirat(place(folder, name)?, name, OWN_FOLDER)?)
+}
+
+pub(super) fn make_link(folder: &File, name: &[u8], target: &[u8]) -> io::Result<()> {
+    Ok(symlinkat(target, place(folder, name)?, name)?)
 }
 
 pub(super) fn rename(

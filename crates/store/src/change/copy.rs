@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::copying::{Copying, Made};
 use super::displaced::DisplacedEntry;
-use super::rename::{End, check_apart};
+use super::distinct::SourceEntry;
+use super::rename::{End, check_paths};
 use crate::error::{Error, Result};
 use crate::home::{ParentFolder, weight};
 use crate::usage::Usage;
@@ -34,11 +35,13 @@ pub struct Copied {
 }
 
 impl End {
-    /// Copies this end to `to`. Links and devices are left out. If the future is dropped before the copy
-    /// has its name, nothing is left of it.
+    /// Copies this end to `to`. The copy of a folder has all that a listing of it shows: links within the
+    /// folder as links, and files that other links lead to. Devices and dangling links are left out. If the
+    /// future is dropped before the copy has its name, nothing is left of it.
     ///
     /// # Errors
-    /// As [`End::rename`]; [`Error::Busy`] while many copies to the same home are in progress.
+    /// As [`End::rename`]; [`Error::LeadsOut`]; [`Error::Busy`] while many copies to the same home are in
+    /// progress.
     pub(crate) async fn copy(self, io: &Io, to: End, existing: Existing, depth: Depth) -> Result<Copied> {
         to.home.usage(io).await?;
         let (made, replaced) = (UploadId::draw(io), UploadId::draw(io));
@@ -58,10 +61,9 @@ impl End {
     pub(crate) async fn check_copy(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
         let (from, to) = (self.clone(), to.clone());
         let checked = io.offload(Work::Writes, move |fs| {
-            check_apart(&from, &to)?;
-            fs.open_beneath(from.home.files(), &from.path.to_open())?;
+            check_paths(&from, &to)?;
             let _state = to.home.lock();
-            target(fs, &to, existing).map(drop)
+            distinct_target(fs, &from, &to, existing).map(drop)
         });
         checked.await?
     }
@@ -77,11 +79,31 @@ fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(ParentFol
     Ok((target, replaced))
 }
 
+/// As [`target`], after a check that the source is not the target, nor in it, nor around it.
+fn distinct_target<'a>(
+    fs: &dyn Fs,
+    from: &End,
+    to: &'a End,
+    existing: Existing,
+) -> Result<(ParentFolder<'a>, Option<Stat>)> {
+    let source = SourceEntry::copied(fs, from)?;
+    let (target, replaced) = target(fs, to, existing)?;
+    source.check_distinct(fs, to, &target, replaced.as_ref())?;
+    Ok((target, replaced))
+}
+
 /// Reserves space for a copy, if quota and target now allow the copy.
-pub(super) fn begin(fs: &dyn Fs, to: &End, existing: Existing, usage: Usage, id: UploadId) -> Result<Claim> {
+pub(super) fn begin(
+    fs: &dyn Fs,
+    from: &End,
+    to: &End,
+    existing: Existing,
+    usage: Usage,
+    id: UploadId,
+) -> Result<Claim> {
     to.home.clear_abandoned(fs);
     let mut state = to.home.lock();
-    let (_, replaced) = target(fs, to, existing)?;
+    let (_, replaced) = distinct_target(fs, from, to, existing)?;
     to.home.allows(fs, &state, to.quota, less_of(replaced.as_ref()), usage)?;
     Claim::reserve(&to.home, &mut state, id, to.quota, usage.bytes)
 }

@@ -4,12 +4,13 @@
 //! in `pending` until its last slice gives it its name. A copy that fails or is cancelled leaves nothing
 //! there. Each slice syncs its own writes, so that no sync takes longer than a slice.
 
+use std::io;
 use std::ops::ControlFlow;
 
 use plimsoll_io::{Entry, Existing, File, FileKind, Fs, SlicedWork};
 
 use super::copy::{Copied, Depth, begin, put_in_place};
-use super::rename::{End, check_apart};
+use super::rename::{End, check_paths};
 use crate::error::{Error, Result};
 use crate::home::{CopyingTo, Home};
 use crate::limits::{COPY_FILE_BYTES_MIN, COPY_SLICE_BYTES, COUNT_SLICE_ENTRIES, PATH_NAMES_MAX};
@@ -54,9 +55,19 @@ struct Making {
     made: Made,
     file: Option<FileCopy>,
     folder: Option<FolderCopy>,
-    /// Folders to be copied, as parent in the source, parent in the copy, and name, so that few are open at
-    /// a time.
-    ahead: Vec<(File, File, Vec<u8>)>,
+    /// Folders to be copied, so that few are open at a time.
+    ahead: Vec<FolderAhead>,
+    /// The bytes that the copy has reserved in the target's home.
+    reserved: u64,
+}
+
+/// A folder to be copied: by its name in its parent, which is empty for the copied folder itself.
+struct FolderAhead {
+    source: File,
+    target: File,
+    name: Vec<u8>,
+    /// Its path in the copied folder.
+    path: Vec<u8>,
 }
 
 struct FileCopy {
@@ -69,6 +80,7 @@ struct FileCopy {
 struct FolderCopy {
     source: File,
     target: File,
+    path: Vec<u8>,
     entries: std::vec::IntoIter<Entry>,
 }
 
@@ -96,7 +108,7 @@ impl Copying {
                     self.begin(fs, counting.usage.plus(Usage::FOLDER))?
                 }
             },
-            Step::Making(mut making, room) => match making.advance(fs, &self.to.home)? {
+            Step::Making(mut making, room) => match making.advance(fs, &self.from, &self.to, &room)? {
                 ControlFlow::Continue(()) => Step::Making(making, room),
                 ControlFlow::Break(()) => {
                     let placed = put_in_place(fs, &self.to, self.existing, &making.made, self.replaced_id);
@@ -111,7 +123,7 @@ impl Copying {
 
     /// Opens the source: a tree is counted first.
     fn look(&self, fs: &dyn Fs) -> Result<Step> {
-        check_apart(&self.from, &self.to)?;
+        check_paths(&self.from, &self.to)?;
         let source = fs.open_beneath(self.from.home.files(), &self.from.path.to_open())?;
         let stat = fs.stat(&source)?;
         match (stat.kind, self.depth) {
@@ -132,9 +144,9 @@ impl Copying {
 
     /// Reserves space, and begins to copy.
     fn begin(&self, fs: &dyn Fs, usage: Usage) -> Result<Step> {
-        let room = begin(fs, &self.to, self.existing, usage, self.made_id)?;
+        let room = begin(fs, &self.from, &self.to, self.existing, usage, self.made_id)?;
         let making = Making::begin(fs, &self.from, &self.to.home, self.depth, self.made_id)?;
-        Ok(Step::Making(Box::new(making), room))
+        Ok(Step::Making(Box::new(Making { reserved: usage.bytes, ..making }), room))
     }
 
     /// Removes the unfinished copy from `pending`.
@@ -185,15 +197,16 @@ impl Making {
             made = Made { name: tree_name(id), kind: FileKind::Folder, usage: Usage::FOLDER };
             fs.make_folder(home.pending(), &made.name)?;
             let tree = fs.open_beneath(home.pending(), &made.name)?;
-            let all = (depth == Depth::Infinity).then(|| (source, tree, Vec::new()));
+            let (name, path) = (Vec::new(), Vec::new());
+            let all = (depth == Depth::Infinity).then(|| FolderAhead { source, target: tree, name, path });
             (file, ahead) = (None, all.into_iter().collect());
         }
-        Ok(Making { made, file, folder: None, ahead })
+        Ok(Making { made, file, folder: None, ahead, reserved: 0 })
     }
 
     /// Copies one slice.
-    fn advance(&mut self, fs: &dyn Fs, home: &Home) -> Result<ControlFlow<()>> {
-        let mut left = COPY_SLICE_BYTES;
+    fn advance(&mut self, fs: &dyn Fs, from: &End, to: &End, room: &Claim) -> Result<ControlFlow<()>> {
+        let (home, mut left) = (&to.home, COPY_SLICE_BYTES);
         while left > 0 {
             if let Some(file) = &mut self.file {
                 let bytes = file.advance(fs, home, left)?;
@@ -204,16 +217,16 @@ impl Making {
                 left = left.saturating_sub(bytes.max(COPY_FILE_BYTES_MIN));
             } else if let Some(folder) = &mut self.folder {
                 match folder.entries.next() {
-                    Some(entry) => self.enter(fs, entry)?,
+                    Some(entry) => self.enter(fs, from, entry, |bytes| room.grow(to.quota, bytes))?,
                     None => {
                         home.sync(fs, &[&folder.target])?;
                         self.folder = None;
                     }
                 }
-            } else if let Some((source, target, name)) = self.ahead.pop() {
+            } else if let Some(FolderAhead { source, target, name, path }) = self.ahead.pop() {
                 let (source, target) = (fs.open_beneath(&source, &name)?, fs.open_beneath(&target, &name)?);
                 let entries = fs.names(&source, usize::MAX)?.into_iter();
-                self.folder = Some(FolderCopy { source, target, entries });
+                self.folder = Some(FolderCopy { source, target, path, entries });
                 left = left.saturating_sub(COPY_FILE_BYTES_MIN);
             } else {
                 return Ok(ControlFlow::Break(()));
@@ -222,9 +235,15 @@ impl Making {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Begins to copy an entry of the present folder.
-    fn enter(&mut self, fs: &dyn Fs, Entry { name, stat }: Entry) -> Result<()> {
-        let Some(FolderCopy { source, target, .. }) = &self.folder else { return Ok(()) };
+    /// Begins to copy an entry of the present folder. `reserve` reserves bytes, in all.
+    fn enter(
+        &mut self,
+        fs: &dyn Fs,
+        from: &End,
+        Entry { name, stat }: Entry,
+        reserve: impl FnOnce(u64) -> Result<()>,
+    ) -> Result<()> {
+        let Some(FolderCopy { source, target, path, .. }) = &self.folder else { return Ok(()) };
         match stat.kind {
             FileKind::File => {
                 self.file = Some(FileCopy::begin(fs, fs.open_beneath(source, &name)?, target, &name)?);
@@ -232,12 +251,64 @@ impl Making {
             FileKind::Folder => {
                 fs.make_folder(target, &name)?;
                 self.made.usage = self.made.usage.plus(Usage::FOLDER);
-                self.ahead.push((source.clone(), target.clone(), name));
+                let (source, target, path) = (source.clone(), target.clone(), joined(path, &name));
+                self.ahead.push(FolderAhead { source, target, name, path });
             }
-            FileKind::Other => {}
+            FileKind::Other => match LinkCopy::of(fs, from, source, &joined(path, &name), &name)? {
+                LinkCopy::Nothing => {}
+                LinkCopy::Link(text) => fs.make_link(target, &name, &text)?,
+                LinkCopy::File(file) => {
+                    let copy = FileCopy::begin(fs, file, target, &name)?;
+                    self.reserved += copy.size;
+                    self.file = Some(copy);
+                    reserve(self.reserved)?;
+                }
+            },
         }
         Ok(())
     }
+}
+
+/// What a copy has in the place of a link, so that it shows what the copied folder does.
+enum LinkCopy {
+    /// Nothing: no listing shows the entry, because it is no link, or leads nowhere.
+    Nothing,
+    /// The same link: it leads to a place in the copied folder.
+    Link(Vec<u8>),
+    /// The bytes of the file that it leads to, outside the copied folder.
+    File(File),
+}
+
+impl LinkCopy {
+    /// Decides about the entry `name` of `folder`, whose path in the copied folder is `path`.
+    ///
+    /// # Errors
+    /// [`Error::LeadsOut`] for a link to a folder outside the copied one.
+    fn of(fs: &dyn Fs, from: &End, folder: &File, path: &[u8], name: &[u8]) -> Result<LinkCopy> {
+        let text = match fs.read_link(folder, name) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(LinkCopy::Nothing),
+            text => text?,
+        };
+        let top = fs.open_beneath(from.home.files(), &from.path.to_open())?;
+        if fs.open_beneath(&top, path).is_ok() {
+            return Ok(LinkCopy::Link(text));
+        }
+        match fs.open_beneath(from.home.files(), &from.path.to_open_below(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LinkCopy::Nothing),
+            Err(error) => Err(error.into()),
+            Ok(file) => match fs.stat(&file)?.kind {
+                FileKind::File => Ok(LinkCopy::File(file)),
+                FileKind::Folder => Err(Error::LeadsOut),
+                FileKind::Other => Ok(LinkCopy::Nothing),
+            },
+        }
+    }
+}
+
+/// Returns the path of the entry `name` of a folder.
+fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    let slash: &[u8] = if folder.is_empty() { b"" } else { b"/" };
+    [folder, slash, name].concat()
 }
 
 impl FileCopy {

@@ -6,6 +6,7 @@
 mod copy;
 mod copying;
 mod displaced;
+mod distinct;
 mod folder;
 mod remove;
 mod rename;

@@ -7,6 +7,7 @@ use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 use serde::{Deserialize, Serialize};
 
 use super::displaced::DisplacedEntry;
+use super::distinct::SourceEntry;
 use super::remove::subtree;
 use crate::error::{Error, Result};
 use crate::home::{Change, Home, ParentFolder, State, weight};
@@ -36,6 +37,7 @@ pub struct MoveResult {
 /// The places and entries at both ends of a move.
 struct Found<'a> {
     source: ParentFolder<'a>,
+    entry: SourceEntry,
     moving: Stat,
     target: ParentFolder<'a>,
     replaced: Option<Stat>,
@@ -94,7 +96,7 @@ impl End {
     pub(crate) async fn check_rename(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
         let (from, to) = (self.clone(), to.clone());
         let checked = io.offload(Work::Writes, move |fs| {
-            check_apart(&from, &to)?;
+            check_paths(&from, &to)?;
             let _states = Both::change(&from.home, &to.home);
             find(fs, &from, &to, existing).map(drop)
         });
@@ -102,25 +104,30 @@ impl End {
     }
 }
 
-/// Checks that neither of two ends lies within the other.
-pub(super) fn check_apart(from: &End, to: &End) -> Result<()> {
+/// Checks that neither of two paths lies within the other.
+pub(super) fn check_paths(from: &End, to: &End) -> Result<()> {
     let overlap = to.path.is_within(&from.path) || from.path.is_within(&to.path);
     if from.home.is(&to.home) && overlap { Err(Error::IntoItself) } else { Ok(()) }
 }
 
 fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -> Result<(MoveResult, bool)> {
-    check_apart(from, to)?;
+    check_paths(from, to)?;
     check_depth(fs, from, to)?;
     let states = Both::change(&from.home, &to.home);
     let found = find(fs, from, to, existing)?;
-    let Found { source, moving, target, replaced } = &found;
+    let Found { source, entry, moving, target, replaced } = &found;
     let across = weigh(fs, &states, from, to, &found)?;
     let aside = DisplacedEntry::set(fs, &to.home, target, replaced.as_ref(), moving.kind, id)?;
-    if let Err(error) =
-        fs.rename(&source.folder, source.name, &target.folder, target.name, Existing::Replaced)
-    {
+    let renamed = match entry.has_lost_target(fs, from) {
+        Ok(true) => Err(Error::IntoItself),
+        Ok(false) => fs
+            .rename(&source.folder, source.name, &target.folder, target.name, Existing::Replaced)
+            .map_err(Error::from),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = renamed {
         aside.into_iter().for_each(|aside| aside.put_back(fs, &to.home, target));
-        return Err(error.into());
+        return Err(error);
     }
     if let Some((less, moved)) = across {
         from.home.takes_off(moved);
@@ -155,7 +162,9 @@ fn find<'a>(fs: &dyn Fs, from: &'a End, to: &'a End, existing: Existing) -> Resu
     if fs.stat(&target.folder)?.device != moving.device {
         return Err(Error::OtherDisk);
     }
-    Ok(Found { source, moving, target, replaced })
+    let entry = SourceEntry::moved(fs, from, &source, &moving)?;
+    entry.check_distinct(fs, to, &target, replaced.as_ref())?;
+    Ok(Found { source, entry, moving, target, replaced })
 }
 
 /// Returns the usage that the move frees in the target's home at once, and the usage that it adds, if the

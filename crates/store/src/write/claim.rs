@@ -142,7 +142,7 @@ impl Claim {
     }
 
     /// Reserves `bytes` in all, as an upload of unannounced length grows.
-    pub(super) fn grow(&self, quota: Quota, bytes: u64) -> Result<()> {
+    pub(crate) fn grow(&self, quota: Quota, bytes: u64) -> Result<()> {
         let mut state = self.home.lock();
         let Some(before) = state.uploads.get(&self.id).map(|entry| entry.bytes) else { return Ok(()) };
         if bytes <= before {

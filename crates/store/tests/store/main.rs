@@ -11,6 +11,7 @@
 
 mod changes;
 mod kept;
+mod other_names;
 mod owners;
 mod parts;
 mod power;

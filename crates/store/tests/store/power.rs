@@ -570,6 +570,35 @@ fn a_copy_of_a_folder() {
 }
 
 #[test]
+fn a_copy_of_a_folder_with_links() {
+    cut_everywhere(&Change {
+        before: |scene| {
+            doing(async move {
+                folder(scene.clone()).await?;
+                put(&scene.io, &scene.home, any("out"), b"outside").await?;
+                for (link, target) in [("f/inner", "g/a"), ("f/outer", "../out")] {
+                    let link = format!("{DATA}/accounts/alice/files/{link}");
+                    scene.host.disk().symlink(link, target).unwrap();
+                }
+                Ok(())
+            })
+        },
+        change: |scene| {
+            let copied = async move {
+                end(&scene, "f").copy(&scene.io, end(&scene, "h"), Existing::Kept, Depth::Infinity).await
+            };
+            doing(async move { copied.await.map(drop) })
+        },
+        after: |scene, confirmed| {
+            assert_one_of(&scene, "h/inner", None, Some(INNER.to_vec()), confirmed);
+            assert_one_of(&scene, "h/outer", None, Some(b"outside".to_vec()), confirmed);
+            assert_eq!(scene.contents("h/inner").is_some(), scene.contents("h/outer").is_some());
+            nothing(scene)
+        },
+    });
+}
+
+#[test]
 fn an_upload_into_a_home_that_a_killed_server_had_not_synced() {
     use plimsoll_io::Fs as _;
     let sim = Sim::new(0, Faults::splits());

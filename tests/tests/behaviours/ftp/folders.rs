@@ -79,6 +79,22 @@ async fn a_name_replaces_a_file_and_never_a_folder(scene: Scene) {
     assert_eq!(client.retr("b").await, b"new");
 }
 
+async fn a_name_of_the_same_thing_is_not_its_new_name(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("MKD dir").await.expect(257);
+    client.stor("f", "x").await;
+    scene.link_into_home("alice", "l", "f");
+    scene.link_into_home("alice", "d", "dir");
+    for (from, to) in [("l", "f"), ("f", "l"), ("dir", "d/y"), ("dir", "/shared/alice/d/y")] {
+        client.say(format!("RNFR {from}")).await.expect(350);
+        client.say(format!("RNTO {to}")).await.expect(553);
+    }
+    assert_eq!((client.retr("f").await, client.retr("l").await), (b"x".to_vec(), b"x".to_vec()));
+    client.say("RNFR l").await.expect(350);
+    client.say("RNTO m").await.expect(250);
+    assert_eq!(client.retr("m").await, b"x");
+}
+
 async fn rnto_follows_rnfr_at_once(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
@@ -99,5 +115,6 @@ behaviours!(with_accounts and remote;
     only_a_file_is_deleted,
     a_file_and_a_folder_get_other_names,
     a_name_replaces_a_file_and_never_a_folder,
+    a_name_of_the_same_thing_is_not_its_new_name,
     rnto_follows_rnfr_at_once,
 );

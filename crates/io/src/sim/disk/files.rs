@@ -229,6 +229,25 @@ impl Fs for SimDisk {
         state.tree.stat(state.child(folder, name)?)
     }
 
+    fn is_below(&self, folder: &File, above: &File) -> io::Result<bool> {
+        let state = self.powered()?;
+        Ok(state.tree.is_below(state.inode_of(folder)?, state.inode_of(above)?))
+    }
+
+    fn read_link(&self, folder: &File, name: &[u8]) -> io::Result<Vec<u8>> {
+        let state = self.powered()?;
+        match &state.tree.node(state.child(folder, name)?)?.body {
+            Body::Link(target) => Ok(target.clone()),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    fn make_link(&self, folder: &File, name: &[u8], target: &[u8]) -> io::Result<()> {
+        self.call(Call::MakeLink, |state, now| {
+            state.make(folder, name, Body::Link(target.to_owned()), now).map(drop)
+        })
+    }
+
     fn create(&self, folder: &File, name: &[u8]) -> io::Result<File> {
         self.call(Call::Create, |state, now| {
             let inode = state.make(folder, name, Body::File(Default::default()), now)?;

@@ -23,6 +23,8 @@ pub enum Call {
     Sync,
     /// [`crate::Fs::make_folder`].
     MakeFolder,
+    /// [`crate::Fs::make_link`].
+    MakeLink,
     /// [`crate::Fs::rename`].
     Rename,
     /// [`crate::Fs::remove_file`].

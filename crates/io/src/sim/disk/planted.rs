@@ -48,6 +48,17 @@ impl SimDisk {
         self.powered()?.plant(path.as_ref(), Body::Link(target.as_ref().as_bytes().to_vec()))
     }
 
+    /// Gives the file at `of` the name `path` too, as a hard link does.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`].
+    pub fn hard_link(&self, path: impl AsRef<Path>, of: impl AsRef<Path>) -> io::Result<()> {
+        let (folder, name) = split(path.as_ref())?;
+        let mut state = self.powered()?;
+        let (inode, folder) = (state.find(of.as_ref())?, state.folders_to(folder)?);
+        state.name(Edit::new(folder, name, Some(inode)))
+    }
+
     /// Makes `path` a special file, like a pipe or a device.
     ///
     /// # Errors

@@ -119,6 +119,18 @@ impl Fs for View {
         self.check_nonblocking()?.stat_name(folder, name)
     }
 
+    fn is_below(&self, folder: &File, above: &File) -> io::Result<bool> {
+        self.may_block()?.is_below(folder, above)
+    }
+
+    fn read_link(&self, folder: &File, name: &[u8]) -> io::Result<Vec<u8>> {
+        self.may_block()?.read_link(folder, name)
+    }
+
+    fn make_link(&self, folder: &File, name: &[u8], target: &[u8]) -> io::Result<()> {
+        self.may_block()?.make_link(folder, name, target)
+    }
+
     fn create(&self, folder: &File, name: &[u8]) -> io::Result<File> {
         self.may_block()?.create(folder, name)
     }

@@ -51,6 +51,23 @@ pub(super) fn only_an_empty_folder_is_removed_and_only_as_a_folder(fs: &dyn Fs, 
     assert_eq!(fs.stat_name(root, b"empty").unwrap().kind, FileKind::Folder);
 }
 
+pub(super) fn a_folder_is_below_itself_and_the_folders_around_it(fs: &dyn Fs, root: &File) {
+    fs.make_folder(&fs.open_beneath(root, b"folder").unwrap(), b"deep").unwrap();
+    let open = |name: &str| fs.open_beneath(root, name.as_bytes()).unwrap();
+    for (folder, above, is_below) in [
+        ("folder", "folder", true),
+        ("folder/deep", "folder", true),
+        ("to-folder/deep", "folder", true),
+        ("folder/deep", "to-folder", true),
+        ("folder/deep", "", true),
+        ("folder", "folder/deep", false),
+        ("", "folder", false),
+        ("empty", "folder", false),
+    ] {
+        assert_eq!(fs.is_below(&open(folder), &open(above)).unwrap(), is_below, "{folder} {above}");
+    }
+}
+
 pub(super) fn nothing_is_made_in_a_folder_that_is_gone(fs: &dyn Fs, root: &File) {
     let gone = fs.open_beneath(root, b"empty").unwrap();
     fs.remove_folder(root, b"empty").unwrap();

@@ -86,6 +86,7 @@ cases! {
         a_name_may_have_255_bytes_of_any_kind,
         only_files_are_opened_to_be_written,
         a_link_is_removed_and_moved_itself,
+        a_link_is_made_and_its_target_read,
         a_file_replaces_a_file_only_if_that_was_asked_for,
         a_file_and_a_folder_never_replace_each_other,
         a_folder_replaces_an_empty_one_only_and_never_goes_into_itself,
@@ -94,6 +95,7 @@ cases! {
         names_are_told_with_what_they_are_themselves,
         names_are_bounded,
         only_an_empty_folder_is_removed_and_only_as_a_folder,
+        a_folder_is_below_itself_and_the_folders_around_it,
         nothing_is_made_in_a_folder_that_is_gone,
         a_file_is_no_place_for_names,
         there_is_room_on_the_disk;

@@ -87,6 +87,22 @@ pub(super) fn a_link_is_removed_and_moved_itself(fs: &dyn Fs, root: &File) {
     assert_eq!(read(fs, root, "folder/inner"), b"inner text");
 }
 
+pub(super) fn a_link_is_made_and_its_target_read(fs: &dyn Fs, root: &File) {
+    for target in ["file", "nowhere", "../out", "/absolute"] {
+        fs.make_link(root, b"new", target.as_bytes()).unwrap();
+        assert_eq!(fs.read_link(root, b"new").unwrap(), target.as_bytes());
+        assert_eq!(fs.stat_name(root, b"new").unwrap().kind, FileKind::Other);
+        assert_eq!(refused(fs.make_link(root, b"new", b"file")), AlreadyExists);
+        fs.remove_file(root, b"new").unwrap();
+    }
+    fs.make_link(root, b"new", b"file").unwrap();
+    assert_eq!(read(fs, root, "new"), b"text");
+    for name in ["file", "folder", "pipe"] {
+        assert_eq!(refused(fs.read_link(root, name.as_bytes())), InvalidInput, "{name}");
+    }
+    assert_eq!(refused(fs.read_link(root, b"none")), NotFound);
+}
+
 pub(super) fn a_file_replaces_a_file_only_if_that_was_asked_for(fs: &dyn Fs, root: &File) {
     let folder = fs.open_beneath(root, b"folder").unwrap();
     let kept = fs.rename(root, b"file", &folder, b"inner", Existing::Kept);
