@@ -13,6 +13,7 @@ mod tests;
 use std::time::Duration;
 
 use plimsoll_io::{Entry, FileKind, Stat};
+use plimsoll_store::is_name;
 use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::mtime::write_mtime;
 use plimsoll_wire::http::target::encode_path;
@@ -70,8 +71,7 @@ impl ListingRow {
 /// dead.
 pub(super) fn is_shown(entry: &Entry, visibility: Visibility) -> bool {
     let is_hidden = visibility.is_public() && entry.name.starts_with(b".");
-    let is_named = !entry.name.iter().any(u8::is_ascii_control);
-    !is_hidden && is_named && entry.stat.kind != FileKind::Other
+    !is_hidden && is_name(&entry.name) && entry.stat.kind != FileKind::Other
 }
 
 #[derive(Serialize)]

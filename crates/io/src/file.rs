@@ -56,6 +56,11 @@ impl File {
         &self.0.handle
     }
 
+    /// Whether `other` is a clone of it.
+    pub fn is(&self, other: &File) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Returns the record of the part that was last found in memory.
     pub fn in_memory(&self) -> &InMemory {
         &self.0.in_memory
@@ -124,6 +129,16 @@ pub enum Existing {
     Replaced,
     /// It is kept, and the operation fails with [`io::ErrorKind::AlreadyExists`].
     Kept,
+}
+
+/// A mounted file system, or a part of one with names of its own, such as a bind mount or a subvolume. Only
+/// within a volume does [`Fs::rename`] move names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Volume {
+    /// The device number.
+    pub device: u64,
+    /// The number of the mount; 0 where the kernel does not tell.
+    pub mount: u64,
 }
 
 /// The free space of a file system for unprivileged users.
@@ -259,6 +274,23 @@ pub trait Fs: Send + Sync {
     /// [`io::ErrorKind::NotFound`].
     fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat>;
 
+    /// Returns the volume of an open folder. This does not wait for a disk.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    fn volume(&self, folder: &File) -> io::Result<Volume> {
+        Ok(Volume { device: self.stat(folder)?.device, mount: 0 })
+    }
+
+    /// Opens the top folder of the volume that `folder` is on.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    fn volume_top(&self, folder: &File) -> io::Result<File> {
+        let _ = folder;
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
     /// Whether `folder` is the folder `above`, or lies below it: through mounts, and whatever name led to it.
     ///
     /// # Errors
@@ -364,7 +396,8 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::AlreadyExists`], [`io::ErrorKind::IsADirectory`],
     /// [`io::ErrorKind::NotADirectory`], [`io::ErrorKind::DirectoryNotEmpty`],
-    /// [`io::ErrorKind::CrossesDevices`]; [`io::ErrorKind::InvalidInput`] for a folder into itself.
+    /// [`io::ErrorKind::CrossesDevices`], also for the top of a volume; [`io::ErrorKind::InvalidInput`] for a
+    /// folder into itself.
     fn rename(
         &self,
         from_folder: &File,
@@ -384,7 +417,7 @@ pub trait Fs: Send + Sync {
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::NotADirectory`],
-    /// [`io::ErrorKind::DirectoryNotEmpty`].
+    /// [`io::ErrorKind::DirectoryNotEmpty`]; [`io::ErrorKind::CrossesDevices`] for the top of a volume.
     fn remove_folder(&self, folder: &File, name: &[u8]) -> io::Result<()>;
 
     /// Copies the first `bytes_max` bytes of `from`, or all if it has fewer, to the start of `to`.

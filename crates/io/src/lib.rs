@@ -66,8 +66,8 @@ pub use deadline::{Deadline, Elapsed, Within};
 pub use engine::{Engine, Handler, LocalFuture, Setup, Work};
 pub use fair_queue::FairQueue;
 pub use file::{
-    BOUNDARY, Entry, Existing, File, FileKind, FolderReader, Fs, Handle, InMemory, Space, Stat, check_name,
-    split_boundary,
+    BOUNDARY, Entry, Existing, File, FileKind, FolderReader, Fs, Handle, InMemory, Space, Stat, Volume,
+    check_name, split_boundary,
 };
 pub use io::Io;
 pub use job::{Job, JobOwner, Progress, SlicedWork};

@@ -40,7 +40,7 @@ pub enum Error {
     /// A folder with a link to a folder outside it is not copied: the copy would lack its contents.
     #[error("a link leads out of the folder")]
     LeadsOut,
-    /// A rename cannot move an entry from one file system to another.
+    /// A rename cannot move an entry from one file system to another, nor the top of a mounted one.
     #[error("on another disk")]
     OtherDisk,
     /// The path is invalid.
@@ -130,6 +130,7 @@ impl From<io::Error> for Error {
             Kind::StorageFull | Kind::QuotaExceeded => Error::Full,
             Kind::ResourceBusy | Kind::TimedOut => Error::Busy,
             Kind::ReadOnlyFilesystem => Error::ReadOnlyDisk,
+            Kind::CrossesDevices => Error::OtherDisk,
             Kind::PermissionDenied => Error::Denied(error),
             _ => Error::Failed(error),
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::SystemTime;
 
-use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
+use plimsoll_io::{File, FileKind, Fs, Io, Stat, Volume, Work};
 
 use crate::digest_slots::DigestSlots;
 use crate::error::{Error, Result};
@@ -23,6 +23,7 @@ use crate::owner::HomeOwner;
 use crate::path::Path;
 use crate::store::{Common, Settings};
 use crate::usage::{self, Quota, Usage};
+use crate::volumes::Volumes;
 use crate::write::{BufferBudget, Recordings, SharedUpload, UploadId};
 
 /// The files of one account. Clones are the same home.
@@ -33,6 +34,10 @@ struct Inner {
     owner: HomeOwner,
     files: File,
     pending: File,
+    /// The volume of `pending`.
+    volume: Volume,
+    /// The other volumes in the home.
+    volumes: Volumes,
     /// Whether both folders are on a file system in memory, where nothing waits for a disk.
     is_in_memory: bool,
     common: Arc<Common>,
@@ -123,22 +128,28 @@ pub(crate) struct ParentFolder<'a> {
 }
 
 impl Home {
-    /// Creates the home of two open folders.
+    /// Creates the home of two open folders on one volume.
+    ///
+    /// # Errors
+    /// Any error of the file system.
     pub(crate) fn open(
         fs: &dyn Fs,
         owner: HomeOwner,
         (files, pending): (File, File),
         common: &Arc<Common>,
-    ) -> Home {
+    ) -> io::Result<Home> {
+        let volume = fs.volume(&pending)?;
         let is_in_memory = fs.is_in_memory(&files) && fs.is_in_memory(&pending);
         let state = Mutex::new(State { uploads: HashMap::new() });
         let common = Arc::clone(common);
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
         let generation = GenerationCounter::draw();
-        Home(Arc::new(Inner {
+        Ok(Home(Arc::new(Inner {
             owner,
             files,
             pending,
+            volume,
+            volumes: Volumes::default(),
             is_in_memory,
             common,
             state,
@@ -146,7 +157,7 @@ impl Home {
             usage,
             abandoned,
             copies,
-        }))
+        })))
     }
 
     /// The home's account.
@@ -171,6 +182,15 @@ impl Home {
 
     pub(crate) fn pending(&self) -> &File {
         &self.0.pending
+    }
+
+    /// The volume of `pending`.
+    pub(crate) fn volume(&self) -> Volume {
+        self.0.volume
+    }
+
+    pub(crate) fn volumes(&self) -> &Volumes {
+        &self.0.volumes
     }
 
     /// Whether short work on it is done in place: no operation, and no holder of its lock, waits for a disk.
@@ -385,6 +405,12 @@ impl ParentFolder<'_> {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Whether the name is that of a folder on which another file system is mounted.
+    pub(crate) fn is_mount(&self, fs: &dyn Fs) -> Result<bool> {
+        let inner = fs.open_beneath(&self.folder, self.name)?;
+        Ok(fs.volume(&inner)? != fs.volume(&self.folder)?)
+    }
 }
 
 /// Maps an error of opening a parent folder: one that does not exist is [`Error::NoFolder`].
@@ -417,7 +443,7 @@ mod tests {
         let root = disk.open_root(std::path::Path::new("/")).unwrap();
         let common = Arc::new(Common::new(Settings::default()));
         let owner = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
-        let home = Home::open(&*disk, owner, (root.clone(), root), &common);
+        let home = Home::open(&*disk, owner, (root.clone(), root), &common).unwrap();
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));

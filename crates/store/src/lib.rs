@@ -35,6 +35,7 @@ mod stored;
 mod sweep;
 mod tier;
 mod usage;
+mod volumes;
 mod write;
 
 pub use change::{Copied, Depth, MoveResult, RemovalKind, Removed};
@@ -44,7 +45,7 @@ pub use error::{Error, NotResumable};
 pub use finished::Completed;
 pub use generation::Generation;
 pub use owner::{FoundHome, NO_ACCOUNT, give_home, homes};
-pub use path::{BadPath, Path};
+pub use path::{BadPath, Path, is_name};
 pub use store::Settings;
 pub use stored::{Stored, stored};
 pub use tier::{End, Home, Location, Opened, Store, Upload};

@@ -9,6 +9,7 @@ use plimsoll_io::BOUNDARY;
 use plimsoll_wire::http::target::has_adjacent_slashes;
 use serde::{Deserialize, Serialize};
 
+use crate::volumes::STAGING;
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, PATH_NAMES_MAX};
 
 /// A path in a home. The empty path is the home itself. Clones share their bytes.
@@ -28,6 +29,9 @@ pub enum BadPath {
     /// A control character, NUL among them.
     #[error("a path has a control character in it")]
     Control,
+    /// The name of the server's own folder for staging.
+    #[error("a path has the name of the server's own folder in it")]
+    Reserved,
     /// A name of more than [`NAME_BYTES_MAX`] bytes, or a path of more than [`PATH_BYTES_MAX`].
     #[error("a name is longer than 255 bytes, or a path longer than 3900")]
     TooLong,
@@ -130,6 +134,12 @@ impl Path {
         })
     }
 
+    /// The bytes of its parent folder, without a slash at either end.
+    pub(crate) fn parent_bytes(&self) -> &[u8] {
+        let end = self.bytes.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        &self.bytes[..end]
+    }
+
     /// The number of names in it.
     pub fn depth(&self) -> usize {
         if self.is_root() { 0 } else { self.bytes.split(|byte| *byte == b'/').count() }
@@ -154,9 +164,15 @@ fn merge_slashes(text: &[u8]) -> Vec<u8> {
     merged
 }
 
+/// Whether a path can have the name. No listing shows another.
+pub fn is_name(name: &[u8]) -> bool {
+    check_name(name).is_ok()
+}
+
 fn check_name(name: &[u8]) -> Result<(), BadPath> {
     match name {
         b"." | b".." => Err(BadPath::DotName),
+        STAGING => Err(BadPath::Reserved),
         _ if name.len() > NAME_BYTES_MAX => Err(BadPath::TooLong),
         _ if name.iter().any(u8::is_ascii_control) => Err(BadPath::Control),
         _ => Ok(()),

@@ -18,6 +18,7 @@ use crate::home::Home;
 use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, HomeOwner};
+use crate::volumes::STAGING;
 use crate::write::{BufferBudget, Recordings};
 
 /// The folder, in the data folder, that has one folder for each account.
@@ -126,7 +127,10 @@ impl Store {
         let (home, trees) = opened.await??;
         let home = of(home, name, directory)?;
         let cleared = home.clone();
-        if !trees.is_empty() && io.hand_off(Work::Chores, move |fs| cleared.clear_trees(fs, &trees)).is_err()
+        if !trees.is_empty()
+            && io
+                .hand_off(Work::Chores, move |fs| cleared.clear_trees(fs, cleared.pending(), &trees))
+                .is_err()
         {
             tracing::warn!(
                 home = home.name(),
@@ -158,8 +162,9 @@ impl Store {
             }
             opened => opened,
         };
-        let home = Home::open(fs, owner.clone(), folders?, &self.0.common);
+        let home = Home::open(fs, owner.clone(), folders?, &self.0.common)?;
         let trees = home.sweep(fs, now)?;
+        home.open_known_volumes(fs)?;
         *slot = Some(home.clone());
         Ok((home, trees))
     }
@@ -194,7 +199,13 @@ impl Store {
             let _alone = self.0.claims.lock().unwrap_or_else(PoisonError::into_inner);
             owner::check(fs, &folder, owner)?;
         }
-        Ok((folder_in(fs, &folder, owner::FILES)?, folder_in(fs, &folder, b"pending")?))
+        let (files, pending) = (folder_in(fs, &folder, owner::FILES)?, folder_in(fs, &folder, b"pending")?);
+        if fs.volume(&files)? == fs.volume(&pending)? {
+            return Ok((files, pending));
+        }
+        // The files are a file system of their own.
+        let pending = folder_in(fs, &files, STAGING)?;
+        Ok((files, pending))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
@@ -212,7 +223,7 @@ fn of(home: Home, name: &str, directory: &str) -> Result<Home> {
 /// Opens the folder `name` in `parent`. Creates a missing one. Syncs `parent` even if the folder exists: a
 /// server may have been killed between creating and syncing it. It runs only at start and when a home is
 /// opened, so it syncs with any durability setting.
-fn folder_in(fs: &dyn Fs, parent: &File, name: &[u8]) -> io::Result<File> {
+pub(crate) fn folder_in(fs: &dyn Fs, parent: &File, name: &[u8]) -> io::Result<File> {
     match fs.make_folder(parent, name) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => fs.sync(parent)?,

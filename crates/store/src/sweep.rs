@@ -27,15 +27,22 @@ impl Home {
     /// Cleans up `pending` when the home is opened: no connection writes to it then. Returns the names of
     /// trees, which take longer to remove.
     pub(crate) fn sweep(&self, fs: &dyn Fs, now: SystemTime) -> Result<Vec<Vec<u8>>> {
-        let mut trees = Vec::new();
         self.sweep_joined(fs)?;
-        for entry in fs.names(self.pending(), usize::MAX)? {
+        self.sweep_folder(fs, self.pending(), now)
+    }
+
+    /// As [`Home::sweep`], of one staging folder, before anything is staged there.
+    pub(crate) fn sweep_folder(&self, fs: &dyn Fs, staging: &File, now: SystemTime) -> Result<Vec<Vec<u8>>> {
+        let mut trees = Vec::new();
+        for entry in fs.names(staging, usize::MAX)? {
             let Some(id) = entry.name.get(..32).and_then(UploadId::parse) else { continue };
+            self.note_staged(id, staging);
             if entry.name == id.record_name() {
                 self.sweep_upload(fs, id, now)?;
             } else if entry.stat.kind == FileKind::Folder {
+                self.forget_staged(id);
                 trees.push(entry.name);
-            } else if entry.name == id.data_name() && !exists(fs, self, &id.record_name())? {
+            } else if entry.name == id.data_name() && !exists(fs, staging, &id.record_name())? {
                 self.remove_upload(fs, id);
             }
         }
@@ -55,10 +62,10 @@ impl Home {
         Ok(())
     }
 
-    /// Removes trees in `pending`.
-    pub(crate) fn clear_trees(&self, fs: &dyn Fs, names: &[Vec<u8>]) {
+    /// Removes trees in a staging folder.
+    pub(crate) fn clear_trees(&self, fs: &dyn Fs, staging: &File, names: &[Vec<u8>]) {
         for name in names {
-            if let Err(error) = clear_tree(fs, self.pending(), name) {
+            if let Err(error) = clear_tree(fs, staging, name) {
                 tracing::warn!(home = self.name(), %error, "a removed folder was not deleted");
             }
         }
@@ -67,8 +74,9 @@ impl Home {
     /// Keeps an upload that has a valid record and the recorded bytes, and has not expired. Removes any
     /// other.
     fn sweep_upload(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<()> {
-        let record = fs.open_beneath(self.pending(), &id.record_name())?;
-        let told = read(fs, &record, id)?.filter(|told| has_bytes(fs, self, id, told.offset));
+        let staging = self.staging_of(id);
+        let record = fs.open_beneath(&staging, &id.record_name())?;
+        let told = read(fs, &record, id)?.filter(|told| has_bytes(fs, &staging, id, told.offset));
         match told {
             Some(RecordContents { about, offset, .. })
                 if !has_expired(fs.stat(&record)?.modified, self, now) =>
@@ -90,7 +98,7 @@ impl Home {
             idle.map(|(id, _)| *id).collect()
         };
         for id in idle {
-            let expired = match fs.stat_name(self.pending(), &id.record_name()) {
+            let expired = match fs.stat_name(&self.staging_of(id), &id.record_name()) {
                 Ok(stat) => has_expired(stat.modified, self, now),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => true,
                 Err(error) => return Err(error.into()),
@@ -105,9 +113,9 @@ impl Home {
     }
 }
 
-/// Whether `pending` has an entry of this name.
-fn exists(fs: &dyn Fs, home: &Home, name: &[u8]) -> Result<bool> {
-    match fs.stat_name(home.pending(), name) {
+/// Whether a staging folder has an entry of this name.
+fn exists(fs: &dyn Fs, staging: &File, name: &[u8]) -> Result<bool> {
+    match fs.stat_name(staging, name) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error.into()),
@@ -115,12 +123,16 @@ fn exists(fs: &dyn Fs, home: &Home, name: &[u8]) -> Result<bool> {
 }
 
 /// Whether an upload's file has the bytes that its record states.
-fn has_bytes(fs: &dyn Fs, home: &Home, id: UploadId, offset: u64) -> bool {
-    fs.stat_name(home.pending(), &id.data_name()).is_ok_and(|stat| stat.size >= offset)
+fn has_bytes(fs: &dyn Fs, staging: &File, id: UploadId, offset: u64) -> bool {
+    fs.stat_name(staging, &id.data_name()).is_ok_and(|stat| stat.size >= offset)
 }
 
 /// Removes the folder `name` of `pending` with its contents. A subfolder that is not empty is moved up and
-/// removed later. So few folders are open and no path is long, however deep the tree is.
+/// removed later. So few folders are open and no path is long, however deep the tree is. A file system that
+/// is mounted in it keeps its contents.
+///
+/// # Errors
+/// [`Error::OtherDisk`](crate::Error::OtherDisk) if one is mounted in it.
 pub(crate) fn clear_tree(fs: &dyn Fs, pending: &File, name: &[u8]) -> Result<()> {
     let mut ahead = VecDeque::from([name.to_vec()]);
     let mut moved = 0_u64;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits::LEVELS_MAX;
+use crate::volumes::STAGING;
 
 /// The usage of a home, or the usage that a change adds to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +104,7 @@ impl Counting {
                 seen += 1;
                 match entry.stat.kind {
                     FileKind::File => self.usage = self.usage.plus(Usage::file(entry.stat.size)),
+                    FileKind::Folder if entry.name == STAGING => {}
                     FileKind::Folder => {
                         self.usage = self.usage.plus(Usage::FOLDER);
                         self.levels = self.levels.max(level + 1);

@@ -223,7 +223,7 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
         ),
         StoreError::OtherDisk => (
             Status::CONFLICT,
-            "The two folders are on different disks, so this cannot be moved. Copy it, then delete it here.",
+            "It would leave its disk, or is a disk itself, so it stays. Copy it, then delete what is in it.",
         ),
         StoreError::NotResumable(_) => {
             (Status::CONFLICT, "It is not certain which upload this would resume. Send the whole file.")
@@ -270,6 +270,7 @@ impl From<BadPath> for Refusal {
         Refusal::bad(match bad {
             BadPath::DotName => "The path has \".\" or \"..\" in it. Resolve it before sending.",
             BadPath::Control => "A name in the path has a control character. No name here can have one.",
+            BadPath::Reserved => "The path has the name of the server's own folder. Choose another name.",
             BadPath::TooLong => "A name has at most 255 bytes, and a path 3900. Choose shorter ones.",
             BadPath::TooDeep => "A path has at most 128 folders. Choose one that is less deep.",
         })

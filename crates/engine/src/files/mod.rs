@@ -20,7 +20,7 @@ use std::time::Duration;
 
 pub(crate) use freeing::{FreesLater, free_now};
 pub(crate) use nonblocking::NonBlockingFs;
-use plimsoll_io::{Entry, Existing, File, FolderReader, Fs, Handle, Pipe, Space, Stat, check_name};
+use plimsoll_io::{Entry, Existing, File, FolderReader, Fs, Handle, Pipe, Space, Stat, Volume, check_name};
 use rustix::event::{Timespec, epoll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -128,6 +128,14 @@ impl Fs for SystemFs {
     fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat> {
         check_name(name)?;
         reading::stat_name(folder, name)
+    }
+
+    fn volume(&self, folder: &File) -> io::Result<Volume> {
+        reading::volume(folder)
+    }
+
+    fn volume_top(&self, folder: &File) -> io::Result<File> {
+        reading::volume_top(folder)
     }
 
     fn is_below(&self, folder: &File, above: &File) -> io::Result<bool> {

@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_io::{Entry, Existing, File, Fs, Pipe, Space, Stat, check_name};
+use plimsoll_io::{Entry, Existing, File, Fs, Pipe, Space, Stat, Volume, check_name};
 use rustix::fs::{OFlags, ResolveFlags};
 use rustix::io::ReadWriteFlags;
 
-use super::reading::{BENEATH, READ, is_of_memory, open_beneath, read_at, stat};
+use super::reading::{BENEATH, READ, is_of_memory, open_beneath, read_at, stat, volume};
 use crate::limits::READ_AHEAD_STEP_BYTES;
 
 /// Non-blocking file access: an operation on data that is not cached is `WouldBlock`.
@@ -40,6 +40,10 @@ impl Fs for NonBlockingFs {
     fn stat(&self, file: &File) -> io::Result<Stat> {
         // An open file's inode is in memory.
         stat(file)
+    }
+
+    fn volume(&self, folder: &File) -> io::Result<Volume> {
+        volume(folder)
     }
 
     fn list(&self, _: &File, _: &[u8], _: usize) -> io::Result<Vec<Entry>> {

@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use plimsoll_io::{Entry, File, FileKind, FolderReader, Handle, Stat, split_boundary};
+use plimsoll_io::{Entry, File, FileKind, FolderReader, Handle, Stat, Volume, split_boundary};
 use rustix::fs::{
-    Advice, AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, fadvise, fstat, openat, openat2,
-    readlinkat, statat,
+    Advice, AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, StatxFlags, fadvise, fstat,
+    makedev, openat, openat2, readlinkat, statat, statx,
 };
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use rustix::path::Arg;
@@ -91,6 +91,33 @@ fn links_of(stat: &rustix::fs::Stat) -> u64 {
 pub(super) fn stat(file: &File) -> io::Result<Stat> {
     let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
     Ok(stat_of(&fstat(fd)?))
+}
+
+/// Returns the volume of a folder by statx(2). Linux before 5.8 reports no number of a mount: bind mounts of
+/// one file system are then taken for one volume, and a rename between them fails.
+pub(super) fn volume(folder: &File) -> io::Result<Volume> {
+    let fd = folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    let found = statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
+    let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+    Ok(Volume { device, mount: found.stx_mnt_id })
+}
+
+/// Walks up from `folder` by `..` to the last folder that is on the same volume.
+pub(super) fn volume_top(folder: &File) -> io::Result<File> {
+    let (wanted, mut top) = (volume(folder)?, folder.clone());
+    let open = |folder: &File, name| {
+        let fd = folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+        let opened = openat(fd, name, READ | OFlags::DIRECTORY, Mode::empty()).map_err(error_of)?;
+        Ok::<_, io::Error>(File::new(Handle::Descriptor(opened)))
+    };
+    loop {
+        let parent = open(&top, "..")?;
+        let is_root = stat(&parent)?.inode == stat(&top)?.inode;
+        if is_root || volume(&parent)? != wanted {
+            return open(&top, ".");
+        }
+        top = parent;
+    }
 }
 
 /// Walks up from `folder` by `..` until it meets `above`, or the top, whose parent is itself.

@@ -135,15 +135,23 @@ fn rename_over(old: Name<'_>, new: Name<'_>) -> io::Result<()> {
     renameat(old.0, old.1, new.0, new.1).map_err(|errno| match errno {
         // POSIX lets a file system choose between the two errors for a folder that is not empty.
         Errno::EXIST => io::ErrorKind::DirectoryNotEmpty.into(),
-        other => other.into(),
+        other => unless_mounted(other),
     })
+}
+
+/// Converts an error of a call on a name: EBUSY for a folder on which a file system is mounted.
+fn unless_mounted(errno: Errno) -> io::Error {
+    match errno {
+        Errno::BUSY => io::Error::new(io::ErrorKind::CrossesDevices, "a file system is mounted there"),
+        other => other.into(),
+    }
 }
 
 fn rename_beside(old: Name<'_>, new: Name<'_>) -> io::Result<()> {
     match renameat_with(old.0, old.1, new.0, new.1, RenameFlags::NOREPLACE) {
         // Moving a folder into itself fails with EINVAL, too, and fails again.
         Err(Errno::INVAL) => rename_without_flags(old, new),
-        renamed => Ok(renamed?),
+        renamed => renamed.map_err(unless_mounted),
     }
 }
 
@@ -170,7 +178,7 @@ pub(super) fn remove_file(folder: &File, name: &[u8]) -> io::Result<()> {
 pub(super) fn remove_folder(folder: &File, name: &[u8]) -> io::Result<()> {
     unlinkat(place(folder, name)?, name, AtFlags::REMOVEDIR).map_err(|errno| match errno {
         Errno::EXIST => io::ErrorKind::DirectoryNotEmpty.into(),
-        other => other.into(),
+        other => unless_mounted(other),
     })
 }
 

@@ -21,6 +21,7 @@ use super::path::{NOT_FOUND, PathTarget, SHARED};
 use super::reply::{CommandResult, Reply};
 use super::state::Login;
 use plimsoll_content::is_hidden;
+use plimsoll_store::is_name;
 
 /// The format of entries.
 #[derive(Clone)]
@@ -154,7 +155,7 @@ impl EntryCollector for FolderLines {
 
     fn add(&mut self, Entry { name, stat }: Entry) {
         let is_shown = match &self.shown {
-            VisibleEntries::All => !(self.is_site && is_hidden(&name)),
+            VisibleEntries::All => is_name(&name) && !(self.is_site && is_hidden(&name)),
             VisibleEntries::Only(names) => names.contains(&name),
         };
         // An entry of that name in the home is not accessible by it.

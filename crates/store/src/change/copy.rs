@@ -3,7 +3,7 @@
 //! The copying of bytes is not here, but in [`super::copying`]. Invariant: a copy is made in `pending`,
 //! synced, and put in place as a whole.
 
-use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
+use plimsoll_io::{Existing, File, FileKind, Fs, Io, Stat, Work};
 use serde::{Deserialize, Serialize};
 
 use super::copying::{Copying, Made};
@@ -47,9 +47,9 @@ impl End {
         let (made, replaced) = (UploadId::draw(io), UploadId::draw(io));
         let (home, under_way) = (to.home.clone(), to.home.begin_copy()?);
         let copy = Copying::new(self, to, existing, depth, [made, replaced], under_way);
-        let (copied, leaves_tree) = io.offload_slices(Work::Chores, copy).await??;
-        if leaves_tree {
-            home.clear_later(io, replaced);
+        let (copied, tree) = io.offload_slices(Work::Chores, copy).await??;
+        if let Some(staging) = tree {
+            home.clear_later(io, staging, replaced);
         }
         Ok(copied)
     }
@@ -75,6 +75,9 @@ fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(ParentFol
     let replaced = target.stat(fs)?;
     if replaced.is_some() && existing == Existing::Kept {
         return Err(Error::AlreadyExists);
+    }
+    if replaced.is_some_and(|stat| stat.kind == FileKind::Folder) && target.is_mount(fs)? {
+        return Err(Error::OtherDisk);
     }
     Ok((target, replaced))
 }
@@ -102,10 +105,12 @@ pub(super) fn begin(
     id: UploadId,
 ) -> Result<Claim> {
     to.home.clear_abandoned(fs);
+    to.home.open_volume(fs, &to.path)?;
     let mut state = to.home.lock();
-    let (_, replaced) = distinct_target(fs, from, to, existing)?;
+    let (target, replaced) = distinct_target(fs, from, to, existing)?;
     to.home.allows(fs, &state, to.quota, less_of(replaced.as_ref()), usage)?;
-    Claim::reserve(&to.home, &mut state, id, to.quota, usage.bytes)
+    let staging = to.home.staging_for(fs, &target.folder)?;
+    Claim::reserve(&to.home, &mut state, (id, staging), to.quota, usage.bytes)
 }
 
 /// The usage that is freed when the copy is in place. A replaced folder counts until it is removed.
@@ -117,9 +122,9 @@ pub(super) fn put_in_place(
     fs: &dyn Fs,
     to: &End,
     existing: Existing,
-    made: &Made,
+    (made, staging): (&Made, &File),
     id: UploadId,
-) -> Result<(Copied, bool)> {
+) -> Result<(Copied, Option<File>)> {
     let state = to.home.change();
     let (target, replaced) = target(fs, to, existing)?;
     let aside = DisplacedEntry::set(fs, &to.home, &target, replaced.as_ref(), made.kind, id)?;
@@ -127,7 +132,7 @@ pub(super) fn put_in_place(
     let less = if aside.is_some() { Usage::default() } else { less_of(replaced.as_ref()) };
     let placed = to.home.allows(fs, &state, to.quota, less, made.usage).and_then(|()| {
         let name = &made.name;
-        Ok(fs.rename(to.home.pending(), name, &target.folder, target.name, Existing::Replaced)?)
+        Ok(fs.rename(staging, name, &target.folder, target.name, Existing::Replaced)?)
     });
     if let Err(error) = placed {
         aside.into_iter().for_each(|aside| aside.put_back(fs, &to.home, &target));
@@ -136,6 +141,6 @@ pub(super) fn put_in_place(
     to.home.replaces(&state, less, made.usage);
     to.home.sync(fs, &[&target.folder])?;
     drop(state);
-    let leaves_tree = aside.map_or(Ok(false), |aside| aside.forget(fs, &to.home))?;
-    Ok((Copied { created: replaced.is_none(), usage: made.usage }, leaves_tree))
+    let tree = aside.map_or(Ok(None), |aside| aside.forget(fs, &to.home))?;
+    Ok((Copied { created: replaced.is_none(), usage: made.usage }, tree))
 }

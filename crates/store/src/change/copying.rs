@@ -17,6 +17,7 @@ use crate::limits::{COPY_FILE_BYTES_MIN, COPY_SLICE_BYTES, COUNT_SLICE_ENTRIES, 
 use crate::path::BadPath;
 use crate::sweep::{clear_tree, tree_name};
 use crate::usage::{Counting, Usage};
+use crate::volumes::STAGING;
 use crate::write::UploadId;
 use crate::write::claim::Claim;
 
@@ -27,8 +28,8 @@ pub(super) struct Made {
     pub(super) usage: Usage,
 }
 
-/// The result of a copy, and whether a replaced tree remains to be removed.
-type Outcome = Result<(Copied, bool)>;
+/// The result of a copy, and the folder with a replaced tree that remains to be removed.
+type Outcome = Result<(Copied, Option<File>)>;
 
 /// A copy in progress.
 pub(super) struct Copying {
@@ -38,6 +39,8 @@ pub(super) struct Copying {
     depth: Depth,
     made_id: UploadId,
     replaced_id: UploadId,
+    /// The folder in which the copy is made; none before it begins.
+    staging: Option<File>,
     step: Step,
     /// Released when the copy ends.
     under_way: Option<CopyingTo>,
@@ -94,11 +97,11 @@ impl Copying {
         under_way: CopyingTo,
     ) -> Copying {
         let under_way = Some(under_way);
-        Copying { from, to, existing, depth, made_id, replaced_id, step: Step::New, under_way }
+        Copying { from, to, existing, depth, made_id, replaced_id, staging: None, step: Step::New, under_way }
     }
 
     /// Does the next slice.
-    fn advance(&mut self, fs: &dyn Fs) -> Result<ControlFlow<(Copied, bool)>> {
+    fn advance(&mut self, fs: &dyn Fs) -> Result<ControlFlow<(Copied, Option<File>)>> {
         self.step = match std::mem::replace(&mut self.step, Step::Over) {
             Step::New => self.look(fs)?,
             Step::Counting(mut counting) => match counting.advance(fs, COUNT_SLICE_ENTRIES)? {
@@ -111,7 +114,8 @@ impl Copying {
             Step::Making(mut making, room) => match making.advance(fs, &self.from, &self.to, &room)? {
                 ControlFlow::Continue(()) => Step::Making(making, room),
                 ControlFlow::Break(()) => {
-                    let placed = put_in_place(fs, &self.to, self.existing, &making.made, self.replaced_id);
+                    let made = (&making.made, &room.staging);
+                    let placed = put_in_place(fs, &self.to, self.existing, made, self.replaced_id);
                     drop(room);
                     return placed.map(ControlFlow::Break);
                 }
@@ -122,7 +126,7 @@ impl Copying {
     }
 
     /// Opens the source: a tree is counted first.
-    fn look(&self, fs: &dyn Fs) -> Result<Step> {
+    fn look(&mut self, fs: &dyn Fs) -> Result<Step> {
         check_paths(&self.from, &self.to)?;
         let source = fs.open_beneath(self.from.home.files(), &self.from.path.to_open())?;
         let stat = fs.stat(&source)?;
@@ -143,17 +147,19 @@ impl Copying {
     }
 
     /// Reserves space, and begins to copy.
-    fn begin(&self, fs: &dyn Fs, usage: Usage) -> Result<Step> {
+    fn begin(&mut self, fs: &dyn Fs, usage: Usage) -> Result<Step> {
         let room = begin(fs, &self.from, &self.to, self.existing, usage, self.made_id)?;
-        let making = Making::begin(fs, &self.from, &self.to.home, self.depth, self.made_id)?;
+        self.staging = Some(room.staging.clone());
+        let making = Making::begin(fs, &self.from, &room.staging, self.depth, self.made_id)?;
         Ok(Step::Making(Box::new(Making { reserved: usage.bytes, ..making }), room))
     }
 
-    /// Removes the unfinished copy from `pending`.
+    /// Removes the unfinished copy from its staging folder.
     fn clear(&self, fs: &dyn Fs) {
-        let pending = self.to.home.pending();
-        let _ = fs.remove_file(pending, &self.made_id.data_name());
-        let _ = clear_tree(fs, pending, &tree_name(self.made_id));
+        if let Some(staging) = &self.staging {
+            let _ = fs.remove_file(staging, &self.made_id.data_name());
+            let _ = clear_tree(fs, staging, &tree_name(self.made_id));
+        }
     }
 }
 
@@ -187,16 +193,16 @@ impl SlicedWork for Copying {
 }
 
 impl Making {
-    fn begin(fs: &dyn Fs, from: &End, home: &Home, depth: Depth, id: UploadId) -> Result<Making> {
+    fn begin(fs: &dyn Fs, from: &End, staging: &File, depth: Depth, id: UploadId) -> Result<Making> {
         let source = fs.open_beneath(from.home.files(), &from.path.to_open())?;
         let (file, ahead, made);
         if fs.stat(&source)?.kind == FileKind::File {
             made = Made { name: id.data_name(), kind: FileKind::File, usage: Usage::default() };
-            (file, ahead) = (Some(FileCopy::begin(fs, source, home.pending(), &made.name)?), Vec::new());
+            (file, ahead) = (Some(FileCopy::begin(fs, source, staging, &made.name)?), Vec::new());
         } else {
             made = Made { name: tree_name(id), kind: FileKind::Folder, usage: Usage::FOLDER };
-            fs.make_folder(home.pending(), &made.name)?;
-            let tree = fs.open_beneath(home.pending(), &made.name)?;
+            fs.make_folder(staging, &made.name)?;
+            let tree = fs.open_beneath(staging, &made.name)?;
             let (name, path) = (Vec::new(), Vec::new());
             let all = (depth == Depth::Infinity).then(|| FolderAhead { source, target: tree, name, path });
             (file, ahead) = (None, all.into_iter().collect());
@@ -248,6 +254,7 @@ impl Making {
             FileKind::File => {
                 self.file = Some(FileCopy::begin(fs, fs.open_beneath(source, &name)?, target, &name)?);
             }
+            FileKind::Folder if name == STAGING => {}
             FileKind::Folder => {
                 fs.make_folder(target, &name)?;
                 self.made.usage = self.made.usage.plus(Usage::FOLDER);

@@ -3,7 +3,7 @@
 //! A file that replaces a file needs none of this. Invariants: the entry is put back if the later rename
 //! fails. Nothing happens in between, because the home is locked.
 
-use plimsoll_io::{Existing, FileKind, Fs, Stat};
+use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
 
 use super::remove::subtree;
 use crate::error::Result;
@@ -11,8 +11,9 @@ use crate::home::{Home, ParentFolder, weight};
 use crate::sweep::tree_name;
 use crate::write::UploadId;
 
-/// An entry that is set aside in `pending`.
+/// An entry that is set aside in a staging folder.
 pub(super) struct DisplacedEntry {
+    staging: File,
     name: Vec<u8>,
     was: Stat,
 }
@@ -33,28 +34,29 @@ impl DisplacedEntry {
             (_, FileKind::Folder) => id.data_name(),
             _ => return Ok(None),
         };
-        fs.rename(&target.folder, target.name, home.pending(), &name, Existing::Kept)?;
-        Ok(Some(DisplacedEntry { name, was }))
+        let staging = home.staging_for(fs, &target.folder)?;
+        fs.rename(&target.folder, target.name, &staging, &name, Existing::Kept)?;
+        Ok(Some(DisplacedEntry { staging, name, was }))
     }
 
     /// Puts the entry back.
     pub(super) fn put_back(self, fs: &dyn Fs, home: &Home, target: &ParentFolder<'_>) {
-        if let Err(error) = fs.rename(home.pending(), &self.name, &target.folder, target.name, Existing::Kept)
+        if let Err(error) = fs.rename(&self.staging, &self.name, &target.folder, target.name, Existing::Kept)
         {
             tracing::error!(home = home.name(), %error, "a replaced file could not be restored");
         }
     }
 
-    /// Ends the replacement: subtracts the entry from the home's usage. Returns whether a tree remains to
-    /// be removed. It needs no lock: no other thread can reach the entry any more.
-    pub(super) fn forget(self, fs: &dyn Fs, home: &Home) -> Result<bool> {
+    /// Ends the replacement: subtracts the entry from the home's usage. Returns the folder with a tree that
+    /// remains to be removed. It needs no lock: no other thread can reach the entry any more.
+    pub(super) fn forget(self, fs: &dyn Fs, home: &Home) -> Result<Option<File>> {
         if self.was.kind != FileKind::Folder {
             home.takes_off(weight(&self.was));
-            fs.remove_file(home.pending(), &self.name)?;
-            return Ok(false);
+            fs.remove_file(&self.staging, &self.name)?;
+            return Ok(None);
         }
-        let tree = ParentFolder { folder: home.pending().clone(), name: &self.name };
+        let tree = ParentFolder { folder: self.staging.clone(), name: &self.name };
         home.takes_off(subtree(fs, &tree, &self.was)?);
-        Ok(true)
+        Ok(Some(self.staging))
     }
 }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use std::io;
 
-use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
+use plimsoll_io::{Existing, File, FileKind, Fs, Io, Stat, Work};
 
 use crate::condition::Condition;
 use crate::error::{Error, Result};
@@ -55,9 +55,9 @@ impl Home {
         }
         // Counting the removed entries takes as long as the folder is large.
         let (home, id) = (self.clone(), UploadId::draw(io));
-        let usage =
+        let (usage, staging) =
             io.offload(Work::Chores, move |fs| home.remove_folder(fs, &path, &condition, id)).await??;
-        self.clear_later(io, id);
+        self.clear_later(io, staging, id);
         Ok(Removed { usage })
     }
 
@@ -94,6 +94,9 @@ impl Home {
             other => other,
         })?;
         let stat = place.stat(fs)?.ok_or(Error::NotFound)?;
+        if stat.kind == FileKind::Folder && place.is_mount(fs)? {
+            return Err(Error::OtherDisk);
+        }
         what.check(fs, &place, &stat)?;
         if condition.holds(self.seen(fs, path)?.as_ref()) {
             Ok((place, stat))
@@ -130,24 +133,33 @@ impl Home {
         Ok(Some(weight(&stat)))
     }
 
-    fn remove_folder(&self, fs: &dyn Fs, path: &Path, condition: &Condition, id: UploadId) -> Result<Usage> {
+    /// Moves a folder out of the home. Returns its usage, and the folder in which it is to be deleted.
+    fn remove_folder(
+        &self,
+        fs: &dyn Fs,
+        path: &Path,
+        condition: &Condition,
+        id: UploadId,
+    ) -> Result<(Usage, File)> {
+        self.open_volume(fs, path)?;
         let state = self.change();
         let (place, _) = self.removable(fs, path, RemovalKind::Any, condition)?;
-        fs.rename(&place.folder, place.name, self.pending(), &tree_name(id), Existing::Kept)?;
+        let staging = self.staging_for(fs, &place.folder)?;
+        fs.rename(&place.folder, place.name, &staging, &tree_name(id), Existing::Kept)?;
         // With the lock held, so that the name is not used again before.
         self.sync(fs, &[&place.folder])?;
         drop(state);
         // Without the lock: no other thread can reach the tree any more.
-        let tree = ParentFolder { folder: self.pending().clone(), name: &tree_name(id) };
-        let usage = subtree(fs, &tree, &fs.stat_name(self.pending(), &tree_name(id))?)?;
+        let tree = ParentFolder { folder: staging.clone(), name: &tree_name(id) };
+        let usage = subtree(fs, &tree, &fs.stat_name(&staging, &tree_name(id))?)?;
         self.takes_off(usage);
-        Ok(usage)
+        Ok((usage, staging))
     }
 
-    /// Removes a tree in `pending` later, as long-running work.
-    pub(super) fn clear_later(&self, io: &Io, id: UploadId) {
+    /// Removes a tree in a staging folder later, as long-running work.
+    pub(super) fn clear_later(&self, io: &Io, staging: File, id: UploadId) {
         let home = self.clone();
-        let cleared = io.hand_off(Work::Chores, move |fs| home.clear_trees(fs, &[tree_name(id)]));
+        let cleared = io.hand_off(Work::Chores, move |fs| home.clear_trees(fs, &staging, &[tree_name(id)]));
         if cleared.is_err() {
             tracing::warn!(home = self.name(), "a removed folder is deleted at the next start");
         }

@@ -3,7 +3,7 @@
 //! Invariants: a file that is moved onto another replaces it atomically. Nothing is moved into itself. An
 //! entry that moves to another home counts for that home only.
 
-use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
+use plimsoll_io::{Existing, File, FileKind, Fs, Io, Stat, Work};
 use serde::{Deserialize, Serialize};
 
 use super::displaced::DisplacedEntry;
@@ -82,9 +82,9 @@ impl End {
         // An entry that moves to another home is counted, which takes as long as it is large.
         let work = if self.home.is(&to.home) { Work::Writes } else { Work::Chores };
         let moved = io.offload(work, move |fs| rename(fs, &self, &to, existing, id));
-        let (moved, leaves_tree) = moved.await??;
-        if leaves_tree {
-            home.clear_later(io, id);
+        let (moved, tree) = moved.await??;
+        if let Some(staging) = tree {
+            home.clear_later(io, staging, id);
         }
         Ok(moved)
     }
@@ -110,9 +110,16 @@ pub(super) fn check_paths(from: &End, to: &End) -> Result<()> {
     if from.home.is(&to.home) && overlap { Err(Error::IntoItself) } else { Ok(()) }
 }
 
-fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -> Result<(MoveResult, bool)> {
+fn rename(
+    fs: &dyn Fs,
+    from: &End,
+    to: &End,
+    existing: Existing,
+    id: UploadId,
+) -> Result<(MoveResult, Option<File>)> {
     check_paths(from, to)?;
     check_depth(fs, from, to)?;
+    to.home.open_volume(fs, &to.path)?;
     let states = Both::change(&from.home, &to.home);
     let found = find(fs, from, to, existing)?;
     let Found { source, entry, moving, target, replaced } = &found;
@@ -143,8 +150,8 @@ fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -
         drop(states);
         sync()?;
     }
-    let leaves_tree = aside.map_or(Ok(false), |aside| aside.forget(fs, &to.home))?;
-    Ok((MoveResult { created: replaced.is_none() }, leaves_tree))
+    let tree = aside.map_or(Ok(None), |aside| aside.forget(fs, &to.home))?;
+    Ok((MoveResult { created: replaced.is_none() }, tree))
 }
 
 /// Looks up both ends. Call it with the states locked.
@@ -159,8 +166,13 @@ fn find<'a>(fs: &dyn Fs, from: &'a End, to: &'a End, existing: Existing) -> Resu
     if replaced.is_some() && existing == Existing::Kept {
         return Err(Error::AlreadyExists);
     }
-    if fs.stat(&target.folder)?.device != moving.device {
+    if fs.volume(&target.folder)? != fs.volume(&source.folder)? {
         return Err(Error::OtherDisk);
+    }
+    for (place, stat) in [(&source, Some(&moving)), (&target, replaced.as_ref())] {
+        if stat.is_some_and(|stat| stat.kind == FileKind::Folder) && place.is_mount(fs)? {
+            return Err(Error::OtherDisk);
+        }
     }
     let entry = SourceEntry::moved(fs, from, &source, &moving)?;
     entry.check_distinct(fs, to, &target, replaced.as_ref())?;

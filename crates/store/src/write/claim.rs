@@ -6,7 +6,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Weak;
 
-use plimsoll_io::{Fs, Stat};
+use plimsoll_io::{File, Fs, Stat};
 
 use super::commit::Terms;
 use super::id::UploadId;
@@ -20,6 +20,8 @@ use crate::usage::{Quota, Usage};
 pub(crate) struct Claim {
     pub(super) home: Home,
     pub(super) id: UploadId,
+    /// The folder in which its files are staged.
+    pub(crate) staging: File,
     /// Whether the upload stays when the claim ends.
     kept: bool,
 }
@@ -55,6 +57,7 @@ impl Claim {
         size: ClaimedSize,
     ) -> Result<Claim> {
         home.clear_abandoned(fs);
+        home.open_volume(fs, &terms.to)?;
         Claim::admit(fs, home, &mut home.lock(), id, terms, size).map(|(claim, _)| claim)
     }
 
@@ -83,17 +86,18 @@ impl Claim {
         terms: &Terms,
         size: ClaimedSize,
     ) -> Result<(Claim, Option<Stat>)> {
-        let (_, before) = home.replaceable(fs, terms)?;
+        let (place, before) = home.replaceable(fs, terms)?;
+        let staging = home.staging_for(fs, &place.folder)?;
         let less = before.as_ref().map_or_else(Usage::default, weight);
         home.allows(fs, state, terms.quota, less, Usage::file(size.least))?;
-        Ok((Claim::reserve(home, state, id, terms.quota, size.reserved)?, before))
+        Ok((Claim::reserve(home, state, (id, staging), terms.quota, size.reserved)?, before))
     }
 
-    /// Reserves space for a new entry of `bytes`, of any kind.
+    /// Reserves space for a new entry of `bytes`, of any kind, which is staged in the folder `staging`.
     pub(crate) fn reserve(
         home: &Home,
         state: &mut State,
-        id: UploadId,
+        (id, staging): (UploadId, File),
         quota: Quota,
         bytes: u64,
     ) -> Result<Claim> {
@@ -102,7 +106,7 @@ impl Claim {
         }
         has_room(state, quota, bytes)?;
         state.uploads.insert(id, UploadEntry::new(bytes, true));
-        Ok(Claim { home: home.clone(), id, kept: false })
+        Ok(Claim { home: home.clone(), id, staging, kept: false })
     }
 
     /// Claims a resumable upload.
@@ -112,7 +116,7 @@ impl Claim {
             Some(entry) if entry.in_use => Err(Error::InUse),
             Some(entry) => {
                 entry.in_use = true;
-                Ok(Claim { home: home.clone(), id, kept: true })
+                Ok(Claim { home: home.clone(), id, staging: home.staging_of(id), kept: true })
             }
         }
     }

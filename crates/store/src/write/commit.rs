@@ -86,6 +86,8 @@ pub(crate) struct CommitRequest {
 /// A staging file with all bytes of its upload, synced.
 pub(crate) struct StagedFile<'a> {
     pub(crate) id: UploadId,
+    /// The folder that it is in.
+    pub(crate) staging: &'a File,
     pub(crate) file: &'a File,
     pub(crate) bytes: u64,
 }
@@ -151,7 +153,7 @@ impl Home {
         if before.as_ref().is_some_and(|stat| stat.kind == FileKind::File && stat.size >= FREED_LATER_BYTES) {
             fs.free_later(&folder, name);
         }
-        fs.rename(self.pending(), &staged.id.data_name(), &folder, name, Existing::Replaced)?;
+        fs.rename(staged.staging, &staged.id.data_name(), &folder, name, Existing::Replaced)?;
         self.replaces(state, less, more);
         Ok(Some((folder, Committed { created: before.is_none(), stat: fs.stat(staged.file)? })))
     }

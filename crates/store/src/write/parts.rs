@@ -116,7 +116,8 @@ impl Home {
             }
             let bytes = kept.bytes.filter(|_| kept.is_complete()).ok_or(Error::Length)?;
             let home = self.clone();
-            let opened = io.offload(Work::Writes, move |fs| fs.open_beneath(home.pending(), &id.data_name()));
+            let opened =
+                io.offload(Work::Writes, move |fs| fs.open_beneath(&home.staging_of(id), &id.data_name()));
             sources.push((opened.await??, bytes));
         }
         let bytes = sources.iter().map(|(_, bytes)| *bytes).sum();

@@ -83,11 +83,11 @@ impl Record {
     /// Writes the record of a new upload.
     pub(super) fn create(
         fs: &dyn Fs,
-        home: &Home,
+        staging: &File,
         id: UploadId,
         about: &UploadDescription,
     ) -> Result<Record> {
-        let file = fs.create(home.pending(), &id.record_name())?;
+        let file = fs.create(staging, &id.record_name())?;
         let line = about.to_line();
         write_all(fs, &file, &line, 0)?;
         Ok(Record { id, file, begin: line.len() as u64, next: 0, is_synced: true })
@@ -100,7 +100,7 @@ impl Record {
         id: UploadId,
         now: SystemTime,
     ) -> Result<(Record, UploadDescription, u64)> {
-        let file = fs.open_to_write(home.pending(), &id.record_name())?;
+        let file = fs.open_to_write(&home.staging_of(id), &id.record_name())?;
         let stat = fs.stat(&file)?;
         if has_expired(stat.modified, home, now) {
             return Err(Error::NotFound);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
-use plimsoll_io::{Fs, Instant, Io, Work};
+use plimsoll_io::{File, Fs, Instant, Io, Work};
 
 use super::claim::{Claim, ClaimedSize};
 use super::commit::Terms;
@@ -86,12 +86,15 @@ impl Home {
         let bytes = new.bytes.unwrap_or(0);
         let mut claim = if new.terms.to.is_root() {
             self.clear_abandoned(fs);
-            Claim::reserve(self, &mut self.lock(), id, new.terms.quota, bytes)?
+            // A part has no path: it is copied when it is joined.
+            let staged = (id, self.pending().clone());
+            Claim::reserve(self, &mut self.lock(), staged, new.terms.quota, bytes)?
         } else {
             Claim::new(fs, self, id, &new.terms, ClaimedSize::of(bytes))?
         };
         let about = UploadDescription::new(new.terms.to, new.bytes, (new.condition, new.metadata), now);
-        match self.write_kept(fs, id, &about) {
+        self.note_staged(id, &claim.staging);
+        match self.write_kept(fs, (id, &claim.staging), &about) {
             Ok(expires) => {
                 claim.keep();
                 claim.register(&mut self.lock(), Weak::new(), about.by_path());
@@ -105,10 +108,15 @@ impl Home {
         }
     }
 
-    fn write_kept(&self, fs: &dyn Fs, id: UploadId, about: &UploadDescription) -> Result<SystemTime> {
-        let data = fs.create(self.pending(), &id.data_name())?;
-        let record = Record::create(fs, self, id, about)?;
-        self.sync(fs, &[&data, record.file(), self.pending()])?;
+    fn write_kept(
+        &self,
+        fs: &dyn Fs,
+        (id, staging): (UploadId, &File),
+        about: &UploadDescription,
+    ) -> Result<SystemTime> {
+        let data = fs.create(staging, &id.data_name())?;
+        let record = Record::create(fs, staging, id, about)?;
+        self.sync(fs, &[&data, record.file(), staging])?;
         Ok(expires(fs.stat(record.file())?.modified, self))
     }
 
@@ -266,7 +274,7 @@ impl Home {
         if !self.lock().uploads.contains_key(&id) {
             return Err(Error::NotFound);
         }
-        let file = fs.open_beneath(self.pending(), &id.record_name())?;
+        let file = fs.open_beneath(&self.staging_of(id), &id.record_name())?;
         let modified = fs.stat(&file)?.modified;
         if has_expired(modified, self, now) {
             return Err(Error::NotFound);
@@ -280,13 +288,15 @@ impl Home {
     /// Removes the files of an upload, as far as they exist.
     pub(crate) fn remove_upload(&self, fs: &dyn Fs, id: UploadId) {
         // The record first: the next start removes bytes without a record, and a record without bytes too.
+        let staging = self.staging_of(id);
         for name in [id.record_name(), id.data_name()] {
-            match fs.remove_file(self.pending(), &name) {
+            match fs.remove_file(&staging, &name) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     tracing::warn!(upload = %id, %error, "a pending upload could not be removed");
                 }
                 _ => {}
             }
         }
+        self.forget_staged(id);
     }
 }

@@ -103,6 +103,8 @@ pub(super) enum Offset {
 /// The files and the offset of a recording in progress, which does not hold the upload's state.
 pub(super) struct Recording {
     pub(super) home: Home,
+    /// The folder that has both files.
+    staging: File,
     file: File,
     syncs: FileSyncs,
     /// Whether the names of the file and of the record are synced already.
@@ -114,7 +116,7 @@ pub(super) struct Recording {
 impl Recording {
     /// Syncs the bytes, and the names if they are new.
     pub(super) fn sync(&self, fs: &dyn Fs) -> Result<()> {
-        let names = [self.home.pending()];
+        let names = [&self.staging];
         self.home.sync(fs, if self.is_named { &[] } else { &names })?;
         self.syncs.sync(fs, &self.home, &self.file)
     }
@@ -159,7 +161,7 @@ impl StagingFile {
             home.remove_upload(fs, id);
             return Err(error);
         }
-        let file = fs.open_to_write(home.pending(), &id.data_name())?;
+        let file = fs.open_to_write(&claim.staging, &id.data_name())?;
         // Bytes that were written and not synced may differ from those that were sent.
         fs.set_len(&file, synced)?;
         if description.bytes.is_none() {
@@ -286,7 +288,8 @@ impl StagingFile {
         let file = self.file(fs)?;
         let running = self.running.as_ref().and_then(|running| running.sha256_at(self.offset));
         let sha256 = check_whole(fs, &file, running, &request.digests)?.or(received);
-        let staged = StagedFile { id: self.claim.id, file: &file, bytes: self.offset };
+        let staged =
+            StagedFile { id: self.claim.id, staging: &self.claim.staging, file: &file, bytes: self.offset };
         if let Some(parts) = &request.parts {
             parts.record(fs, &self.claim.home, &staged, &request.terms.to)?;
         }
@@ -300,6 +303,7 @@ impl StagingFile {
         }
         self.claim.forget();
         self.remove_record(fs);
+        self.claim.home.forget_staged(self.claim.id);
         Ok(Some(committed))
     }
 
@@ -407,8 +411,8 @@ impl StagingFile {
             return Ok(None);
         };
         let is_named = self.record_state(fs)?.map(|state| state.is_named);
-        let syncs = self.syncs.clone();
-        Ok(is_named.map(|is_named| Recording { home, file, syncs, is_named, offset }))
+        let (syncs, staging) = (self.syncs.clone(), self.claim.staging.clone());
+        Ok(is_named.map(|is_named| Recording { home, staging, file, syncs, is_named, offset }))
     }
 
     /// Writes the offset of a recording, after its bytes are synced. Returns the file of the record, to be
@@ -448,11 +452,11 @@ impl StagingFile {
     /// is not resumable.
     fn record_state(&mut self, fs: &dyn Fs) -> Result<Option<&mut RecordState>> {
         if let Retention::Unrecorded(description) = &self.retention {
-            let record = match Record::create(fs, &self.claim.home, self.claim.id, description) {
+            let record = match Record::create(fs, &self.claim.staging, self.claim.id, description) {
                 Ok(record) => record,
                 Err(error) => {
                     // A partial record would make every later attempt fail.
-                    let _ = fs.remove_file(self.claim.home.pending(), &self.claim.id.record_name());
+                    let _ = fs.remove_file(&self.claim.staging, &self.claim.id.record_name());
                     return Err(error);
                 }
             };
@@ -474,10 +478,10 @@ impl StagingFile {
         let (home, offset, Some(file)) = (self.claim.home.clone(), self.offset, self.file.clone()) else {
             return Ok(());
         };
-        let syncs = self.syncs.clone();
+        let (syncs, staging) = (self.syncs.clone(), self.claim.staging.clone());
         let Some(state) = self.record_state(fs)? else { return Ok(()) };
         if !state.is_named {
-            home.sync(fs, &[home.pending()])?;
+            home.sync(fs, &[&staging])?;
             state.is_named = true;
         }
         if state.synced != offset {
@@ -493,7 +497,8 @@ impl StagingFile {
         if let Some(file) = &self.file {
             return Ok(file.clone());
         }
-        let file = fs.create(self.claim.home.pending(), &self.claim.id.data_name())?;
+        let file = fs.create(&self.claim.staging, &self.claim.id.data_name())?;
+        self.claim.home.note_staged(self.claim.id, &self.claim.staging);
         self.file = Some(file.clone());
         Ok(file)
     }
@@ -509,7 +514,7 @@ impl StagingFile {
 
     fn remove_record(&self, fs: &dyn Fs) {
         if matches!(self.retention, Retention::Recorded(_))
-            && let Err(error) = fs.remove_file(self.claim.home.pending(), &self.claim.id.record_name())
+            && let Err(error) = fs.remove_file(&self.claim.staging, &self.claim.id.record_name())
         {
             tracing::warn!(upload = %self.claim.id, %error, "the record of an upload could not be removed");
         }

@@ -155,9 +155,10 @@ impl Paused {
 
     /// Removes the upload's files.
     pub(super) fn discard(&self, fs: &dyn Fs) -> Result<()> {
+        let staging = self.home.staging_of(self.id);
         self.remove(fs)?;
         // After the confirmation, a power cut must not bring it back.
-        self.home.sync(fs, &[self.home.pending()])
+        self.home.sync(fs, &[&staging])
     }
 
     /// As [`Paused::discard`], without the sync.

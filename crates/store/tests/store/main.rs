@@ -21,6 +21,7 @@ mod resumed;
 mod sweeping;
 mod syncs;
 mod uploads;
+mod volumes;
 
 use std::path::Path as Folder;
 use std::pin::pin;
@@ -51,9 +52,11 @@ impl Scene {
         contents(&self.host, &format!("{DATA}/accounts/alice/files/{path}"))
     }
 
-    /// The names in alice's pending folder.
+    /// The names in alice's pending folder, except the links to mounted file systems.
     fn pending(&self) -> Vec<String> {
-        names(&self.host, &format!("{DATA}/accounts/alice/pending"))
+        let mut names = names(&self.host, &format!("{DATA}/accounts/alice/pending"));
+        names.retain(|name| !name.ends_with(".volume"));
+        names
     }
 
     /// Returns the contents of the only file in alice's pending folder.

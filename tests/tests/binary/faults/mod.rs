@@ -7,6 +7,7 @@ mod half_way;
 mod left;
 mod links;
 mod many_files;
+mod mounts;
 mod names;
 mod read_only_disk;
 mod two_writers;

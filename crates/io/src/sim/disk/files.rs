@@ -72,7 +72,7 @@ impl State {
         if self.injected_faults.room() == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let inode = self.tree.add(body, now);
+        let inode = self.tree.add(folder, body, now);
         let edits = vec![Edit::new(folder, name, Some(inode))];
         self.change_names(Change { edits, ends: None, moves_folder: false }, now)?;
         Ok(inode)
@@ -102,6 +102,9 @@ impl State {
         let (folder, name) = self.place(folder, name)?;
         let inode = self.tree.child(folder, name)?;
         let node = self.tree.node(inode)?;
+        if self.tree.is_mounted(folder, inode)? {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
         match (is_folder, &node.body) {
             (true, Body::Folder(names)) if !names.is_empty() => {
                 return Err(io::ErrorKind::DirectoryNotEmpty.into());
@@ -147,6 +150,13 @@ impl State {
         }
         if there == Some(inode) {
             return Ok(());
+        }
+        // Across volumes, or the top of one.
+        if self.tree.is_mounted(new.0, inode)?
+            || self.tree.is_mounted(old.0, inode)?
+            || there.map_or(Ok(false), |there| self.tree.is_mounted(new.0, there))?
+        {
+            return Err(io::ErrorKind::CrossesDevices.into());
         }
         if let Some(there) = there {
             self.may_replace(inode, there)?;
@@ -227,6 +237,11 @@ impl Fs for SimDisk {
     fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat> {
         let state = self.powered()?;
         state.tree.stat(state.child(folder, name)?)
+    }
+
+    fn volume_top(&self, folder: &File) -> io::Result<File> {
+        let state = self.powered()?;
+        Ok(state.opened(state.tree.volume_top(state.inode_of(folder)?)?, false))
     }
 
     fn is_below(&self, folder: &File, above: &File) -> io::Result<bool> {

@@ -67,6 +67,16 @@ impl SimDisk {
         self.powered()?.plant(path.as_ref(), Body::Special)
     }
 
+    /// Makes the folder `path` and all below it a file system of its own, mounted there.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`].
+    pub fn mount(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let folder = state.find(path.as_ref())?;
+        state.tree.mount(folder)
+    }
+
     /// Truncates or extends the file at `path`; new bytes are zero.
     ///
     /// # Errors
@@ -151,7 +161,7 @@ impl State {
     fn plant_in(&mut self, folder: u64, name: &[u8], body: Body) -> io::Result<u64> {
         self.tree.folder(folder)?;
         let now = self.tick();
-        let inode = self.tree.add(body, now);
+        let inode = self.tree.add(folder, body, now);
         self.name(Edit::new(folder, name, Some(inode)))?;
         self.sync(inode)?;
         Ok(inode)

@@ -13,6 +13,9 @@ use crate::file::{FileKind, Stat};
 use crate::limits::NAME_BYTES_MAX;
 use crate::sim::limits::SYMLINKS_MAX;
 
+/// The volume of the root folder.
+const VOLUME: u64 = 1;
+
 /// The inode number of the root folder.
 pub(super) const ROOT: u64 = 2;
 
@@ -40,6 +43,8 @@ pub(super) struct Node {
     pub(super) synced: Synced,
     /// Whether a sync of it has failed: no later one makes anything durable.
     pub(super) sync_failed: bool,
+    /// The volume that it is on.
+    pub(super) volume: u64,
 }
 
 /// The state of a file that is sure to survive a power cut.
@@ -59,6 +64,7 @@ impl Node {
             named: false,
             synced: Synced { bytes: Bytes::default(), modified: now },
             sync_failed: false,
+            volume: VOLUME,
         }
     }
 
@@ -155,10 +161,39 @@ impl Tree {
         folder == above || self.folder(above).is_ok_and(below)
     }
 
-    /// Adds a node, without a name yet.
-    pub(super) fn add(&mut self, body: Body, now: Duration) -> u64 {
+    /// Returns the top folder of the volume that `folder` is on.
+    pub(super) fn volume_top(&self, folder: u64) -> io::Result<u64> {
+        let is_parent =
+            |node: &Node| matches!(&node.body, Body::Folder(names) if names.values().any(|it| *it == folder));
+        match self.nodes.iter().find(|(_, node)| is_parent(node)) {
+            Some((parent, node)) if node.volume == self.node(folder)?.volume => self.volume_top(*parent),
+            _ => Ok(folder),
+        }
+    }
+
+    /// Makes a folder and all below it a volume of its own.
+    pub(super) fn mount(&mut self, folder: u64) -> io::Result<()> {
+        let (volume, mut ahead) = (VOLUME + folder, vec![folder]);
+        while let Some(inode) = ahead.pop() {
+            let node = self.node_mut(inode)?;
+            node.volume = volume;
+            if let Body::Folder(names) = &node.body {
+                ahead.extend(names.values());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a node is the top of a volume that is mounted in `parent`.
+    pub(super) fn is_mounted(&self, parent: u64, inode: u64) -> io::Result<bool> {
+        Ok(self.node(parent)?.volume != self.node(inode)?.volume)
+    }
+
+    /// Adds a node to the volume of `folder`, without a name yet.
+    pub(super) fn add(&mut self, folder: u64, body: Body, now: Duration) -> u64 {
         let inode = self.inode_next;
-        self.nodes.insert(inode, Node::new(body, now));
+        let volume = self.nodes.get(&folder).map_or(VOLUME, |node| node.volume);
+        self.nodes.insert(inode, Node { volume, ..Node::new(body, now) });
         self.inode_next += 1;
         inode
     }
@@ -252,7 +287,7 @@ impl Tree {
         Ok(Stat {
             kind: node.kind(),
             size: node.size(),
-            device: 1,
+            device: node.volume,
             inode,
             modified: node.modified,
             changed: node.changed,

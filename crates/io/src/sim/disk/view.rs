@@ -119,6 +119,10 @@ impl Fs for View {
         self.check_nonblocking()?.stat_name(folder, name)
     }
 
+    fn volume_top(&self, folder: &File) -> io::Result<File> {
+        self.may_block()?.volume_top(folder)
+    }
+
     fn is_below(&self, folder: &File, above: &File) -> io::Result<bool> {
         self.may_block()?.is_below(folder, above)
     }

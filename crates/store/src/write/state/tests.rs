@@ -122,6 +122,7 @@ impl Scene {
         let whose = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
         let common = Arc::new(Common::new(Settings::default()));
         let home = Home::open(&*disk, whose, (folder("/files"), folder("/pending")), &common);
+        let home = home.unwrap();
         let (id, now) = (UploadId::parse(&[b'1'; 32]).unwrap(), SystemTime::UNIX_EPOCH);
         let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());
         let receiving = if kind == UploadKind::Resumable {
@@ -135,7 +136,8 @@ impl Scene {
             .unwrap();
             Paused::of(&home, id).resume(&*disk, Offset::Exactly(0), &[], now).unwrap().0
         } else {
-            let claim = Claim::reserve(&home, &mut home.lock(), id, quota, 0).unwrap();
+            let staged = (id, home.pending().clone());
+            let claim = Claim::reserve(&home, &mut home.lock(), staged, quota, 0).unwrap();
             let retention = match kind {
                 UploadKind::ResumableByPath => Retention::Unrecorded(UploadDescription::new_by_path(to, now)),
                 _ => Retention::Removed,
