@@ -55,6 +55,11 @@ impl ListingRow {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
+    /// As [`ListingRow::text`], for a page: control characters are replaced too.
+    pub(crate) fn page_text(&self) -> String {
+        self.text().replace(char::is_control, "\u{fffd}")
+    }
+
     /// Returns the name as a link from the folder's own page, exact to the byte.
     ///
     /// A colon is encoded too, so no name reads as the scheme of a URL (RFC 3986, section 4.2).
@@ -67,8 +72,7 @@ impl ListingRow {
 }
 
 /// Whether an entry is shown. Not shown are hidden names of a public folder, entries that are neither files
-/// nor folders, and names with control characters: no request can have one in its path, so the link would be
-/// dead.
+/// nor folders, and names that no path can have.
 pub(super) fn is_shown(entry: &Entry, visibility: Visibility) -> bool {
     let is_hidden = visibility.is_public() && entry.name.starts_with(b".");
     !is_hidden && is_name(&entry.name) && entry.stat.kind != FileKind::Other

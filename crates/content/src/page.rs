@@ -176,9 +176,9 @@ pub(crate) fn row(row: &ListingRow) -> Markup {
     html! {
         tr {
             @if row.is_folder() {
-                td { a.folder href=(row.href()) { (row.text()) "/" } } td {}
+                td { a.folder href=(row.href()) { (row.page_text()) "/" } } td {}
             } @else {
-                td { a href=(row.href()) { (row.text()) } }
+                td { a href=(row.href()) { (row.page_text()) } }
                 td title={ (size::exact(row.size)) } { (size::rounded(row.size)) }
             }
             td { (time(row.modified)) }

@@ -20,7 +20,7 @@ use crate::generation::{Generation, GenerationCounter};
 use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::COPIES_PER_HOME_MAX;
 use crate::owner::HomeOwner;
-use crate::path::Path;
+use crate::path::{Path, check_new_name};
 use crate::store::{Common, Settings};
 use crate::usage::{self, Quota, Usage};
 use crate::volumes::Volumes;
@@ -404,6 +404,11 @@ impl ParentFolder<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Checks whether the name may be given to a new entry, unless it has one: `before` is its metadata.
+    pub(crate) fn check_new(&self, before: Option<&Stat>) -> Result<()> {
+        if before.is_some() { Ok(()) } else { Ok(check_new_name(self.name)?) }
     }
 
     /// Whether the name is that of a folder on which another file system is mounted.

@@ -1,7 +1,8 @@
 //! A path in a home: plain names, from the home's root down.
 //!
-//! It is not yet a file. Invariant: no name in it is empty, `.` or `..`, or contains `/`, NUL or another
-//! control character. So a path means the same to a file system as in a comparison.
+//! It is not yet a file. Invariant: no name in it is empty, `.` or `..`, or contains `/` or NUL. So a path
+//! means the same to a file system as in a comparison. Other control characters may be in names that the
+//! operator made: these are read, replaced, moved away and removed as others are, but no new one is made.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use plimsoll_io::BOUNDARY;
 use plimsoll_wire::http::target::has_adjacent_slashes;
 use serde::{Deserialize, Serialize};
 
-use crate::volumes::STAGING;
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, PATH_NAMES_MAX};
+use crate::volumes::STAGING;
 
 /// A path in a home. The empty path is the home itself. Clones share their bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +27,7 @@ pub enum BadPath {
     /// `.` or `..`.
     #[error("a path has \".\" or \"..\" in it")]
     DotName,
-    /// A control character, NUL among them.
+    /// NUL, or another control character in a new name.
     #[error("a path has a control character in it")]
     Control,
     /// The name of the server's own folder for staging.
@@ -169,12 +170,18 @@ pub fn is_name(name: &[u8]) -> bool {
     check_name(name).is_ok()
 }
 
+/// Checks a name that is to be made: scripts and terminals take a control character in it for more than a
+/// name.
+pub(crate) fn check_new_name(name: &[u8]) -> Result<(), BadPath> {
+    if name.iter().any(u8::is_ascii_control) { Err(BadPath::Control) } else { Ok(()) }
+}
+
 fn check_name(name: &[u8]) -> Result<(), BadPath> {
     match name {
         b"." | b".." => Err(BadPath::DotName),
         STAGING => Err(BadPath::Reserved),
         _ if name.len() > NAME_BYTES_MAX => Err(BadPath::TooLong),
-        _ if name.iter().any(u8::is_ascii_control) => Err(BadPath::Control),
+        _ if name.contains(&0) => Err(BadPath::Control),
         _ => Ok(()),
     }
 }
@@ -204,8 +211,6 @@ mod tests {
             ("a/../b", BadPath::DotName),
             ("./a", BadPath::DotName),
             ("a\0b", BadPath::Control),
-            ("a\nb", BadPath::Control),
-            ("a\x7f", BadPath::Control),
         ] {
             assert_eq!(Path::parse(text.as_bytes()), Err(bad), "{text:?}");
         }

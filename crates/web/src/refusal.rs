@@ -269,7 +269,7 @@ impl From<BadPath> for Refusal {
     fn from(bad: BadPath) -> Refusal {
         Refusal::bad(match bad {
             BadPath::DotName => "The path has \".\" or \"..\" in it. Resolve it before sending.",
-            BadPath::Control => "A name in the path has a control character. No name here can have one.",
+            BadPath::Control => "A new name cannot have a control character. Choose another.",
             BadPath::Reserved => "The path has the name of the server's own folder. Choose another name.",
             BadPath::TooLong => "A name has at most 255 bytes, and a path 3900. Choose shorter ones.",
             BadPath::TooDeep => "A path has at most 128 folders. Choose one that is less deep.",

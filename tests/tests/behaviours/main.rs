@@ -8,6 +8,7 @@ mod api;
 mod bodies;
 mod channel;
 mod classic;
+mod control_bytes;
 mod conditionals;
 mod contract;
 mod cors;

@@ -175,8 +175,7 @@ refusals! {
         encoded_dots_are_dots:
             ["/%2e%2e/small.txt", "/folder/%2E%2e/small.txt", "/.%2e/small.txt", "/%2e/small.txt"];
         an_encoded_slash_is_none: ["/folder%2fa.txt", "/folder%2Fa.txt", "/%2fetc/passwd"];
-        encoded_control_characters_are_refused:
-            ["/small.txt%00", "/%00", "/small%0a.txt", "/%0d%0aX:%20y", "/%1f", "/%7f"];
+        an_encoded_nul_is_refused: ["/small.txt%00", "/%00", "/%00small.txt"];
         bad_escapes_are_refused: ["/%", "/%2", "/%zz", "/small.txt%", "/%%32e", "/%u002e", "/%+1"];
         encoded_slashes_are_not_merged: ["/%2fsmall.txt", "//%2f/small.txt", "/folder/%2f"];
         a_fragment_is_never_sent: ["/small.txt#top", "/#/small.txt"];

@@ -13,7 +13,7 @@ use plimsoll_io::{Entry, EntryCollector, FileKind, Stat};
 use plimsoll_operations::{Error, GUEST, HomePath, Operation, OperationRecord, VisibleEntries};
 use plimsoll_wire::ftp::facts::{Facts, push_mlsd};
 use plimsoll_wire::ftp::glob::{has_wildcards, matches};
-use plimsoll_wire::ftp::listing::{self as wire, EntryKind, Rights, push_list, push_name};
+use plimsoll_wire::ftp::listing::{self as wire, EntryKind, Rights, is_line, push_list, push_name};
 
 use super::conversation::Conversation;
 use super::limits::PATTERN_BYTES_MAX;
@@ -155,7 +155,7 @@ impl EntryCollector for FolderLines {
 
     fn add(&mut self, Entry { name, stat }: Entry) {
         let is_shown = match &self.shown {
-            VisibleEntries::All => is_name(&name) && !(self.is_site && is_hidden(&name)),
+            VisibleEntries::All => is_name(&name) && is_line(&name) && !(self.is_site && is_hidden(&name)),
             VisibleEntries::Only(names) => names.contains(&name),
         };
         // An entry of that name in the home is not accessible by it.

@@ -4,6 +4,7 @@
 
 use plimsoll_operations::HomePath;
 use plimsoll_store::Path;
+use plimsoll_wire::ftp::listing::is_line;
 
 use super::reply::Reply;
 use super::state::{Login, State};
@@ -28,7 +29,7 @@ impl State {
         let absolute_path = absolute(&self.folder, path);
         let name = absolute_path.strip_prefix(b"/").unwrap_or_default();
         match self.login {
-            Login::Guest => Ok(PathTarget::Site(name.to_vec())),
+            Login::Guest => parse(name).map(|_| PathTarget::Site(name.to_vec())).map_err(|_| NOT_FOUND),
             _ => resolve_account_path(name),
         }
     }
@@ -47,7 +48,11 @@ fn resolve_account_path(name: &[u8]) -> Result<PathTarget, Reply> {
 /// The reply for a file or folder that does not exist, or that the caller may not know of.
 pub(super) const NOT_FOUND: Reply = Reply::new(550, "There is no such file or folder.");
 
+/// Parses a path. A name with a line end exists over HTTP alone: a listing cannot have it in a line.
 fn parse(name: &[u8]) -> Result<Path, Reply> {
+    if !is_line(name) {
+        return Err(Reply::new(553, "The path is invalid: it has a line end in it."));
+    }
     Path::parse(name).map_err(|bad| Reply::formatted(553, format!("The path is invalid: {bad}.")))
 }
 

@@ -57,11 +57,16 @@ fn reply_to_store_error(error: StoreError) -> Reply {
         E::AlreadyExists => (550, "There is something of that name already."),
         E::IsFolder => (550, "That is a folder, not a file."),
         E::NotFolder => (550, "That is a file, not a folder."),
-        E::NotEmpty => (550, "The folder is not empty; remove its contents first."),
+        E::NotEmpty => (
+            550,
+            "The folder is not empty; remove its contents first. FTP cannot list names with a line end, but HTTP can.",
+        ),
         E::Home => (550, "The home itself cannot be replaced, moved or removed."),
         E::IntoItself => (553, "Nothing can be moved onto or into itself."),
         E::LeadsOut => (553, "A link in it leads to a folder outside it."),
-        E::OtherDisk => (553, "It would leave its disk, or is a disk itself: upload it there, then delete it."),
+        E::OtherDisk => {
+            (553, "It would leave its disk, or is a disk itself: upload it there, then delete it.")
+        }
         E::Path(bad) => return Reply::formatted(553, format!("The path is invalid: {bad}.")),
         E::Precondition => (550, "The file was changed meanwhile; look at it and try again."),
         E::Digest | E::Length => (551, "The received bytes are not those that were announced."),

@@ -73,6 +73,7 @@ impl End {
 fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(ParentFolder<'a>, Option<Stat>)> {
     let target = to.home.place(fs, &to.path)?;
     let replaced = target.stat(fs)?;
+    target.check_new(replaced.as_ref())?;
     if replaced.is_some() && existing == Existing::Kept {
         return Err(Error::AlreadyExists);
     }

@@ -27,6 +27,7 @@ impl Home {
             if place.stat(fs)?.is_some() {
                 return Err(Error::AlreadyExists);
             }
+            place.check_new(None)?;
             home.allows(fs, &state, quota, Usage::default(), Usage::FOLDER)?;
             fs.make_folder(&place.folder, place.name)?;
             home.replaces(&state, Usage::default(), Usage::FOLDER);

@@ -11,6 +11,7 @@ use plimsoll_io::{Existing, File, FileKind, Fs, Io, Stat, Work};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::home::{Home, ParentFolder, weight};
+use crate::limits::COUNT_SLICE_ENTRIES;
 use crate::path::Path;
 use crate::sweep::tree_name;
 use crate::usage::{self, Usage};
@@ -30,7 +31,7 @@ pub enum RemovalKind {
     Any,
     /// A file or a link.
     File,
-    /// An empty folder.
+    /// A folder that no listing shows an entry of.
     EmptyFolder,
 }
 
@@ -56,7 +57,7 @@ impl Home {
         // Counting the removed entries takes as long as the folder is large.
         let (home, id) = (self.clone(), UploadId::draw(io));
         let (usage, staging) =
-            io.offload(Work::Chores, move |fs| home.remove_folder(fs, &path, &condition, id)).await??;
+            io.offload(Work::Chores, move |fs| home.remove_folder(fs, &path, what, &condition, id)).await??;
         self.clear_later(io, staging, id);
         Ok(Removed { usage })
     }
@@ -97,11 +98,29 @@ impl Home {
         if stat.kind == FileKind::Folder && place.is_mount(fs)? {
             return Err(Error::OtherDisk);
         }
-        what.check(fs, &place, &stat)?;
+        what.check(&stat)?;
+        if what == RemovalKind::EmptyFolder && !self.lists_empty(fs, path)? {
+            return Err(Error::NotEmpty);
+        }
         if condition.holds(self.seen(fs, path)?.as_ref()) {
             Ok((place, stat))
         } else {
             Err(Error::Precondition)
+        }
+    }
+
+    /// Whether no listing of the home's owner shows an entry of the folder `path`: neither dangling links nor
+    /// devices are shown.
+    fn lists_empty(&self, fs: &dyn Fs, path: &Path) -> Result<bool> {
+        let mut folder = fs.read_folder(self.files(), path.as_bytes())?;
+        loop {
+            let entries = folder.read(COUNT_SLICE_ENTRIES)?;
+            if entries.is_empty() {
+                return Ok(true);
+            }
+            if entries.iter().any(|entry| entry.stat.kind != FileKind::Other) {
+                return Ok(false);
+            }
         }
     }
 
@@ -117,7 +136,11 @@ impl Home {
         let (place, stat) = self.removable(fs, path, what, condition)?;
         match (stat.kind, what) {
             (FileKind::Folder, RemovalKind::EmptyFolder) => {
-                fs.remove_folder(&place.folder, place.name)?;
+                match fs.remove_folder(&place.folder, place.name) {
+                    // Dangling links, which no listing shows: they go with the folder.
+                    Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => return Ok(None),
+                    removed => removed?,
+                }
                 self.takes_off(weight(&stat));
                 // With the lock held, so that the name is not used again before.
                 self.sync(fs, &[&place.folder])?;
@@ -138,12 +161,13 @@ impl Home {
         &self,
         fs: &dyn Fs,
         path: &Path,
+        what: RemovalKind,
         condition: &Condition,
         id: UploadId,
     ) -> Result<(Usage, File)> {
         self.open_volume(fs, path)?;
         let state = self.change();
-        let (place, _) = self.removable(fs, path, RemovalKind::Any, condition)?;
+        let (place, _) = self.removable(fs, path, what, condition)?;
         let staging = self.staging_for(fs, &place.folder)?;
         fs.rename(&place.folder, place.name, &staging, &tree_name(id), Existing::Kept)?;
         // With the lock held, so that the name is not used again before.
@@ -168,17 +192,10 @@ impl Home {
 
 impl RemovalKind {
     /// Checks that the entry is of this kind.
-    fn check(self, fs: &dyn Fs, place: &ParentFolder<'_>, stat: &Stat) -> Result<()> {
+    fn check(self, stat: &Stat) -> Result<()> {
         match (self, stat.kind) {
             (RemovalKind::File, FileKind::Folder) => Err(Error::IsFolder),
-            (RemovalKind::EmptyFolder, FileKind::Folder) => {
-                let folder = fs.open_beneath(&place.folder, place.name)?;
-                match fs.names(&folder, 0) {
-                    Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => Err(Error::NotEmpty),
-                    names => Ok(names.map(drop)?),
-                }
-            }
-            (RemovalKind::EmptyFolder, _) => Err(Error::NotFolder),
+            (RemovalKind::EmptyFolder, FileKind::File | FileKind::Other) => Err(Error::NotFolder),
             _ => Ok(()),
         }
     }

@@ -163,6 +163,7 @@ fn find<'a>(fs: &dyn Fs, from: &'a End, to: &'a End, existing: Existing) -> Resu
     let moving = source.stat(fs)?.ok_or(Error::NotFound)?;
     let target = to.home.place(fs, &to.path)?;
     let replaced = target.stat(fs)?;
+    target.check_new(replaced.as_ref())?;
     if replaced.is_some() && existing == Existing::Kept {
         return Err(Error::AlreadyExists);
     }

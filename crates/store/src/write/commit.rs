@@ -166,6 +166,7 @@ impl Home {
     ) -> Result<(ParentFolder<'a>, Option<Stat>)> {
         let place = self.place(fs, &terms.to)?;
         let before = place.stat(fs)?;
+        place.check_new(before.as_ref())?;
         if before.is_some_and(|stat| stat.kind == FileKind::Folder) {
             return Err(Error::IsFolder);
         }

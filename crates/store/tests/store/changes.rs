@@ -243,6 +243,47 @@ fn no_move_makes_a_tree_that_no_path_reaches() {
 }
 
 #[test]
+fn a_folder_of_dangling_links_is_removed_as_an_empty_one() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        make_folder(&scene, "empty").await.unwrap();
+        let disk = scene.host.disk();
+        disk.symlink("/data/accounts/alice/files/empty/link", "nowhere").unwrap();
+        disk.special("/data/accounts/alice/files/empty/pipe").unwrap();
+        let remove = async || {
+            let removed = scene.home.remove(&scene.io, path("empty"), RemovalKind::EmptyFolder, always());
+            removed.await.map(|removed| removed.usage.folders)
+        };
+        disk.symlink("/data/accounts/alice/files/empty/top", "../top").unwrap();
+        assert!(matches!(remove().await, Err(Error::NotEmpty)));
+        disk.remove("/data/accounts/alice/files/empty/top").unwrap();
+        assert_eq!(remove().await.unwrap(), 1);
+        scene.settle().await;
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        assert_eq!(scene.contents("top/a"), Some(b"a".to_vec()));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn no_new_name_has_a_control_character_and_an_old_one_is_replaced() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        let refused = |result: Result<bool, Error>| matches!(result, Err(Error::Path(_)));
+        let put = async |name: &str| put(&scene.io, &scene.home, any(name), b"new").await.map(|it| it.created);
+        assert!(refused(put("a\tb").await) && refused(put("top/a\nb").await));
+        assert!(refused(make_folder(&scene, "a\tb").await.map(|()| true)));
+        assert!(refused(rename(&scene, "top/a", "a\tb", Existing::Kept).await));
+        assert!(refused(copy(&scene, "top", "a\tb", Existing::Kept).await));
+        scene.host.disk().write("/data/accounts/alice/files/a\tb", "old").unwrap();
+        let scene = scene.started_again().await;
+        assert!(!put("a\tb").await.unwrap());
+        assert!(rename(&scene, "a\tb", "c", Existing::Kept).await.unwrap());
+        assert_eq!(scene.contents("c"), Some(b"new".to_vec()));
+    });
+}
+
+#[test]
 fn a_time_is_set_of_files_and_folders_and_not_through_links() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"text").await.unwrap();

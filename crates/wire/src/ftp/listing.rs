@@ -133,8 +133,9 @@ pub fn push_name(out: &mut Vec<u8>, folder: &[u8], name: &[u8]) -> bool {
     is_line
 }
 
-/// Returns whether a name contains no line end.
-pub(super) fn is_line(name: &[u8]) -> bool {
+/// Returns whether a name contains no line end. Another can be in no line of a listing, and in no command.
+#[must_use]
+pub fn is_line(name: &[u8]) -> bool {
     !name.iter().copied().any(is_line_end)
 }
 

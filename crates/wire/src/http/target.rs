@@ -31,8 +31,8 @@ pub enum BadTarget {
     NotRooted,
     /// An encoded `/` within a segment.
     EncodedSlash,
-    /// An encoded control character, NUL among them.
-    EncodedControl,
+    /// An encoded NUL.
+    EncodedNul,
     /// A segment that is `.` or `..`.
     DotSegment,
 }
@@ -55,7 +55,7 @@ impl BadTarget {
             }
             Self::NotRooted => "The path must begin with \"/\".",
             Self::EncodedSlash => "The path has an encoded \"/\". No name here can have one.",
-            Self::EncodedControl => "The path has an encoded control character. No name here can have one.",
+            Self::EncodedNul => "The path has an encoded NUL, \"%00\". No name can have one.",
             Self::DotSegment => "The path has a segment \".\" or \"..\". Resolve it before sending.",
         }
     }
@@ -113,6 +113,8 @@ fn split_query<'a>(target: &'a [u8], authority: Option<&'a [u8]>) -> Target<'a> 
 
 /// Percent-decodes a path into `out`, and replaces its contents.
 ///
+/// Other control characters than NUL may be in a name, and are legal in a URL if they are encoded.
+///
 /// Adjacent slashes become one, as in POSIX paths and over FTP; the caller decides by
 /// [`has_adjacent_slashes`] whether it serves such a path. Dot segments are refused, not resolved: two
 /// programs that normalise a path differently would disagree about which file an access rule protects. A
@@ -161,7 +163,7 @@ fn unescape(high: u8, low: u8) -> Result<u8, BadTarget> {
     let byte = hex_digit(high).zip(hex_digit(low)).map(|(high, low)| high << 4 | low);
     match byte.ok_or(BadTarget::Escape)? {
         b'/' => Err(BadTarget::EncodedSlash),
-        0..=0x1f | 0x7f => Err(BadTarget::EncodedControl),
+        0 => Err(BadTarget::EncodedNul),
         byte => Ok(byte),
     }
 }

@@ -62,8 +62,6 @@ fn a_slash_in_a_name_is_no_separator_and_nul_is_no_end(kind: EngineKind) {
         "/files/docs/file%00",
         "/files/docs/file%00.txt",
         "/files/%00",
-        "/files/a%0ab",
-        "/files/a%7fb",
         "/files/%",
         "/files/%zz",
     ];
@@ -71,6 +69,12 @@ fn a_slash_in_a_name_is_no_separator_and_nul_is_no_end(kind: EngineKind) {
         for method in ["GET", "PUT", "DELETE"] {
             let reply = alice.again(&server).ask(method, path, "", b"");
             assert_eq!(reply.status, 400, "{method} {path}: {}", reply.text());
+        }
+    }
+    for path in ["/files/a%0ab", "/files/a%7fb"] {
+        for (method, status) in [("GET", 404), ("PUT", 400), ("DELETE", 404)] {
+            let reply = alice.again(&server).ask(method, path, "", b"");
+            assert_eq!(reply.status, status, "{method} {path}: {}", reply.text());
         }
     }
     // An invalid URL ends the connection after the answer, or before.
