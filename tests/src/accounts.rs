@@ -193,6 +193,16 @@ impl Scene {
         }
     }
 
+    /// Removes an entry of a home without the server, of a folder with all its contents.
+    pub fn remove_in_home(&self, name: &str, entry: &str) {
+        let at = self.home_folder(name).join(entry);
+        match &self.disk {
+            Disk::Real(_) if at.is_dir() => std::fs::remove_dir_all(at).unwrap(),
+            Disk::Real(_) => std::fs::remove_file(at).unwrap(),
+            Disk::Simulated(disk) => disk.remove(at).unwrap(),
+        }
+    }
+
     /// Writes a file into a home without the server, as an operator might.
     pub fn write_home(&self, name: &str, file: &str, bytes: &[u8]) {
         let at = self.home_folder(name).join(file);

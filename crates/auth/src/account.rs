@@ -56,8 +56,8 @@ pub struct Quota {
     pub files: Option<u64>,
 }
 
-/// An account's rights to its own files, and whether it may read the server's metrics. New accounts
-/// have all permissions except the last.
+/// An account's rights to its own files, whether it may read the server's metrics, and whether its FTP
+/// uploads create folders. New accounts have the first four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permissions {
     /// Download and list.
@@ -71,11 +71,14 @@ pub struct Permissions {
     /// Read metrics and status of the server. Older versions lack this field.
     #[serde(default)]
     pub operate: bool,
+    /// Upload over FTP into folders that do not exist: they are created. Older versions lack this field.
+    #[serde(default)]
+    pub parents: bool,
 }
 
 impl Default for Permissions {
     fn default() -> Permissions {
-        Permissions { read: true, write: true, delete: true, share: true, operate: false }
+        Permissions { read: true, write: true, delete: true, share: true, operate: false, parents: false }
     }
 }
 

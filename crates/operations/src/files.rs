@@ -15,7 +15,7 @@ use crate::caller::Caller;
 use crate::error::Error;
 use crate::home_path::HomePath;
 use crate::operation::Operation;
-use crate::permit::{AccessRight, Permitted};
+use crate::permit::{AccessRight, Parents, Permitted};
 use crate::record::OperationRecord;
 use crate::sharing::is_there;
 use crate::transfer_permit::Permit;
@@ -95,18 +95,27 @@ impl Operations {
         Ok(ReadAccess::new(self.permit(caller, place, &[AccessRight::Read]).await?))
     }
 
-    /// Creates a folder.
+    /// Creates a folder; the folders that it is in as `parents` says.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::make_folder`].
-    pub async fn make_folder(&self, caller: &Caller, place: &HomePath) -> Result<(), Error> {
+    pub async fn make_folder(
+        &self,
+        caller: &Caller,
+        place: &HomePath,
+        parents: Parents,
+    ) -> Result<(), Error> {
         let record = self.begin_at(caller, Operation::MakeFolder, place);
-        record.end(self.make(caller, place).await)
+        record.end(self.make(caller, place, parents).await)
     }
 
-    async fn make(&self, caller: &Caller, place: &HomePath) -> Result<(), Error> {
+    async fn make(&self, caller: &Caller, place: &HomePath, parents: Parents) -> Result<(), Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
-        Ok(at.home.make_folder(caller.io(), at.path, at.quota).await?)
+        let made = at.home.make_folder(caller.io(), at.path.clone(), at.quota, false).await;
+        if !parents.are_made(&at) || !matches!(made, Err(StoreError::NoFolder)) {
+            return Ok(made?);
+        }
+        Ok(at.home.make_folder(caller.io(), at.path, at.quota, true).await?)
     }
 
     /// Removes a file, or a folder and its contents.

@@ -35,6 +35,7 @@ pub use files::{ReadAccess, VisibleEntries};
 pub use home_path::HomePath;
 pub use meter::Meter;
 pub use operation::Operation;
+pub use permit::Parents;
 pub use record::{GUEST, LineSink, OperationRecord, Recorder};
 pub use transfer_permit::Permit;
 pub use uploads::{IncomingUpload, PartOutcome, ReceiveError, ResumableTerms};

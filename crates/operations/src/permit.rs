@@ -24,6 +24,24 @@ pub(crate) enum AccessRight {
     Delete,
 }
 
+/// What happens if the folder of a new file or folder does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parents {
+    /// The operation fails.
+    Needed,
+    /// The folder is created, with those that it is in.
+    Made,
+    /// As the caller's account is permitted.
+    AsPermitted,
+}
+
+impl Parents {
+    /// Whether missing folders are created at `at`.
+    pub(crate) fn are_made(self, at: &Permitted) -> bool {
+        self == Parents::Made || (self == Parents::AsPermitted && at.may.parents)
+    }
+}
+
 /// A place to which the caller has the requested rights.
 pub(crate) struct Permitted {
     pub(crate) home: Home,
@@ -227,7 +245,8 @@ fn shared(grant: &Grant, path: &Path, rights: &[AccessRight]) -> Result<Option<V
 fn at_most(permissions: Permissions, shared: Option<Permission>) -> Permissions {
     let changes = shared == Some(Permission::Write);
     let (write, delete) = (permissions.write && changes, permissions.delete && changes);
-    Permissions { write, delete, share: false, operate: false, ..permissions }
+    let parents = permissions.parents && changes;
+    Permissions { write, delete, share: false, operate: false, parents, ..permissions }
 }
 
 /// Returns the first path component below `path` of each share that lies there.

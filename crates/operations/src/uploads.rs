@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::home_path::HomePath;
 use crate::limits::COMMIT_CHECKS_MAX;
 use crate::operation::Operation;
-use crate::permit::{AccessRight, Permitted};
+use crate::permit::{AccessRight, Parents, Permitted};
 use crate::record::OperationRecord;
 use crate::sharing::is_free;
 
@@ -61,26 +61,26 @@ pub enum ReceiveError<E> {
 }
 
 impl Operations {
-    /// Starts an upload.
+    /// Starts an upload, into a missing folder as `parents` says.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::upload`].
     pub async fn upload(
         &self,
         caller: &Caller,
-        place: &HomePath,
+        (place, parents): (&HomePath, Parents),
         condition: Condition,
         expected: Expected,
     ) -> Result<IncomingUpload, Error> {
         let mut record = self.begin_at(caller, Operation::Upload, place);
-        let begun = self.begin_upload(caller, place, condition, expected, &mut record).await;
+        let begun = self.begin_upload(caller, (place, parents), condition, expected, &mut record).await;
         IncomingUpload::new(record, begun)
     }
 
     async fn begin_upload(
         &self,
         caller: &Caller,
-        place: &HomePath,
+        (place, parents): (&HomePath, Parents),
         condition: Condition,
         expected: Expected,
         record: &mut OperationRecord,
@@ -88,12 +88,18 @@ impl Operations {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
         record.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
         let terms = terms(caller, &at, condition);
+        let begun = at.home.upload(caller.io(), terms.clone(), expected.clone()).await;
+        if !parents.are_made(&at) || !matches!(begun, Err(StoreError::NoFolder)) {
+            return Ok(begun?);
+        }
+        // Boxed: rarely taken, and inlining it would enlarge every upload's future.
+        Box::pin(make_parents(caller, &at)).await?;
         Ok(at.home.upload(caller.io(), terms, expected).await?)
     }
 
     /// Starts an upload of unknown length at `from`. An upload into the caller's own home is resumable
     /// after an interruption. A caller without the permission to delete may resume an upload, but may not
-    /// append to an existing file.
+    /// append to an existing file. Missing folders are created as the caller's account is permitted.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::upload_from`].
@@ -123,6 +129,11 @@ impl Operations {
         }
         let keep = place.is_own(&caller.identity.account.name);
         let terms = terms(caller, &at, Condition::none());
+        let begun = at.home.upload_from(caller.io(), terms.clone(), from, keep).await;
+        if !Parents::AsPermitted.are_made(&at) || !matches!(begun, Err(StoreError::NoFolder)) {
+            return Ok(begun?);
+        }
+        Box::pin(make_parents(caller, &at)).await?;
         Ok(at.home.upload_from(caller.io(), terms, from, keep).await?)
     }
 
@@ -282,6 +293,17 @@ impl Operations {
         modified.into_iter().for_each(|modified| arriving.set_modified(modified));
         let committed = arriving.commit_permitted(whole).await;
         arriving.record.end(committed)
+    }
+}
+
+/// Creates the folder of an upload, with those that it is in. Only its existence counts: another upload may
+/// create it at the same time.
+async fn make_parents(caller: &Caller, at: &Permitted) -> Result<(), Error> {
+    // Neither a home nor a shared folder is made again.
+    let Some(folder) = at.path.parent().filter(|folder| !folder.is_top()) else { return Ok(()) };
+    match at.home.make_folder(caller.io(), folder, at.quota, true).await {
+        Err(StoreError::AlreadyExists) => Ok(()),
+        made => Ok(made?),
     }
 }
 

@@ -135,6 +135,13 @@ impl Path {
         })
     }
 
+    /// Its parent folder; none for the home itself, and for a folder that no link may lead out of.
+    pub fn parent(&self) -> Option<Path> {
+        let end = self.parent_bytes().len();
+        let is_inside = !self.is_root() && end >= self.top && !(self.top > 0 && self.is_top());
+        is_inside.then(|| Path { bytes: self.bytes[..end].into(), top: self.top })
+    }
+
     /// The bytes of its parent folder, without a slash at either end.
     pub(crate) fn parent_bytes(&self) -> &[u8] {
         let end = self.bytes.iter().rposition(|byte| *byte == b'/').unwrap_or(0);

@@ -124,7 +124,7 @@ async fn whoami_tells_the_account_and_what_it_holds(scene: Scene) {
         "account": "alice",
         "quota": { "bytes": 1000, "files": 9 },
         "usage": { "bytes": 6, "files": 2, "folders": 1 },
-        "permissions": { "read": true, "write": true, "delete": true, "share": false, "operate": false },
+        "permissions": { "read": true, "write": true, "delete": true, "share": false, "operate": false, "parents": false },
     });
     assert_eq!(told.json(), wanted);
 }
@@ -151,7 +151,14 @@ async fn what_an_account_may_not_do_is_refused(scene: Scene) {
     let auth = &scene.accounts().auth;
     let mut alice = Person::new(&scene, "alice").await;
     assert_eq!(alice.put("/files/a", "old").await.status, 201);
-    let none = Permissions { read: false, write: false, delete: false, share: false, operate: false };
+    let none = Permissions {
+        read: false,
+        write: false,
+        delete: false,
+        share: false,
+        operate: false,
+        parents: false,
+    };
     let may_add = Permissions { write: true, ..none };
     auth.set_permissions(&scene.io, "alice", may_add).await.unwrap();
     alice.get("/files/a").await.problem(403);

@@ -97,7 +97,7 @@ fn an_account_is_added_listed_shown_and_removed() {
     let _turn = among_others();
     let place = Workspace::new();
     let added = place.json(&["add", "Alice", "--quota-bytes", "1GiB"]);
-    let all = json!({"read": true, "write": true, "delete": true, "share": true, "operate": false});
+    let all = json!({"read": true, "write": true, "delete": true, "share": true, "operate": false, "parents": false});
     assert_eq!(
         (&added["name"], &added["enabled"], &added["permissions"]),
         (&json!("alice"), &json!(true), &all)
@@ -161,7 +161,11 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     place.fails(&["add"], 2, &["NAME", "--help"]);
     place.fails(&["add", "bob", "--quota-bytes", "much"], 2, &["10MiB", "none"]);
     place.fails(&["quota", "alice"], 2, &["--bytes SIZE", "--files COUNT"]);
-    place.fails(&["permit", "alice", "fly"], 2, &["\"fly\"", "read, write, delete, share and operate"]);
+    place.fails(
+        &["permit", "alice", "fly"],
+        2,
+        &["\"fly\"", "read, write, delete, share, operate and parents"],
+    );
     place.fails(&["permit", "alice", "read,+write"], 2, &["before every permission"]);
     place.fails(&["rm", "alice"], 2, &["--yes"]);
     let elsewhere = tool::run(command().args(["account", "list", "--directory", "mongo://there"]));

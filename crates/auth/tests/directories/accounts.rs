@@ -11,7 +11,14 @@ use crate::{NOW, add, each, new_account, session, session_id};
 fn an_account_is_read_back_as_it_was_made() {
     each(|directory| {
         let quota = Quota { bytes: Some(1 << 50), files: Some(0) };
-        let permissions = Permissions { read: true, write: false, delete: true, share: false, operate: true };
+        let permissions = Permissions {
+            read: true,
+            write: false,
+            delete: true,
+            share: false,
+            operate: true,
+            parents: true,
+        };
         let new = NewAccount { quota, permissions, enabled: false, ..new_account("alice") };
         let made = directory.add_account(&new).unwrap().unwrap();
         assert_eq!((made.quota, made.permissions, made.enabled), (quota, permissions, false));

@@ -36,6 +36,7 @@ use crate::{ApiClient, Failure, Failures, Progress, RemotePath, Runtime};
   plimsoll put a.jpg b.jpg photos/          into a folder
   plimsoll put -r photos backup/            as backup/photos, with all its contents
   plimsoll put -r photos backup             as backup; files that are there already stay
+  plimsoll put -p a.jpg cam/2027/11/        and make the folders that are missing
   plimsoll put a.jpg bob:inbox/             into a folder that bob shares with you to write to
   tar c . | plimsoll put - backup.tar
 
@@ -56,6 +57,9 @@ pub struct Put {
     /// Upload folders too, with all their contents
     #[arg(short)]
     recursive: bool,
+    /// Create the missing folders of PATH
+    #[arg(long, short)]
+    parents: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -110,10 +114,10 @@ impl Put {
         if files.len() > 1 && files.iter().any(|file| file == "-") {
             return Err(WrongUsage("standard input goes alone: plimsoll put - PATH".to_owned()).into());
         }
-        let (recursive, quiet, json) = (self.recursive, self.quiet, self.json);
+        let (recursive, parents, quiet, json) = (self.recursive, self.parents, self.quiet, self.json);
         self.session.run(runtime, async move |mut server| {
             let (mut done, mut failures) = (Done::default(), Failures::default());
-            let jobs = plan(&mut server, &files, &to, recursive, &mut failures).await?;
+            let jobs = plan(&mut server, &files, &to, (recursive, parents), &mut failures).await?;
             let ended = send(&mut server, &jobs, (quiet, recursive), &mut failures, &mut done).await;
             if json {
                 let failed = failures.failed.iter().cloned();
@@ -149,7 +153,7 @@ async fn plan(
     server: &mut ApiClient,
     files: &[PathBuf],
     to: &RemotePath,
-    recursive: bool,
+    (recursive, parents): (bool, bool),
     failures: &mut Failures,
 ) -> anyhow::Result<Vec<Job>> {
     let is_one_folder = matches!(files, [file] if file.is_dir());
@@ -161,8 +165,9 @@ async fn plan(
         ))
         .into());
     }
-    if recursive && into && !to.is_home() {
-        make_all(server, to).await.with_context(|| to.to_string())?;
+    let folder = if into { Some(to.clone()) } else { to.parent().filter(|_| parents) };
+    if let Some(folder) = folder.filter(|folder| (recursive || parents) && !folder.is_home()) {
+        make_all(server, &folder).await.with_context(|| folder.to_string())?;
     }
     let mut jobs = Vec::new();
     for file in files {

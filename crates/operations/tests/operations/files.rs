@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use plimsoll_auth::Permission;
 use plimsoll_io::{Existing, Fs as _, join};
+use plimsoll_operations::Parents;
 use plimsoll_store::Depth;
 
 use crate::{NO_DELETE, of, own, run};
@@ -13,7 +14,7 @@ fn a_file_is_removed_as_a_file_and_a_folder_only_when_it_is_empty() {
     run(async |scene| {
         let alice = scene.person("alice").await;
         let operations = &scene.operations;
-        operations.make_folder(&alice, &own("d")).await.unwrap();
+        operations.make_folder(&alice, &own("d"), Parents::Needed).await.unwrap();
         scene.put(&alice, &own("d/f"), b"hello").await.unwrap();
         let word = |removed: Result<_, plimsoll_operations::Error>| removed.map(drop).map_err(|e| e.word());
 
@@ -36,7 +37,7 @@ fn a_share_ends_with_what_is_removed_and_not_with_what_is_not() {
     run(async |scene| {
         let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
         let operations = &scene.operations;
-        operations.make_folder(&alice, &own("d")).await.unwrap();
+        operations.make_folder(&alice, &own("d"), Parents::Needed).await.unwrap();
         scene.put(&alice, &own("d/f"), b"hello").await.unwrap();
         scene.share(&alice, "d", "bob", Permission::Write).await;
         for refused in [
@@ -56,7 +57,7 @@ fn a_share_ends_with_what_is_removed_and_not_with_what_is_not() {
 fn who_may_not_delete_removes_nothing() {
     run(async |scene| {
         let alice = scene.person_who_may("alice", NO_DELETE).await;
-        scene.operations.make_folder(&alice, &own("d")).await.unwrap();
+        scene.operations.make_folder(&alice, &own("d"), Parents::Needed).await.unwrap();
         scene.put(&alice, &own("f"), b"hello").await.unwrap();
         let file = scene.operations.remove_file(&alice, &own("f")).await;
         let folder = scene.operations.remove_folder(&alice, &own("d")).await;
@@ -87,7 +88,7 @@ fn who_may_not_delete_copies_over_nothing_also_if_it_is_put_there_meanwhile() {
     run(async |scene| {
         let (operations, alice) = (&scene.operations, scene.person("alice").await);
         let bob = scene.person("bob").await;
-        operations.make_folder(&alice, &own("d")).await.unwrap();
+        operations.make_folder(&alice, &own("d"), Parents::Needed).await.unwrap();
         scene.share(&alice, "d", "bob", Permission::Write).await;
         let limited = scene.who_now_may(&bob, NO_DELETE).await;
         scene.put(&alice, &own("d/from"), b"copied").await.unwrap();

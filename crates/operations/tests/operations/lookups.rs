@@ -1,7 +1,7 @@
 //! Lookups without a record: they need the same right as reading, and leave no log line.
 
 use plimsoll_auth::{Permission, Permissions};
-use plimsoll_operations::{Caller, HomePath, Operation, ReadAccess, VisibleEntries};
+use plimsoll_operations::{Caller, HomePath, Operation, Parents, ReadAccess, VisibleEntries};
 
 use crate::{NOTHING, Scene, of, own, run};
 
@@ -32,7 +32,7 @@ fn it_refuses_nothing_more_and_nothing_less_than_reading() {
     run(async |scene| {
         let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
         for folder in ["a", "a/b"] {
-            scene.operations.make_folder(&alice, &own(folder)).await.unwrap();
+            scene.operations.make_folder(&alice, &own(folder), Parents::Needed).await.unwrap();
         }
         scene.put(&alice, &own("a/b/f"), b"f").await.unwrap();
         scene.share(&alice, "a/b", "bob", Permission::Read).await;

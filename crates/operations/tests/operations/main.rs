@@ -21,7 +21,8 @@ use plimsoll_auth::{
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Fs as _, Io, Lease, Peer};
 use plimsoll_operations::{
-    Caller, Error, HomePath, IncomingUpload, LineSink, Meter, Operations, Protocol, Recorder, Visitor,
+    Caller, Error, HomePath, IncomingUpload, LineSink, Meter, Operations, Parents, Protocol, Recorder,
+    Visitor,
 };
 use plimsoll_store::{Condition, Expected, Path, Store};
 
@@ -98,7 +99,8 @@ impl Scene {
 
     async fn put(&self, caller: &Caller, place: &HomePath, bytes: &[u8]) -> Result<(), Error> {
         let any = Condition::none();
-        let mut upload = self.operations.upload(caller, place, any, Expected::default()).await?;
+        let mut upload =
+            self.operations.upload(caller, (place, Parents::Needed), any, Expected::default()).await?;
         send(&mut upload, bytes).await?;
         upload.commit().await.map(drop)
     }
@@ -136,8 +138,8 @@ fn of(owner: &str, path: &str) -> HomePath {
 
 /// No permissions, not even the default ones.
 const NOTHING: Permissions =
-    Permissions { read: false, write: false, delete: false, share: false, operate: false };
+    Permissions { read: false, write: false, delete: false, share: false, operate: false, parents: false };
 
 /// All permissions except delete and operate.
 const NO_DELETE: Permissions =
-    Permissions { read: true, write: true, delete: false, share: true, operate: false };
+    Permissions { read: true, write: true, delete: false, share: true, operate: false, parents: false };

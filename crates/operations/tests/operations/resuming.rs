@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_auth::{Permission, Permissions};
-use plimsoll_operations::Error;
+use plimsoll_operations::{Error, Parents};
 use plimsoll_store::Begin;
 
 use crate::{NO_DELETE, NOTHING, of, own, run, send};
@@ -42,7 +42,7 @@ fn in_what_others_share_nothing_is_kept_and_a_file_that_is_there_is_gone_on_with
     run(async |scene| {
         let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
         let operations = &scene.operations;
-        operations.make_folder(&alice, &own("d")).await.unwrap();
+        operations.make_folder(&alice, &own("d"), Parents::Needed).await.unwrap();
         scene.share(&alice, "d", "bob", Permission::Write).await;
         let place = of("alice", "d/f");
         let mut broken = operations.upload_from(&bob, &place, Begin::Start).await.unwrap();

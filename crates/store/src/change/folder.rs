@@ -2,7 +2,7 @@
 //!
 //! It must not be confirmed before its name is synced.
 
-use plimsoll_io::{Io, Work};
+use plimsoll_io::{Fs, Io, Work};
 
 use crate::error::{Error, Result};
 use crate::home::Home;
@@ -10,29 +10,50 @@ use crate::path::Path;
 use crate::usage::{Quota, Usage};
 
 impl Home {
-    /// Creates a folder.
+    /// Creates a folder, with `parents` also the missing ones of the folders that it is in.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if an entry of any kind has the name; [`Error::NoFolder`];
     /// [`Error::Quota`].
-    pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
+    pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota, parents: bool) -> Result<()> {
         if path.is_root() {
             return Err(Error::AlreadyExists);
         }
         self.usage(io).await?;
         let home = self.clone();
         let made = io.offload(Work::Writes, move |fs| {
-            let state = home.change();
-            let place = home.place(fs, &path)?;
-            if place.stat(fs)?.is_some() {
-                return Err(Error::AlreadyExists);
+            if parents {
+                home.make_parents(fs, &path, quota)?;
             }
-            place.check_new(None)?;
-            home.allows(fs, &state, quota, Usage::default(), Usage::FOLDER)?;
-            fs.make_folder(&place.folder, place.name)?;
-            home.replaces(&state, Usage::default(), Usage::FOLDER);
-            home.sync(fs, &[&place.folder])
+            home.make_one(fs, &path, quota)
         });
         made.await?
+    }
+
+    /// Creates the missing folders above `path`, the highest first. A name is synced before a folder is made
+    /// in it. If one cannot be made, those above it stay.
+    fn make_parents(&self, fs: &dyn Fs, path: &Path, quota: Quota) -> Result<()> {
+        // Neither the home itself nor a shared folder is made again.
+        let parents = std::iter::successors(path.parent(), Path::parent).take_while(|it| !it.is_top());
+        for folder in parents.collect::<Vec<_>>().iter().rev() {
+            match self.make_one(fs, folder, quota) {
+                Err(Error::AlreadyExists) => {}
+                made => made?,
+            }
+        }
+        Ok(())
+    }
+
+    fn make_one(&self, fs: &dyn Fs, path: &Path, quota: Quota) -> Result<()> {
+        let state = self.change();
+        let place = self.place(fs, path)?;
+        if place.stat(fs)?.is_some() {
+            return Err(Error::AlreadyExists);
+        }
+        place.check_new(None)?;
+        self.allows(fs, &state, quota, Usage::default(), Usage::FOLDER)?;
+        fs.make_folder(&place.folder, place.name)?;
+        self.replaces(&state, Usage::default(), Usage::FOLDER);
+        self.sync(fs, &[&place.folder])
     }
 }

@@ -84,8 +84,8 @@ impl RemoteHome {
         self.ask(io, HomeRequest::Usage).await
     }
 
-    pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
-        self.ask(io, HomeRequest::MakeFolder { path, quota }).await
+    pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota, parents: bool) -> Result<()> {
+        self.ask(io, HomeRequest::MakeFolder { path, quota, parents }).await
     }
 
     pub(crate) async fn check_removal(

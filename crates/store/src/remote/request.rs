@@ -75,6 +75,9 @@ pub enum HomeRequest {
         path: Path,
         /// The home's quota.
         quota: Quota,
+        /// Whether missing folders above it are created too.
+        #[serde(default)]
+        parents: bool,
     },
     /// Checks a removal. No data.
     CheckRemoval(Removal),

@@ -54,7 +54,9 @@ impl StoreServer {
             HomeRequest::List { path, most, page } => {
                 list(io, &home, &path, most, page.map(ListingPage::from)).await
             }
-            HomeRequest::MakeFolder { path, quota } => encode_result(home.make_folder(io, path, quota).await),
+            HomeRequest::MakeFolder { path, quota, parents } => {
+                encode_result(home.make_folder(io, path, quota, parents).await)
+            }
             HomeRequest::CheckRemoval(Removal { path, what, condition }) => {
                 encode_result(home.check_removal(io, path, what, self.condition(&condition)).await)
             }

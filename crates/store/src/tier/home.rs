@@ -70,15 +70,15 @@ impl Home {
         }
     }
 
-    /// Creates a folder.
+    /// Creates a folder, with `parents` also the missing ones of the folders that it is in.
     ///
     /// # Errors
     /// [`crate::Error::AlreadyExists`] if an entry of any kind has the name; [`crate::Error::NoFolder`];
     /// [`crate::Error::Quota`].
-    pub async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
+    pub async fn make_folder(&self, io: &Io, path: Path, quota: Quota, parents: bool) -> Result<()> {
         match &self.0 {
-            Backend::Local(home) => home.make_folder(io, path, quota).await,
-            Backend::Remote(home) => home.make_folder(io, path, quota).await,
+            Backend::Local(home) => home.make_folder(io, path, quota, parents).await,
+            Backend::Remote(home) => home.make_folder(io, path, quota, parents).await,
         }
     }
 

@@ -12,7 +12,7 @@ fn always() -> Condition {
 }
 
 async fn make_folder(scene: &Scene, at: &str) -> Result<(), Error> {
-    scene.home.make_folder(&scene.io, path(at), Quota::default()).await
+    scene.home.make_folder(&scene.io, path(at), Quota::default(), false).await
 }
 
 fn end(scene: &Scene, at: &str) -> End {
@@ -44,6 +44,24 @@ fn a_folder_needs_a_free_name_and_a_folder_around_it() {
         assert!(matches!(make_folder(&scene, "top/a").await, Err(Error::AlreadyExists)));
         assert!(matches!(make_folder(&scene, "").await, Err(Error::AlreadyExists)));
         assert!(matches!(make_folder(&scene, "none/a").await, Err(Error::NoFolder)));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_folder_is_made_with_its_parents_as_far_as_the_quota_permits() {
+    with_home(|scene| async move {
+        let make = async |at: &str, files| {
+            scene.home.make_folder(&scene.io, path(at), Quota { bytes: None, files }, true).await
+        };
+        make("a/b/c", None).await.unwrap();
+        assert!(matches!(make("a/b/c", None).await, Err(Error::AlreadyExists)));
+        put(&scene.io, &scene.home, any("a/f"), b"f").await.unwrap();
+        assert!(matches!(make("a/f/d", None).await, Err(Error::NoFolder)));
+        assert!(matches!(make("a/f/d/e", None).await, Err(Error::NoFolder)));
+        assert!(matches!(make("x/y/z", Some(5)).await, Err(Error::Quota)));
+        assert!(matches!(make("x/y/z", Some(5)).await, Err(Error::Quota)), "those that were made stay");
+        make("x/y/z", Some(6)).await.unwrap();
         scene.assert_counted().await;
     });
 }
@@ -270,7 +288,8 @@ fn no_new_name_has_a_control_character_and_an_old_one_is_replaced() {
     with_home(|scene| async move {
         plant(&scene).await;
         let refused = |result: Result<bool, Error>| matches!(result, Err(Error::Path(_)));
-        let put = async |name: &str| put(&scene.io, &scene.home, any(name), b"new").await.map(|it| it.created);
+        let put =
+            async |name: &str| put(&scene.io, &scene.home, any(name), b"new").await.map(|it| it.created);
         assert!(refused(put("a\tb").await) && refused(put("top/a\nb").await));
         assert!(refused(make_folder(&scene, "a\tb").await.map(|()| true)));
         assert!(refused(rename(&scene, "top/a", "a\tb", Existing::Kept).await));
@@ -287,7 +306,7 @@ fn no_new_name_has_a_control_character_and_an_old_one_is_replaced() {
 fn a_time_is_set_of_files_and_folders_and_not_through_links() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"text").await.unwrap();
-        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+        scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await.unwrap();
         scene.host.disk().symlink("/data/accounts/alice/files/link", "a").unwrap();
         let time = Duration::new(1_000_000_000, 5000);
         let set = async |at: &str| scene.home.set_modified(&scene.io, path(at), time).await;
@@ -306,7 +325,7 @@ fn a_time_is_set_of_files_and_folders_and_not_through_links() {
 #[test]
 fn only_what_is_meant_is_removed() {
     with_home(|scene| async move {
-        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+        scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await.unwrap();
         put(&scene.io, &scene.home, any("f/a"), b"text").await.unwrap();
         scene.host.disk().symlink("/data/accounts/alice/files/link", "f").unwrap();
         let remove = async |at: &str, what| {

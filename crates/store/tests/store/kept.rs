@@ -78,7 +78,7 @@ fn one_whose_commit_failed_is_not_told_to_be_whole_and_can_be_completed() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
         part(&scene, kept.id, 0, b"0123").await.unwrap();
-        scene.home.make_folder(&scene.io, path("a"), Quota::default()).await.unwrap();
+        scene.home.make_folder(&scene.io, path("a"), Quota::default(), false).await.unwrap();
         let refused = last_part(&scene, kept.id, 4, b"456789").await;
         assert!(matches!(refused, Err(Error::IsFolder)), "{refused:?}");
         scene.settle().await;

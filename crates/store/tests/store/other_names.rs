@@ -17,7 +17,7 @@ fn link(scene: &Scene, at: &str, target: &str) {
 }
 
 async fn make_folder(scene: &Scene, at: &str) {
-    scene.home.make_folder(&scene.io, path(at), Quota::default()).await.unwrap();
+    scene.home.make_folder(&scene.io, path(at), Quota::default(), false).await.unwrap();
 }
 
 async fn rename(scene: &Scene, from: &str, to: &str) -> Result<bool, Error> {

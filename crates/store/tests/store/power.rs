@@ -157,13 +157,30 @@ fn an_upload_into_a_new_folder() {
         before: nothing,
         change: |scene| {
             doing(async move {
-                scene.home.make_folder(&scene.io, path("f"), Quota::default()).await?;
-                scene.home.make_folder(&scene.io, path("f/g"), Quota::default()).await?;
+                scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await?;
+                scene.home.make_folder(&scene.io, path("f/g"), Quota::default(), false).await?;
                 put(&scene.io, &scene.home, any("f/g/a"), b"new").await.map(drop)
             })
         },
         after: |scene, confirmed| {
             assert_one_of(&scene, "f/g/a", None, Some(b"new".to_vec()), confirmed);
+            nothing(scene)
+        },
+    });
+}
+
+#[test]
+fn an_upload_into_folders_that_are_made_with_their_parents() {
+    cut_everywhere(&Change {
+        before: nothing,
+        change: |scene| {
+            doing(async move {
+                scene.home.make_folder(&scene.io, path("f/g/h"), Quota::default(), true).await?;
+                put(&scene.io, &scene.home, any("f/g/h/a"), b"new").await.map(drop)
+            })
+        },
+        after: |scene, confirmed| {
+            assert_one_of(&scene, "f/g/h/a", None, Some(b"new".to_vec()), confirmed);
             nothing(scene)
         },
     });
@@ -428,7 +445,7 @@ fn a_move() {
     cut_everywhere(&Change {
         before: |scene| {
             doing(async move {
-                scene.home.make_folder(&scene.io, path("f"), Quota::default()).await?;
+                scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await?;
                 old_file(scene).await
             })
         },
@@ -471,8 +488,8 @@ fn a_move_onto_another_file() {
 /// A folder with a file in a folder.
 fn folder(scene: Scene) -> Doing {
     doing(async move {
-        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await?;
-        scene.home.make_folder(&scene.io, path("f/g"), Quota::default()).await?;
+        scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await?;
+        scene.home.make_folder(&scene.io, path("f/g"), Quota::default(), false).await?;
         put(&scene.io, &scene.home, any("f/g/a"), b"inner").await.map(drop)
     })
 }
@@ -517,7 +534,7 @@ fn a_delete() {
 fn a_delete_of_an_empty_folder() {
     cut_everywhere(&Change {
         before: |scene| {
-            doing(async move { scene.home.make_folder(&scene.io, path("f"), Quota::default()).await })
+            doing(async move { scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await })
         },
         change: |scene| {
             let always: Condition = Condition::none();

@@ -130,13 +130,13 @@ fn what_changes_homes_counts_for_the_one_that_has_it() {
 fn folders_are_bounded_too() {
     with_home(|scene| async move {
         let quota = Quota { bytes: None, files: Some(1) };
-        scene.home.make_folder(&scene.io, path("one"), quota).await.unwrap();
-        let more = scene.home.make_folder(&scene.io, path("two"), quota).await;
+        scene.home.make_folder(&scene.io, path("one"), quota, false).await.unwrap();
+        let more = scene.home.make_folder(&scene.io, path("two"), quota, false).await;
         assert!(matches!(more, Err(Error::Quota)));
         put(&scene.io, &scene.home, under("file", quota), b"x").await.unwrap();
         let any: Condition = Condition::none();
         scene.home.remove(&scene.io, path("one"), RemovalKind::Any, any).await.unwrap();
-        scene.home.make_folder(&scene.io, path("two"), quota).await.unwrap();
+        scene.home.make_folder(&scene.io, path("two"), quota, false).await.unwrap();
         scene.settle().await;
         scene.assert_counted().await;
     });

@@ -486,7 +486,7 @@ fn what_is_refused_is_not_kept() {
         scene.settle().await;
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
         // An upload with a folder that is removed meanwhile.
-        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+        scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await.unwrap();
         let mut upload = begin(&scene, "f/a", Begin::Start).await.unwrap();
         send(&mut upload, &bytes(1, LARGE), 200_000).await.unwrap();
         scene.home.remove(&scene.io, path("f"), RemovalKind::EmptyFolder, Condition::none()).await.unwrap();

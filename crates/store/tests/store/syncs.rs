@@ -44,7 +44,7 @@ fn end(scene: &Scene, at: &str) -> End {
 fn a_move_is_confirmed_when_both_folders_are_synced() {
     let moved = |failing| {
         let before = async |scene: &Scene| {
-            scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+            scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await.unwrap();
             put(&scene.io, &scene.home, any("a"), b"moved").await.unwrap();
         };
         change_with(failing, before, async |scene| {

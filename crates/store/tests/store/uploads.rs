@@ -216,7 +216,7 @@ fn a_condition_is_weighed_with_the_change() {
 #[test]
 fn what_is_in_the_way_is_told_before_the_first_byte() {
     with_home(|scene| async move {
-        scene.home.make_folder(&scene.io, path("folder"), Quota::default()).await.unwrap();
+        scene.home.make_folder(&scene.io, path("folder"), Quota::default(), false).await.unwrap();
         put(&scene.io, &scene.home, any("file"), b"x").await.unwrap();
         let begin = async |to: &str| {
             let begun = scene.home.upload(&scene.io, any(to), Expected::default()).await;

@@ -17,7 +17,7 @@ fn end(scene: &Scene, at: &str) -> End {
 }
 
 async fn make_folder(scene: &Scene, at: &str) {
-    scene.home.make_folder(&scene.io, path(at), Quota::default()).await.unwrap();
+    scene.home.make_folder(&scene.io, path(at), Quota::default(), false).await.unwrap();
 }
 
 async fn remove(scene: &Scene, at: &str, kind: RemovalKind) -> Result<u64, Error> {

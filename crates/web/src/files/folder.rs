@@ -2,7 +2,7 @@
 //!
 //! Invariant: the folders above it must exist already; none is created implicitly.
 
-use plimsoll_operations::Error;
+use plimsoll_operations::{Error, Parents};
 use plimsoll_proto::http::Answer;
 use plimsoll_store::Error as StoreError;
 use plimsoll_wire::http::head::{Field, Framing};
@@ -23,7 +23,7 @@ pub(super) async fn make(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result
             "A folder is made without a body. Send none.",
         ));
     }
-    match ask.web.operations.make_folder(&caller, &spot.place).await {
+    match ask.web.operations.make_folder(&caller, &spot.place, Parents::Needed).await {
         Ok(()) => Ok(spot.stored(true)),
         // "MKCOL can only be executed on an unmapped URL".
         Err(Error::Store(StoreError::AlreadyExists)) => Err(Refusal::new(

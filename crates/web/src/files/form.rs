@@ -6,7 +6,7 @@
 use std::pin::pin;
 
 use plimsoll_io::Lease;
-use plimsoll_operations::{Caller, Error, HomePath, IncomingUpload};
+use plimsoll_operations::{Caller, Error, HomePath, IncomingUpload, Parents};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Condition, Expected, Path};
 use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
@@ -157,7 +157,11 @@ impl Receiving<'_> {
         let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;
         let place = HomePath { path, ..self.folder.clone() };
         let expected = Expected { bytes: None, digests: Vec::new() };
-        let begun = self.web.operations.upload(self.caller, &place, Condition::none(), expected).await;
+        let begun = self
+            .web
+            .operations
+            .upload(self.caller, (&place, Parents::Needed), Condition::none(), expected)
+            .await;
         begun.map_err(|error| conditions::explain(request, false, error))
     }
 

@@ -3,6 +3,7 @@
 //! Writing is not done here (the store does it). Invariants: a request that its head suffices to reject
 //! is rejected before the body is read; the ETag of the response equals that of a later GET.
 
+use plimsoll_operations::Parents;
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Committed, Expected};
 use plimsoll_wire::http::date::{DATE_BYTES, write_date};
@@ -31,7 +32,8 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     }
     let expected = expected(ask.request)?;
     let (condition, modified) = (conditions::of(ask.request, false), body::modified(ask.request)?);
-    let begun = ask.web.operations.upload(&caller, &spot.place, condition, expected).await;
+    let place = (&spot.place, parents(ask.called.query)?);
+    let begun = ask.web.operations.upload(&caller, place, condition, expected).await;
     let mut upload = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
     if let Some(modified) = modified {
         upload.set_modified(modified);
@@ -54,6 +56,16 @@ fn refuse_coding(request: &Request<'_>) -> Result<(), Refusal> {
         Status::UNSUPPORTED_MEDIA_TYPE,
         "A file is stored as it is sent. Send it without Content-Encoding.",
     ))
+}
+
+/// Returns what `?parents=true` requests: that missing folders of the path are created.
+fn parents(query: Option<&[u8]>) -> Result<Parents, Refusal> {
+    let mut parameters = query.unwrap_or_default().split(|byte| *byte == b'&');
+    match parameters.find_map(|parameter| parameter.strip_prefix(b"parents=")) {
+        None | Some(b"false") => Ok(Parents::Needed),
+        Some(b"true") => Ok(Parents::Made),
+        Some(_) => Err(Refusal::bad("\"parents\" must be \"true\" or \"false\".")),
+    }
 }
 
 /// Returns the length and digests that the head announces.

@@ -121,7 +121,7 @@ fn what_changes_something_is_not_asked_again_by_who_does_not_know_whether_it_was
         async |store| close_on_the_second(store, false).await,
         async |Front { io, home }| {
             home.usage(&io).await.unwrap();
-            let made = home.make_folder(&io, path("a"), Quota::default()).await;
+            let made = home.make_folder(&io, path("a"), Quota::default(), false).await;
             assert!(matches!(made, Err(Error::Away)), "{made:?}");
         },
     );

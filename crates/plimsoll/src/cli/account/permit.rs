@@ -17,15 +17,16 @@ use super::output::{permissions, print_done};
   plimsoll account permit alice +share,-delete
   plimsoll account permit alice all
   plimsoll account permit prometheus operate
+  plimsoll account permit camera +parents
 
 read: download and list. write: upload, create folders, move and copy. delete: delete and overwrite.
 share: share with others. operate: read the server's /metrics and /api/status from other machines.
-all (the first four) and none stand alone. JSON: as of plimsoll account add")]
+parents: FTP's STOR, APPE and MKD create missing folders of a path. all (the first four) and none stand alone. JSON: as of plimsoll account add")]
 pub(crate) struct Permit {
     /// The name of the account
     name: String,
-    /// Permissions of read, write, delete, share and operate, with commas: all that it has; or with + or -
-    /// before each that changes
+    /// Permissions of read, write, delete, share, operate and parents, with commas: all that it has; or
+    /// with + or - before each that changes
     #[arg(value_name = "PERMISSIONS", allow_hyphen_values = true)]
     words: String,
     #[command(flatten)]
@@ -38,16 +39,17 @@ pub(crate) struct Permit {
 /// Returns the field of the permissions that a word names.
 type PermissionField = fn(&mut Permissions) -> &mut bool;
 
-const WORDS: [(&str, PermissionField); 5] = [
+const WORDS: [(&str, PermissionField); 6] = [
     ("read", |may| &mut may.read),
     ("write", |may| &mut may.write),
     ("delete", |may| &mut may.delete),
     ("share", |may| &mut may.share),
     ("operate", |may| &mut may.operate),
+    ("parents", |may| &mut may.parents),
 ];
 
 const NONE: Permissions =
-    Permissions { read: false, write: false, delete: false, share: false, operate: false };
+    Permissions { read: false, write: false, delete: false, share: false, operate: false, parents: false };
 
 impl Permit {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -87,7 +89,7 @@ fn which(word: &str) -> Result<PermissionField, WrongUsage> {
     let found = WORDS.iter().find(|(name, _)| *name == word);
     found.map(|(_, which)| *which).ok_or_else(|| {
         WrongUsage(format!(
-            "{word:?} is no permission; they are read, write, delete, share and operate, or all, or none"
+            "{word:?} is no permission; they are read, write, delete, share, operate and parents, or all, or none"
         ))
     })
 }
@@ -115,6 +117,7 @@ mod tests {
         let before = Permissions { write: false, ..all };
         assert_eq!(after(before, "+write,-share"), Some(Permissions { share: false, ..all }));
         assert_eq!(after(all, "+operate"), Some(Permissions { operate: true, ..all }));
+        assert_eq!(after(all, "+parents"), Some(Permissions { parents: true, ..all }));
         assert_eq!(after(NONE, "operate"), Some(Permissions { operate: true, ..NONE }));
     }
 
