@@ -28,21 +28,22 @@ const TO_FILES: &[u8] = b"../files/";
 /// The mounted file systems of a home that something was staged on.
 #[derive(Default)]
 pub(crate) struct Volumes {
-    known: Mutex<Known>,
+    table: Mutex<VolumeTable>,
     /// Held while a staging folder is opened and swept: nothing may be staged there before.
     opening: Mutex<()>,
 }
 
+/// The staging folders, by volume and by upload.
 #[derive(Default)]
-struct Known {
+struct VolumeTable {
     staging: HashMap<Volume, File>,
     /// The staging folders of uploads that have files in one.
     staged: HashMap<UploadId, File>,
 }
 
 impl Volumes {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, VolumeTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -56,7 +57,7 @@ impl Home {
         if volume == self.volume() {
             return Ok(self.pending().clone());
         }
-        self.volumes().known().staging.get(&volume).cloned().ok_or(Error::OtherDisk)
+        self.volumes().table().staging.get(&volume).cloned().ok_or(Error::OtherDisk)
     }
 
     /// Opens the staging folder for changes at `path`, and creates a missing one. Call it without the lock,
@@ -73,11 +74,11 @@ impl Home {
     /// As [`Home::open_volume`], for the open folder at `path`.
     fn open_volume_of(&self, fs: &dyn Fs, folder: &File, path: &[u8]) -> Result<()> {
         let volume = fs.volume(folder)?;
-        if volume == self.volume() || self.volumes().known().staging.contains_key(&volume) {
+        if volume == self.volume() || self.volumes().table().staging.contains_key(&volume) {
             return Ok(());
         }
         let _alone = self.volumes().opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.volumes().known().staging.contains_key(&volume) {
+        if self.volumes().table().staging.contains_key(&volume) {
             return Ok(());
         }
         let mount = self.mount_path(fs, path, volume);
@@ -89,7 +90,7 @@ impl Home {
         // A home is opened with its expired uploads: the next change removes them.
         let trees = self.sweep_folder(fs, &staging, SystemTime::UNIX_EPOCH)?;
         self.clear_trees(fs, &staging, &trees);
-        self.volumes().known().staging.insert(volume, staging);
+        self.volumes().table().staging.insert(volume, staging);
         Ok(())
     }
 
@@ -126,19 +127,19 @@ impl Home {
 
     /// Returns the folder that has the files of an upload.
     pub(crate) fn staging_of(&self, id: UploadId) -> File {
-        self.volumes().known().staged.get(&id).unwrap_or(self.pending()).clone()
+        self.volumes().table().staged.get(&id).unwrap_or(self.pending()).clone()
     }
 
     /// Notes that an upload has files in `staging`.
     pub(crate) fn note_staged(&self, id: UploadId, staging: &File) {
         if !staging.is(self.pending()) {
-            self.volumes().known().staged.insert(id, staging.clone());
+            self.volumes().table().staged.insert(id, staging.clone());
         }
     }
 
     /// Forgets the staging folder of an upload without files.
     pub(crate) fn forget_staged(&self, id: UploadId) {
-        self.volumes().known().staged.remove(&id);
+        self.volumes().table().staged.remove(&id);
     }
 }
 

@@ -105,7 +105,7 @@ async fn a_folder_that_lists_empty_is_removed(scene: Scene) {
     let mut client = FtpClient::of(&scene, "alice").await;
     assert!(client.fetch_lines("LIST d").await.is_empty());
     client.say("RMD d").await.expect(250);
-    // What lists nothing is gone, and so is what the link led to.
+    // The link of this one is dangling too, because its folder is gone.
     client.say("RMD e").await.expect(250);
     assert!(scene.home("alice").is_empty(), "{:?}", scene.home("alice"));
 }

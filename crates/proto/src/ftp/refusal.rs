@@ -59,7 +59,8 @@ fn reply_to_store_error(error: StoreError) -> Reply {
         E::NotFolder => (550, "That is a file, not a folder."),
         E::NotEmpty => (
             550,
-            "The folder is not empty; remove its contents first. FTP cannot list names with a line end, but HTTP can.",
+            "The folder is not empty; remove its contents first. Names with a line end are listed over HTTP \
+             alone.",
         ),
         E::Home => (550, "The home itself cannot be replaced, moved or removed."),
         E::IntoItself => (553, "Nothing can be moved onto or into itself."),

@@ -276,7 +276,7 @@ impl Making {
     }
 }
 
-/// What a copy has in the place of a link, so that it shows what the copied folder does.
+/// The entry of a copy in the place of a link, so that both folders show the same.
 enum LinkCopy {
     /// Nothing: no listing shows the entry, because it is no link, or leads nowhere.
     Nothing,

@@ -15,6 +15,7 @@ mod other_names;
 mod owners;
 mod parts;
 mod power;
+mod power_folders;
 mod quotas;
 mod recorded;
 mod resumed;

@@ -169,23 +169,6 @@ fn an_upload_into_a_new_folder() {
     });
 }
 
-#[test]
-fn an_upload_into_folders_that_are_made_with_their_parents() {
-    cut_everywhere(&Change {
-        before: nothing,
-        change: |scene| {
-            doing(async move {
-                scene.home.make_folder(&scene.io, path("f/g/h"), Quota::default(), true).await?;
-                put(&scene.io, &scene.home, any("f/g/h/a"), b"new").await.map(drop)
-            })
-        },
-        after: |scene, confirmed| {
-            assert_one_of(&scene, "f/g/h/a", None, Some(b"new".to_vec()), confirmed);
-            nothing(scene)
-        },
-    });
-}
-
 /// The end of the first part of an upload in two parts.
 const PARTED: usize = 70_000;
 
@@ -486,7 +469,7 @@ fn a_move_onto_another_file() {
 }
 
 /// A folder with a file in a folder.
-fn folder(scene: Scene) -> Doing {
+pub(super) fn folder(scene: Scene) -> Doing {
     doing(async move {
         scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await?;
         scene.home.make_folder(&scene.io, path("f/g"), Quota::default(), false).await?;
@@ -494,7 +477,7 @@ fn folder(scene: Scene) -> Doing {
     })
 }
 
-const INNER: &[u8] = b"inner";
+pub(super) const INNER: &[u8] = b"inner";
 
 #[test]
 fn a_move_of_a_folder_and_an_upload_into_it() {
@@ -581,35 +564,6 @@ fn a_copy_of_a_folder() {
         after: |scene, confirmed| {
             assert_eq!(scene.contents("f/g/a"), Some(INNER.to_vec()));
             assert_one_of(&scene, "h/g/a", None, Some(INNER.to_vec()), confirmed);
-            nothing(scene)
-        },
-    });
-}
-
-#[test]
-fn a_copy_of_a_folder_with_links() {
-    cut_everywhere(&Change {
-        before: |scene| {
-            doing(async move {
-                folder(scene.clone()).await?;
-                put(&scene.io, &scene.home, any("out"), b"outside").await?;
-                for (link, target) in [("f/inner", "g/a"), ("f/outer", "../out")] {
-                    let link = format!("{DATA}/accounts/alice/files/{link}");
-                    scene.host.disk().symlink(link, target).unwrap();
-                }
-                Ok(())
-            })
-        },
-        change: |scene| {
-            let copied = async move {
-                end(&scene, "f").copy(&scene.io, end(&scene, "h"), Existing::Kept, Depth::Infinity).await
-            };
-            doing(async move { copied.await.map(drop) })
-        },
-        after: |scene, confirmed| {
-            assert_one_of(&scene, "h/inner", None, Some(INNER.to_vec()), confirmed);
-            assert_one_of(&scene, "h/outer", None, Some(b"outside".to_vec()), confirmed);
-            assert_eq!(scene.contents("h/inner").is_some(), scene.contents("h/outer").is_some());
             nothing(scene)
         },
     });

@@ -21,7 +21,8 @@ use super::output::{permissions, print_done};
 
 read: download and list. write: upload, create folders, move and copy. delete: delete and overwrite.
 share: share with others. operate: read the server's /metrics and /api/status from other machines.
-parents: FTP's STOR, APPE and MKD create missing folders of a path. all (the first four) and none stand alone. JSON: as of plimsoll account add")]
+parents: FTP's STOR, APPE and MKD create missing folders of a path. all (the first four) and none
+stand alone. JSON: as of plimsoll account add")]
 pub(crate) struct Permit {
     /// The name of the account
     name: String,
@@ -89,7 +90,8 @@ fn which(word: &str) -> Result<PermissionField, WrongUsage> {
     let found = WORDS.iter().find(|(name, _)| *name == word);
     found.map(|(_, which)| *which).ok_or_else(|| {
         WrongUsage(format!(
-            "{word:?} is no permission; they are read, write, delete, share, operate and parents, or all, or none"
+            "{word:?} is no permission; they are read, write, delete, share, operate and parents, or all, \
+             or none"
         ))
     })
 }
