@@ -50,6 +50,7 @@ pub use store::Settings;
 pub use stored::{Stored, stored};
 pub use tier::{End, Home, Location, Opened, Store, Upload};
 pub use usage::{Quota, Usage};
+pub use volumes::STAGING;
 pub use write::{
     Algorithm, Begin, CancelHandle, CommitGuard, Committed, Expected, FileDigest, KeptUpload, NewUpload,
     ReceivePipe, ReceivedBytes, Terms, UploadId,

@@ -18,8 +18,8 @@ use crate::path::Path;
 use crate::store::folder_in;
 use crate::write::UploadId;
 
-/// The name of a staging folder in a home.
-pub(crate) const STAGING: &[u8] = b".plimsoll-pending";
+/// The name of a staging folder in a home. No path of an account has it.
+pub const STAGING: &[u8] = b".plimsoll-pending";
 /// The suffix of the links in `pending` to mounted file systems.
 const LINK: &str = ".volume";
 /// The start of such a link's target: from `pending` to the home's files.

@@ -5,6 +5,7 @@
 use std::io;
 
 use plimsoll_auth::directory::file_of;
+use plimsoll_store::STAGING;
 
 use super::beneath::{Tree, join, names};
 use crate::config::Config;
@@ -71,7 +72,9 @@ impl Skipped {
     /// Returns whether the entry `path` of a unit is left out.
     pub(super) fn has(&self, unit: &Unit, path: &[u8]) -> bool {
         match unit {
-            Unit::Home(_) => [PENDING, NEW_OWNER].contains(&path),
+            Unit::Home(_) => {
+                [PENDING, NEW_OWNER].contains(&path) || path.rsplit(|byte| *byte == b'/').next() == Some(STAGING)
+            }
             Unit::Rest => {
                 path == ACCOUNTS
                     || OF_THE_SERVER.contains(&path)
@@ -103,7 +106,9 @@ mod tests {
             assert!(!skipped.has(&Unit::Rest, name.as_bytes()), "{name}");
         }
         let alice = Unit::Home(b"alice".to_vec());
-        assert!(skipped.has(&alice, b"pending"));
+        for name in ["pending", "files/.plimsoll-pending", "files/disk/.plimsoll-pending"] {
+            assert!(skipped.has(&alice, name.as_bytes()), "{name}");
+        }
         for name in ["account", "files", "files/pending", "files/lock", "files/directory.sqlite"] {
             assert!(!skipped.has(&alice, name.as_bytes()), "{name}");
         }
