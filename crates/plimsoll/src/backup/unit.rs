@@ -73,7 +73,8 @@ impl Skipped {
     pub(super) fn has(&self, unit: &Unit, path: &[u8]) -> bool {
         match unit {
             Unit::Home(_) => {
-                [PENDING, NEW_OWNER].contains(&path) || path.rsplit(|byte| *byte == b'/').next() == Some(STAGING)
+                [PENDING, NEW_OWNER].contains(&path)
+                    || path.rsplit(|byte| *byte == b'/').next() == Some(STAGING)
             }
             Unit::Rest => {
                 path == ACCOUNTS
