@@ -237,12 +237,12 @@ pub(crate) fn http(
 }
 
 /// Requires a header of the PROXY protocol on connections, if the scenario asks for it.
-pub(crate) fn behind_proxies(scenario: &Scenario, setup: Setup) -> Setup {
+pub(crate) fn behind_proxies(scenario: &Scenario, over_share: &'static [u8], setup: Setup) -> Setup {
     if !scenario.proxy_protocol {
         return setup;
     }
     let trusted = Current::new(scenario.proxies.clone());
-    Arc::new(move |io| Rc::new(Proxied::new(io.clone(), setup(io), Arc::clone(&trusted))))
+    Arc::new(move |io| Rc::new(Proxied::new(io.clone(), setup(io), Arc::clone(&trusted), over_share)))
 }
 
 /// Serves each stream by a plain function: a protocol of a few lines.

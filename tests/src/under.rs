@@ -14,11 +14,12 @@ use plimsoll_engine::{
 };
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Cells, Fs, Io, Setup, Stop};
+use plimsoll_proto::{classic, ftp, http};
 
 use crate::accounts::{Accounts, open_spool, open_store, store_at, store_server};
 use crate::counted::counted;
 use crate::forked;
-use crate::ftp::ftp;
+use crate::ftp::ftp as ftp_setup;
 use crate::proxy::proxy_of;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
 use crate::service::{self, ServerState};
@@ -213,7 +214,7 @@ pub(crate) fn setup_of(
     let settings = (scenario.limits.clone(), scenario.proxies.clone(), scenario.cors.clone());
     let http = || service::http(fs, root, settings, seen, accounts);
     let setup: Setup = match scenario.protocol {
-        Protocol::Http => service::behind_proxies(scenario, http()),
+        Protocol::Http => service::behind_proxies(scenario, http::OVER_SHARE, http()),
         Protocol::HttpOver(wrap) => service::over(http(), wrap),
         Protocol::Of(make) => Arc::new(make),
     };
@@ -241,9 +242,11 @@ pub(crate) fn beside(
         ftp: scenario
             .ftp
             .as_ref()
-            .map(|wanted| service::behind_proxies(scenario, ftp(wanted, fs, root, accounts, cells))),
+            .map(|wanted| ftp_setup(wanted, fs, root, accounts, cells))
+            .map(|setup| service::behind_proxies(scenario, ftp::OVER_SHARE, setup)),
         classic: classic.map(|(limits, accounts)| {
-            service::behind_proxies(scenario, service::classic(limits, fs, root, accounts))
+            let setup = service::classic(limits, fs, root, accounts);
+            service::behind_proxies(scenario, classic::OVER_SHARE, setup)
         }),
     }
 }

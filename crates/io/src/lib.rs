@@ -29,6 +29,7 @@
 mod address;
 mod carrier;
 mod cells;
+mod client_network;
 mod combine;
 mod deadline;
 mod engine;
@@ -61,6 +62,7 @@ mod work_queue;
 pub use address::{Address, BadAddress};
 pub use carrier::{Endpoint, Event, EventSource, Link, ParkedLink, Watch, Watcher};
 pub use cells::Cells;
+pub use client_network::ClientNetwork;
 pub use combine::{Either, Join, Select, join, select};
 pub use deadline::{Deadline, Elapsed, Within};
 pub use engine::{Engine, Handler, LocalFuture, Setup, Work};

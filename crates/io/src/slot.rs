@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use crate::time::Instant;
+use crate::transport::Peer;
 
 /// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,20 @@ pub trait Slot {
 
     /// Whether the client has shown valid credentials.
     fn is_authenticated(&self) -> bool;
+
+    /// Counts the connection for the address of `client`, which a trusted proxy has named, instead of the
+    /// address before; for `None`, it counts for no address. Credentials that were shown for an earlier
+    /// client count no more. Returns false if the address has its share of the slots: the conversation must
+    /// refuse the client, and the connection counts for no address.
+    fn count_for(&self, client: Option<&Peer>) -> bool;
+
+    /// Reports whether a connection to another server, of which there are few, waits for this client.
+    fn keep_upstream(&self, waits: bool);
+
+    /// Has the engine evict a client that keeps such a connection waiting, because this conversation waits
+    /// for one: a client without progress for long, or else one of the address with the most connections,
+    /// if these are more than the mean.
+    fn relieve_upstream(&self);
 
     /// Whether the engine needs the slot for another connection. The conversation is polled once after that,
     /// and then dropped: it can push a last message and [finish](crate::Tx::finish) in that poll.
@@ -70,6 +85,15 @@ impl Slot for UncountedSlot {
     fn is_authenticated(&self) -> bool {
         self.is_authenticated.get()
     }
+
+    fn count_for(&self, _: Option<&Peer>) -> bool {
+        self.is_authenticated.set(false);
+        true
+    }
+
+    fn keep_upstream(&self, _: bool) {}
+
+    fn relieve_upstream(&self) {}
 
     fn is_evicted(&self) -> bool {
         false

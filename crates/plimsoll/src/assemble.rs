@@ -13,7 +13,7 @@ use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress, forwarder};
 use plimsoll_channel::{Channels, Meter as ChannelMeter, Settings as ChannelSettings};
 use plimsoll_content::{HotCache, Site};
 use plimsoll_engine::{
-    Bound, Connections, EngineKind, Forking, Orders, PerAddress, Plan, SlotPolicy, WhenFull, serve,
+    Bound, Connections, EngineKind, Forking, Orders, PerAddress, Plan, Service, SlotPolicy, WhenFull, serve,
 };
 use plimsoll_io::{Cells, Handler, Networks, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
@@ -25,13 +25,13 @@ use plimsoll_proto::http::{
 };
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
 use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Settings as ProxySettings};
-use plimsoll_rpc::{SecretCheck, Service};
+use plimsoll_rpc::{SecretCheck, Service as RpcService};
 use plimsoll_store::Store;
 use plimsoll_web::{Web, with_store};
 
 use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
 use crate::line_writer::Reopen;
-use crate::listening::Listening;
+use crate::listening::{CLASSIC, FTP, HTTP, Listening};
 use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
 use crate::proxying;
 use crate::records::{Logs, Sinks};
@@ -337,14 +337,14 @@ impl Server {
             Some(settings) => self.proxy(settings),
             None => self.http(&self.current.http),
         };
-        let http = self.behind_proxies(Proxied::Http, http);
-        let ftp = self.behind_proxies(Proxied::Ftp, self.ftp());
+        let http = self.behind_proxies(Proxied::Http, HTTP, http);
+        let ftp = self.behind_proxies(Proxied::Ftp, FTP, self.ftp());
         let metrics = self.http(&self.current.metrics);
         let channels = self.over_channels(self.http(&self.current.http));
         let channels = listening.channel.into_iter().map(|bound| (bound, Arc::clone(&channels)));
         let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
         let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
-        let classic = self.classic().map(|classic| self.behind_proxies(Proxied::Classic, classic));
+        let classic = self.classic().map(|classic| self.behind_proxies(Proxied::Classic, CLASSIC, classic));
         let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
         let metrics_listeners = listening.metrics.into_iter().map(|bound| (bound, Arc::clone(&metrics)));
         let listeners = http_listeners.chain(ftp_listeners).chain(classic);
@@ -361,15 +361,17 @@ impl Server {
     }
 
     /// Expects a PROXY protocol header before `protocol`, if the configuration says so.
-    fn behind_proxies(&self, protocol: Proxied, setup: Setup) -> Setup {
+    fn behind_proxies(&self, protocol: Proxied, service: Service, setup: Setup) -> Setup {
         let is_proxied = self.proxied.iter().any(|which| which.includes(protocol));
         if !is_proxied {
             return setup;
         }
+        self.shared.connections.expect_headers(service.number);
         let proxies = Arc::clone(&self.current.proxies);
         Arc::new(move |io| {
             let inner = setup(io.clone());
-            Rc::new(ProxiedHandler::new(io, inner, Arc::clone(&proxies))) as Rc<dyn Handler>
+            let handler = ProxiedHandler::new(io, inner, Arc::clone(&proxies), service.refusal);
+            Rc::new(handler) as Rc<dyn Handler>
         })
     }
 
@@ -522,7 +524,7 @@ fn checks(
 }
 
 /// Returns the RPC server of accounts.
-pub(crate) fn auth_server(secret: SecretCheck, service: Arc<dyn Service>) -> Arc<RpcServer> {
+pub(crate) fn auth_server(secret: SecretCheck, service: Arc<dyn RpcService>) -> Arc<RpcServer> {
     Arc::new(RpcServer::new(secret, "an authentication server", "plimsoll auth").with(service))
 }
 

@@ -14,9 +14,9 @@ use plimsoll_proto::{classic, ftp, http};
 use crate::config::Config;
 use crate::limits::BIND_TIME_MAX;
 
-const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE };
-const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
-const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
+pub(crate) const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE };
+pub(crate) const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
+pub(crate) const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
 /// A proxy's clients are HTTP's. Without a slot, it gets no channel, and no message that it could not read.
 const CHANNEL: Service = Service { number: 0, refusal: b"" };
 /// The metrics listener has slots of its own: operators need it most when the server is overloaded.

@@ -7,6 +7,9 @@ use std::time::Duration;
 /// How long a proxy may take to send its header of the PROXY protocol. The specification asks for at least 3
 /// seconds, which cover a retransmission of TCP.
 pub const PROXY_HEADER_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a client that is refused at once may take to close its side. Closing earlier could reset the
+/// connection before the client has the refusal.
+pub const REFUSED_LINGER_TIME: Duration = Duration::from_secs(1);
 
 /// Bytes in memory that may be unsent on a connection before more are generated, read or received for it, or
 /// before its next request is parsed.

@@ -1,31 +1,40 @@
 //! A handler for connections that start with a header of the PROXY protocol. It takes the client's address
-//! from the header and passes the connection to another handler.
+//! from the header, counts the connection for it, and passes the connection to another handler.
 //!
 //! It works under every engine, because the header is received from the stream. Invariants: the bytes of an
 //! untrusted peer are never parsed as a header. A connection whose header does not arrive ends within a
-//! bounded time.
+//! bounded time. A client whose address has its share of the connections is refused.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{Handler, Io, Lease, LocalFuture, Networks, Parked, Peer, Resume, Stream, Want};
+use plimsoll_io::{Handler, Io, Lease, LocalFuture, Networks, Parked, Peer, Resume, Segment, Stream, Want};
 use plimsoll_wire::proxy::parse;
 
 use crate::Current;
-use crate::limits::PROXY_HEADER_TIME_MAX;
+use crate::body_sender::linger;
+use crate::limits::{PROXY_HEADER_TIME_MAX, REFUSED_LINGER_TIME};
 
 /// A handler that receives the client's address before another handler serves the connection.
 pub struct Proxied {
     io: Io,
     inner: Rc<dyn Handler>,
     trusted: Arc<Current<Networks>>,
+    /// The protocol's message to a client whose address has too many connections.
+    over_share: &'static [u8],
 }
 
 impl Proxied {
     /// Creates a handler that expects a header from the peers in `trusted`, or from every peer if that is
-    /// empty, and serves by `inner`.
-    pub fn new(io: Io, inner: Rc<dyn Handler>, trusted: Arc<Current<Networks>>) -> Proxied {
-        Proxied { io, inner, trusted }
+    /// empty, and serves by `inner`. `over_share` is the protocol's message to a client whose address has
+    /// too many connections.
+    pub fn new(
+        io: Io,
+        inner: Rc<dyn Handler>,
+        trusted: Arc<Current<Networks>>,
+        over_share: &'static [u8],
+    ) -> Proxied {
+        Proxied { io, inner, trusted, over_share }
     }
 
     fn sends_header(&self, peer: &Peer) -> bool {
@@ -38,12 +47,13 @@ impl Proxied {
         if !self.sends_header(stream.peer()) {
             return then(&*self.inner, stream);
         }
-        let (io, inner) = (self.io.clone(), Rc::clone(&self.inner));
+        let (io, inner, over_share) = (self.io.clone(), Rc::clone(&self.inner), self.over_share);
         Box::pin(async move {
             let peer = stream.peer().clone();
             // Boxed: the memory is freed before the connection is served.
             match Box::pin(receive_header(&io, stream)).await {
-                Some(stream) => then(&*inner, stream).await,
+                Some(stream) if stream.slot().count_for(Some(stream.peer())) => then(&*inner, stream).await,
+                Some(stream) => Box::pin(refuse(&io, stream, over_share)).await,
                 None => {
                     tracing::debug!(%peer, "a connection without a header of the PROXY protocol was dropped")
                 }
@@ -69,6 +79,12 @@ impl Handler for Proxied {
     fn background(&self) -> LocalFuture {
         self.inner.background()
     }
+}
+
+/// Sends a refusal, and ends the connection.
+async fn refuse(io: &Io, mut stream: Stream, refusal: &'static [u8]) {
+    stream.tx.push(Segment::Static(refusal));
+    linger(io, &mut stream, &io.deadline(), REFUSED_LINGER_TIME).await;
 }
 
 /// Returns the stream behind its header; `None` if no header arrives in time.

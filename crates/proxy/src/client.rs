@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use core::net::SocketAddr;
 use plimsoll_io::{Elapsed, Instant, Lease, Parked, Peer, Resume, Stream, Tx};
-use plimsoll_proto::http::limits::RETRY_AFTER_SECONDS;
+use plimsoll_proto::http::limits::{OVER_SHARE_DETAIL, RETRY_AFTER_SECONDS};
 use plimsoll_proto::http::{
     Answered, Ending, Inbox, LogEntry, NoHead, Turns, Waiting, answer_in_turn, forwarded_client,
 };
@@ -157,6 +157,10 @@ impl Turns for Client<'_> {
             return Err(Ending::Abort);
         }
         let has_ended = body.reader().has_ended() || (keep && self.discard(&mut body).await);
+        if self.state.is_trusted {
+            // Between requests, the connection is the trusted proxy's.
+            self.tx.slot().count_for(None);
+        }
         Ok(Answered { keep, has_ended, took_rest: takes_rest, rest: body.into_rest() })
     }
 
@@ -215,6 +219,9 @@ impl<'a> Client<'a> {
             match forwarded_client(head, block, &self.state.peer, &settings.trusted) {
                 Ok(client) => self.client = Some(client),
                 Err(unknown) => return refused(OwnAnswer::new(Status::BAD_REQUEST, unknown.detail())),
+            }
+            if !self.tx.slot().count_for(self.client.as_ref()) {
+                return refused(try_again(OVER_SHARE_DETAIL));
             }
         }
         let local = self.state.local.map(|at| at.ip());
@@ -279,8 +286,7 @@ impl<'a> Client<'a> {
     /// refusal for its response.
     async fn refuse_busy(&mut self) -> Ending {
         const BUSY: &str = "All workers are taken; try again shortly.";
-        const { assert!(RETRY_AFTER_SECONDS == 2, "the text below") };
-        let busy = OwnAnswer::new(Status::SERVICE_UNAVAILABLE, BUSY).field("Retry-After", "2");
+        let busy = try_again(BUSY);
         match self.waiting().head_before_refusal().await {
             Ok((block, head)) => self.refuse_request(&busy, &block, Some(&head)).await,
             Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => {
@@ -344,6 +350,12 @@ impl<'a> Client<'a> {
             linger(&self.shared.io, &mut stream, deadline, limits.linger_time).await;
         }
     }
+}
+
+/// Returns a refusal of a request that may succeed a moment later.
+pub(crate) fn try_again(detail: &'static str) -> OwnAnswer {
+    const { assert!(RETRY_AFTER_SECONDS == 2, "the text below") };
+    OwnAnswer::new(Status::SERVICE_UNAVAILABLE, detail).field("Retry-After", "2")
 }
 
 /// Whether the rest of a body has an end, and is short enough to be read and dropped.

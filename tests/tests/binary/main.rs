@@ -43,6 +43,7 @@ mod lab_profiles;
 mod lab_ssh;
 mod load;
 mod manual;
+mod named_clients;
 mod packaging;
 mod passwords;
 mod person;

@@ -17,9 +17,9 @@ use plimsoll_tests::binary::{EngineKind, Member, PATIENCE, Server, Visitor, alon
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
-const OPEN_FILES: u32 = 512;
+pub(crate) const OPEN_FILES: u32 = 512;
 /// A new honest client must be served within this time during any attack.
-const SERVED_TIME: Duration = Duration::from_secs(2);
+pub(crate) const SERVED_TIME: Duration = Duration::from_secs(2);
 /// How many times an honest client connects in each way, for each number of hostile addresses.
 const ROUNDS: usize = 3;
 /// More than socket buffers hold, so that the download is in progress until the end of the test.
@@ -206,7 +206,7 @@ fn logs_in_over_ftp(server: &Server) -> bool {
 }
 
 /// Asserts that an honest client is served in time. It may retry, as clients do.
-fn assert_served(what: &str, attempt: impl Fn() -> bool) -> Duration {
+pub(crate) fn assert_served(what: &str, attempt: impl Fn() -> bool) -> Duration {
     let start = Instant::now();
     let mut attempts = 1;
     while !attempt() {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use plimsoll_io::{Instant, Phase};
 
 use super::policy::SlotPolicy;
-use super::registry::Registry;
+use super::registry::{Open, Registry};
 use super::slot::Entry;
 use crate::limits::STALLED_TIME;
 
@@ -62,6 +62,17 @@ fn rank(entry: &Entry, address: impl FnOnce() -> AddressLoad, now: Instant) -> O
     }
 }
 
+/// As [`rank`], among the connections that keep a connection to another server waiting: those without
+/// progress for a while, then those of addresses with more connections than the mean.
+fn upstream_rank(entry: &Entry, address: impl FnOnce() -> AddressLoad, now: Instant) -> Option<Rank> {
+    let report = entry.report();
+    if entry.is_evicted() || !report.keeps_upstream {
+        return None;
+    }
+    let stalled_before = now.since_start().saturating_sub(STALLED_TIME).as_millis();
+    if u128::from(report.since) < stalled_before { Some((1, report.since)) } else { address().rank(2) }
+}
+
 impl Registry {
     /// Marks connections to be closed in favour of new ones of `service`, if slots run short.
     pub(super) fn evict_for(
@@ -93,10 +104,23 @@ impl Registry {
         self.evict(count, None, |_| true, now)
     }
 
-    fn load_of(&self, entry: &Entry) -> AddressLoad {
-        let connections = entry.address.and_then(|address| self.by_address.get(&address)).copied();
+    /// Marks the connection of lowest rank that keeps a connection to another server waiting.
+    pub(super) fn evict_from_upstream(&mut self, now: Instant) -> Option<Arc<Entry>> {
+        let ranked =
+            self.entries.iter().flatten().filter_map(|open| {
+                Some((upstream_rank(&open.entry, || self.load_of(open), now)?, &open.entry))
+            });
+        let (_, entry) = ranked.min_by_key(|(rank, _)| *rank)?;
+        let entry = Arc::clone(entry);
+        self.services[entry.service].leaving += 1;
+        entry.evict();
+        Some(entry)
+    }
+
+    fn load_of(&self, open: &Open) -> AddressLoad {
+        let connections = open.network.and_then(|network| self.by_network.get(&network)).copied();
         let connections = connections.unwrap_or_default();
-        let is_above_mean = connections.saturating_mul(self.addresses()) > self.open();
+        let is_above_mean = connections.saturating_mul(self.networks()) > self.counted();
         AddressLoad { connections: connections as u64, is_above_mean }
     }
 
@@ -114,9 +138,9 @@ impl Registry {
             report.phase != Some(Phase::Ending) && !report.is_parked
         };
         let holds = |entry: &Entry| service.is_some() || holds_worker(entry);
-        let ranked = self.entries.iter().enumerate().filter_map(|(index, entry)| {
-            let entry = entry.as_ref().filter(|entry| holds(entry))?;
-            let rank = rank(entry, || self.load_of(entry), now);
+        let ranked = self.entries.iter().enumerate().filter_map(|(index, open)| {
+            let open = open.as_ref().filter(|open| holds(&open.entry))?;
+            let rank = rank(&open.entry, || self.load_of(open), now);
             Some(Reverse((rank.filter(|rank| may(*rank))?, index)))
         });
         let mut ranked: BinaryHeap<_> = ranked.collect();
@@ -124,7 +148,7 @@ impl Registry {
         while evicted.len() < count
             && let Some(Reverse((_, index))) = ranked.pop()
         {
-            let Some(entry) = &self.entries[index] else { continue };
+            let Some(Open { entry, .. }) = &self.entries[index] else { continue };
             let slots = &mut self.services[entry.service];
             let is_over_reserve = slots.open - slots.leaving > slots.reserved;
             if is_over_reserve || service.is_none_or(|service| entry.service == service) {

@@ -11,13 +11,12 @@ mod policy;
 mod registry;
 mod slot;
 
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Waker;
 use std::time::Duration;
 
-use plimsoll_io::{Cells, Networks, Peer};
+use plimsoll_io::{Cells, ClientNetwork, Networks, Peer};
 
 pub use policy::{NoPerAddress, PerAddress, SlotPolicy};
 use registry::Registry;
@@ -37,6 +36,8 @@ enum Count {
     Refused,
     Evicted,
     CutOff,
+    /// Reports of processes that their connection counts for another network.
+    Recounted,
 }
 
 /// The connections of a server: how many are open, were accepted, and are allowed.
@@ -44,8 +45,7 @@ enum Count {
 pub struct Connections {
     cells: Cells,
     policy: SlotPolicy,
-    /// Peers that may have any number of slots, because each brings many clients.
-    proxies: RwLock<Networks>,
+    proxies: RwLock<Proxies>,
     /// Used only by the process that accepts.
     registry: Mutex<Registry>,
     ended: Condvar,
@@ -55,18 +55,25 @@ pub struct Connections {
     is_awaited: AtomicBool,
 }
 
+/// The peers that may have any number of slots, because each brings many clients, whom it names.
+#[derive(Debug, Default)]
+struct Proxies {
+    trusted: Networks,
+    /// The protocols whose connections begin with a header that names the client: by number, a bit each.
+    with_headers: u64,
+}
+
 /// One connection's slot: dropping it releases the slot.
 pub(crate) struct Admitted {
     entry: Arc<Entry>,
-    index: usize,
 }
 
 impl Connections {
     /// The number of cells that the counters take.
-    pub const CELLS: usize = Count::CutOff as usize + 1;
+    pub const CELLS: usize = Count::Recounted as usize + 1;
     /// The number of cells where each connection is a process: each process reports to the accepting process
-    /// by a cell of its own.
-    pub const SHARED_CELLS: usize = Connections::CELLS + PROCESS_CELLS;
+    /// its state by a cell of its own, and the network that it counts for by another.
+    pub const SHARED_CELLS: usize = Connections::CELLS + 2 * PROCESS_CELLS;
 
     /// Creates an empty set of slots; `policy` is their number, or a full policy.
     pub fn new(policy: impl Into<SlotPolicy>) -> Arc<Connections> {
@@ -102,7 +109,19 @@ impl Connections {
     }
 
     fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(networks) = self.shared_networks() {
+            registry.follow(networks, self.cell(Count::Recounted).load(Ordering::Acquire));
+        }
+        registry
+    }
+
+    /// Returns the cells by which processes report the networks that they count for.
+    fn shared_networks(&self) -> Option<&'static [AtomicU64]> {
+        match &self.cells {
+            Cells::Page(cells) => cells.get(Connections::CELLS + PROCESS_CELLS..Connections::SHARED_CELLS),
+            Cells::Own(_) => None,
+        }
     }
 
     /// Returns how many connections are open.
@@ -162,11 +181,65 @@ impl Connections {
     /// Exempts trusted proxies from the bound per address, from their next connections on. Replaces the
     /// earlier exemptions.
     pub fn exempt(&self, proxies: Networks) {
-        *self.proxies.write().unwrap_or_else(PoisonError::into_inner) = proxies;
+        self.proxies.write().unwrap_or_else(PoisonError::into_inner).trusted = proxies;
     }
 
-    fn is_proxy(&self, peer: &Peer) -> bool {
-        self.proxies.read().unwrap_or_else(PoisonError::into_inner).contain(peer)
+    /// Counts no connection of the protocol `service` before a header has named its client. If there are
+    /// trusted proxies, this applies to theirs only.
+    pub fn expect_headers(&self, service: usize) {
+        self.proxies.write().unwrap_or_else(PoisonError::into_inner).with_headers |= 1 << service;
+    }
+
+    /// Returns the network that a new connection of `peer` counts for.
+    fn network_of_peer(&self, peer: &Peer, service: usize) -> Option<ClientNetwork> {
+        let proxies = self.proxies.read().unwrap_or_else(PoisonError::into_inner);
+        let is_named_later = proxies.trusted.is_empty() && proxies.with_headers & 1 << service != 0;
+        if is_named_later { None } else { self.network_unless_in(&proxies.trusted, peer) }
+    }
+
+    /// Returns the network that connections of `client` count for. They count for none if it is one of
+    /// `proxies`, or a local program: the mode of its socket admits only those.
+    fn network_unless_in(&self, proxies: &Networks, client: &Peer) -> Option<ClientNetwork> {
+        match client {
+            Peer::Ip(ip, _) if self.policy.has_shares() && !proxies.contain(client) => {
+                Some(ClientNetwork::of(*ip))
+            }
+            Peer::Ip(..) | Peer::Unix => None,
+        }
+    }
+
+    /// Counts the connection in slot `index` for another client. Returns false if that has its share.
+    fn recount(&self, index: usize, client: Option<&Peer>) -> bool {
+        let network = client.and_then(|client| {
+            let proxies = self.proxies.read().unwrap_or_else(PoisonError::into_inner);
+            self.network_unless_in(&proxies.trusted, client)
+        });
+        let fits = match self.shared_networks() {
+            Some(networks) => self.recount_shared(networks, index, network),
+            None => self.registry().recount(index, network, &self.policy),
+        };
+        self.add(Count::Refused, u64::from(!fits));
+        fits
+    }
+
+    /// As [`Connections::recount`], in the process of the connection. Of several processes that report at
+    /// the same time, none sees room that another takes.
+    fn recount_shared(&self, networks: &[AtomicU64], index: usize, network: Option<ClientNetwork>) -> bool {
+        let Some(own) = networks.get(index) else { return true };
+        let word = ClientNetwork::word(network);
+        let mut fits = true;
+        if own.swap(word, Ordering::SeqCst) != word {
+            if network.is_some() {
+                let is_short = self.open() >= self.policy.short();
+                let count = networks.iter().filter(|cell| cell.load(Ordering::SeqCst) == word).count();
+                fits = count <= self.policy.share_of_address(is_short);
+            }
+            if !fits {
+                own.store(ClientNetwork::word(None), Ordering::SeqCst);
+            }
+            self.cell(Count::Recounted).fetch_add(1, Ordering::Release);
+        }
+        fits
     }
 
     /// Reserves slots for the protocol `service`, because it has a listener.
@@ -183,26 +256,29 @@ impl Connections {
     /// Gives a slot to a connection of `peer` over the protocol `service`; `None` if the peer's address has
     /// its share. Where slots run short, evicts connections of lower priority.
     pub(crate) fn admit(self: &Arc<Self>, peer: &Peer, service: usize) -> Option<Admitted> {
-        let address = match peer {
-            Peer::Ip(ip, _) if self.policy.has_shares() && !self.is_proxy(peer) => Some(network_of(*ip)),
-            // Only local programs that the socket's mode admits connect to it, mostly as a proxy.
-            Peer::Ip(..) | Peer::Unix => None,
-        };
+        let network = self.network_of_peer(peer, service);
         let opened = since_start();
         let mut registry = self.registry();
-        if address.is_some_and(|address| registry.has_its_share(address, &self.policy)) {
+        if network.is_some_and(|network| registry.has_its_share(network, &self.policy)) {
             drop(registry);
             self.count_refused();
             return None;
         }
-        let (entry, index) = registry.insert(|index| {
+        let entry = registry.insert(network, |index| {
             let state = State::of(&self.cells, Connections::CELLS + index, opened);
-            Arc::new(Entry::new(Arc::clone(self), state, service, address, opened))
+            self.report_network(index, network);
+            Arc::new(Entry::new(Arc::clone(self), state, (index, service), opened))
         });
         self.add(Count::Open, 1);
         self.add(Count::Accepted, 1);
         self.evict_in(registry, service);
-        Some(Admitted { entry, index })
+        Some(Admitted { entry })
+    }
+
+    /// Writes the network of a slot where processes share it.
+    fn report_network(&self, index: usize, network: Option<ClientNetwork>) {
+        let cell = self.shared_networks().and_then(|networks| networks.get(index));
+        cell.into_iter().for_each(|cell| cell.store(ClientNetwork::word(network), Ordering::SeqCst));
     }
 
     /// Evicts connections of lower priority than a new one of the protocol `service`, if slots run short.
@@ -217,6 +293,16 @@ impl Connections {
         let evicted = registry.evict_from_workers(count, since_start());
         drop(registry);
         self.end(&evicted);
+    }
+
+    /// Closes a connection whose client keeps a connection to another server waiting. A connection's process
+    /// has such connections of its own, so that nothing waits for those of others.
+    fn relieve_upstream(&self) {
+        if self.shared_networks().is_some() {
+            return;
+        }
+        let evicted = self.registry().evict_from_upstream(since_start());
+        self.end(evicted.as_slice());
     }
 
     fn evict_in(&self, mut registry: MutexGuard<'_, Registry>, service: usize) -> bool {
@@ -268,7 +354,10 @@ impl Admitted {
 impl Drop for Admitted {
     fn drop(&mut self) {
         let connections = Arc::clone(&self.entry.connections);
-        connections.registry().remove(self.index, &self.entry);
+        let mut registry = connections.registry();
+        registry.remove(&self.entry);
+        connections.report_network(self.entry.index, None);
+        drop(registry);
         if self.entry.is_authenticated() {
             connections.cell(Count::Authenticated).fetch_sub(1, Ordering::Relaxed);
         }
@@ -277,15 +366,6 @@ impl Drop for Admitted {
             let _waiting = connections.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             connections.ended.notify_all();
         }
-    }
-}
-
-/// Returns the network that counts as one address: for IPv6 the first 64 bits, because one host has the
-/// rest.
-fn network_of(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => ip,
-        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (!0 << 64))),
     }
 }
 

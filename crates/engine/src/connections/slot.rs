@@ -4,14 +4,13 @@
 //! connection is polled once more at most.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use plimsoll_io::{Cells, Instant, LocalFuture, Phase, Slot};
+use plimsoll_io::{Cells, Instant, LocalFuture, Peer, Phase, Slot};
 
 use super::{Connections, Count};
 
@@ -23,6 +22,9 @@ const PARKED: u64 = 5;
 /// Whether a request has completed.
 const COMPLETED: u64 = 1 << 3;
 const AUTHENTICATED: u64 = 1 << 4;
+/// Whether a connection to another server waits for the client.
+const KEEPS_UPSTREAM: u64 = 1 << 5;
+const FLAGS: u64 = COMPLETED | AUTHENTICATED | KEEPS_UPSTREAM;
 /// The rest is a time, in milliseconds since the start.
 const SINCE_SHIFT: u32 = 8;
 
@@ -44,6 +46,8 @@ pub(super) struct Report {
     /// Whether a request has completed.
     pub(super) has_completed: bool,
     pub(super) is_authenticated: bool,
+    /// Whether a connection to another server waits for the client.
+    pub(super) keeps_upstream: bool,
     /// Milliseconds since the start, when the client last made progress.
     pub(super) since: u64,
 }
@@ -52,9 +56,9 @@ pub(super) struct Report {
 pub(crate) struct Entry {
     pub(super) connections: Arc<Connections>,
     state: State,
+    /// The number of its slot.
+    pub(super) index: usize,
     pub(super) service: usize,
-    /// The network that it counts for, unless the address is exempt.
-    pub(super) address: Option<IpAddr>,
     /// Milliseconds since the start.
     pub(super) opened: u64,
     is_evicted: AtomicBool,
@@ -109,12 +113,11 @@ impl Entry {
     pub(super) fn new(
         connections: Arc<Connections>,
         state: State,
-        service: usize,
-        address: Option<IpAddr>,
+        (index, service): (usize, usize),
         opened: Instant,
     ) -> Entry {
         let (is_evicted, evictor) = (AtomicBool::new(false), Mutex::new(None));
-        Entry { connections, state, service, address, opened: millis(opened), is_evicted, evictor }
+        Entry { connections, state, index, service, opened: millis(opened), is_evicted, evictor }
     }
 
     /// Returns the handle by which the connection's conversation reports.
@@ -130,6 +133,7 @@ impl Entry {
             is_parked: word & PHASE_BITS == PARKED,
             has_completed: word & COMPLETED != 0,
             is_authenticated: word & AUTHENTICATED != 0,
+            keeps_upstream: word & KEEPS_UPSTREAM != 0,
             since: word >> SINCE_SHIFT,
         }
     }
@@ -144,7 +148,7 @@ impl Entry {
             Phase::Working | Phase::Idle | Phase::Ending => millis(now),
         };
         let completed = if phase == Phase::Idle { COMPLETED } else { 0 };
-        let flags = word & (COMPLETED | AUTHENTICATED) | completed;
+        let flags = word & FLAGS | completed;
         cell.store(since << SINCE_SHIFT | flags | code(phase), Ordering::Relaxed);
     }
 
@@ -208,6 +212,25 @@ impl Slot for Reporter {
 
     fn is_authenticated(&self) -> bool {
         self.0.is_authenticated()
+    }
+
+    fn count_for(&self, client: Option<&Peer>) -> bool {
+        let before = self.0.state.cell().fetch_and(!AUTHENTICATED, Ordering::Relaxed);
+        if before & AUTHENTICATED != 0 {
+            self.0.connections.cell(Count::Authenticated).fetch_sub(1, Ordering::Relaxed);
+        }
+        self.0.connections.recount(self.0.index, client)
+    }
+
+    fn keep_upstream(&self, waits: bool) {
+        let cell = self.0.state.cell();
+        // As in `enter`: only the connection's own thread stores here.
+        let word = cell.load(Ordering::Relaxed) & !KEEPS_UPSTREAM;
+        cell.store(word | if waits { KEEPS_UPSTREAM } else { 0 }, Ordering::Relaxed);
+    }
+
+    fn relieve_upstream(&self) {
+        self.0.connections.relieve_upstream();
     }
 
     fn is_evicted(&self) -> bool {

@@ -1,10 +1,11 @@
 //! Tests of admission and eviction when slots run short. They open no socket. Invariant: each rule of
 //! [`super::policy`] has a test here.
 
+use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 use std::task::Wake;
 
-use plimsoll_io::Phase;
+use plimsoll_io::{Phase, Slot};
 
 use super::*;
 use crate::limits::{SPARE_PART, SPARE_SLOTS_MAX, STALLED_TIME};
@@ -67,7 +68,7 @@ fn one_address_has_half_of_the_slots_and_gets_them_back() {
     assert!(connections.admit(&peer("192.0.2.1"), HTTP).is_some());
     drop((held, other));
     assert_eq!((connections.open(), connections.accepted()), (0, 4));
-    assert_eq!(connections.registry().addresses(), 0);
+    assert_eq!(connections.registry().networks(), 0);
 }
 
 #[test]
@@ -92,12 +93,6 @@ fn a_trusted_proxy_and_a_server_without_a_bound_have_no_share() {
     let connections = Connections::new(policy);
     let all: Vec<_> = (0..8).filter_map(|_| connections.admit(&peer("192.0.2.1"), HTTP)).collect();
     assert_eq!(all.len(), 8);
-}
-
-#[test]
-fn the_addresses_of_one_ipv6_network_count_as_one() {
-    assert_eq!(network_of("2001:db8::1".parse().unwrap()), network_of("2001:db8::2:3".parse().unwrap()));
-    assert_ne!(network_of("2001:db8::1".parse().unwrap()), network_of("2001:db8:0:1::1".parse().unwrap()));
 }
 
 #[test]
@@ -236,6 +231,73 @@ fn a_transfer_that_has_stalled_is_evicted_before_others_and_only_then() {
     assert_eq!(evict(start + late), 1);
     assert!(transfers[0].is_evicted());
     assert_eq!(evict(start + late), 0, "the others make progress");
+}
+
+#[test]
+fn a_client_that_a_proxy_names_has_the_share_of_its_address_until_it_is_named_otherwise() {
+    let connections = Connections::new(8);
+    connections.exempt(vec!["192.0.2.0/24".parse().unwrap()].into());
+    let proxied: Vec<_> = (0..6).map(|_| connections.admit(&peer("192.0.2.1"), HTTP).unwrap()).collect();
+    let slots: Vec<_> = proxied.iter().map(|one| one.entry().slot()).collect();
+    let client = peer("198.51.100.1");
+    let fits = |slot: &Rc<dyn Slot>| slot.count_for(Some(&client));
+    assert_eq!(slots.iter().filter(|slot| fits(slot)).count(), 4, "half of the slots");
+    assert_eq!(connections.refused(), 2);
+    assert!(connections.admit(&client, HTTP).is_none(), "it has its share without the proxy, too");
+    slots[0].authenticate();
+    assert!(slots[0].count_for(None) && connections.authenticated() == 0);
+    assert!(fits(&slots[5]) && !fits(&slots[4]));
+    assert!(slots[4].count_for(Some(&peer("192.0.2.7"))), "a proxy has no share");
+    drop(proxied);
+    assert_eq!(connections.registry().counted(), 0);
+}
+
+#[test]
+fn processes_report_the_networks_that_they_count_for() {
+    let [cells] = crate::shared_cells([Connections::SHARED_CELLS]).unwrap();
+    let connections = Connections::counted_in(cells, 8);
+    connections.expect_headers(HTTP);
+    let proxied: Vec<_> = (0..6).map(|_| connections.admit(&peer("192.0.2.1"), HTTP).unwrap()).collect();
+    let client = peer("198.51.100.1");
+    let fits = |one: &Admitted| one.entry().slot().count_for(Some(&client));
+    assert_eq!(proxied.iter().filter(|one| fits(one)).count(), 4);
+    assert!(connections.admit(&client, FTP).is_none(), "the accepting process has followed the reports");
+    assert_eq!(connections.registry().counted(), 4);
+    drop(proxied);
+    assert_eq!(connections.registry().counted(), 0);
+    assert!(connections.admit(&client, FTP).is_some());
+}
+
+#[test]
+fn transfers_of_a_named_client_are_evicted_although_its_proxy_has_no_share() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
+    connections.exempt(vec!["192.0.2.0/24".parse().unwrap()].into());
+    let named = |client: &str| {
+        let admitted = connections.admit(&peer("192.0.2.1"), HTTP).unwrap();
+        assert!(admitted.entry().slot().count_for(Some(&peer(client))), "{client}");
+        admitted.entry().slot().enter(Phase::Working, since_start());
+        admitted
+    };
+    let honest: Vec<_> = (0..15).map(|number| named(&format!("198.51.100.{number}"))).collect();
+    let crowd: Vec<_> = (0..16).map(|_| named("203.0.113.1")).collect();
+    let _newcomer = connections.admit(&peer("192.0.2.1"), HTTP).unwrap();
+    assert!(crowd.iter().any(Admitted::is_evicted) && !honest.iter().any(Admitted::is_evicted));
+}
+
+#[test]
+fn a_wait_for_an_upstream_connection_evicts_from_the_largest_address() {
+    let connections = Connections::new(64);
+    let honest = opened(&connections, HTTP, 4, Phase::Working);
+    let crowd: Vec<_> = (0..4).map(|_| connections.admit(&peer("192.0.9.1"), HTTP).unwrap()).collect();
+    crowd.iter().for_each(|one| one.entry().slot().enter(Phase::Working, since_start()));
+    let waiting = honest[0].entry().slot();
+    waiting.relieve_upstream();
+    assert_eq!(connections.evicted(), 0, "no upstream connection waits for a client");
+    honest.iter().chain(&crowd).for_each(|one| one.entry().slot().keep_upstream(true));
+    crowd[0].entry().slot().keep_upstream(false);
+    (0..5).for_each(|_| waiting.relieve_upstream());
+    assert_eq!(connections.evicted(), 3, "of those that keep one waiting");
+    assert!(!crowd[0].is_evicted() && !honest.iter().any(Admitted::is_evicted));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::answer::Answer;
 use super::body::{BodyState, RequestBody};
 use super::forwarded::{self, UnknownClient};
 use super::inbox::{Inbox, NoHead};
-use super::limits::RETRY_AFTER_SECONDS;
+use super::limits::{OVER_SHARE_DETAIL, RETRY_AFTER_SECONDS};
 use super::problem::problem;
 use super::request::{Arrival, ConnectionData, Request};
 use super::sending::{self, Sent};
@@ -116,6 +116,7 @@ impl<S: Service + 'static> Turns for Conversation<'_, S> {
         let answer = match self.find_client(block, head) {
             _ if too_long => problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes."),
             Err(unclear) => problem(Status::BAD_REQUEST, unclear.detail()),
+            Ok(()) if !self.has_slot() => over_share(),
             Ok(()) => self.call_service(block, head, &mut body).await,
         };
         let io = &self.shared.io;
@@ -126,6 +127,10 @@ impl<S: Service + 'static> Turns for Conversation<'_, S> {
             return Err(Ending::Abort);
         }
         let has_ended = body.has_ended() || (keep && self.discard(&mut body).await);
+        if self.state.trusts_fields {
+            // Between requests, the connection is the proxy's.
+            self.tx.slot().count_for(None);
+        }
         Ok(Answered { keep, has_ended, took_rest: has_body, rest: body.into_rest() })
     }
 
@@ -175,6 +180,12 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
                 Some(forwarded::client(head, block, &self.state.peer, &self.shared.snapshot.proxies)?);
         }
         Ok(())
+    }
+
+    /// Counts the connection for the client that a trusted proxy names. Returns whether the client's address
+    /// has a share left.
+    fn has_slot(&self) -> bool {
+        self.client.as_ref().is_none_or(|client| self.tx.slot().count_for(Some(client)))
     }
 
     /// Whether the announced length of the body is above the limit.
@@ -313,6 +324,12 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
             linger(&self.shared.io, &mut stream, &self.deadline, self.shared.limits().linger_time).await;
         }
     }
+}
+
+/// Returns the response to a client of a proxy whose address has its share of the connections. The
+/// connection stays open, because it is the proxy's.
+fn over_share() -> Answer {
+    problem(Status::SERVICE_UNAVAILABLE, OVER_SHARE_DETAIL).field_display("Retry-After", RETRY_AFTER_SECONDS)
 }
 
 #[cfg(test)]

@@ -77,6 +77,9 @@ pub const OVER_SHARE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After:
     {\"title\":\"Service Unavailable\",\"status\":503,\
     \"detail\":\"Your address has too many connections open.\"}\n";
 
+/// The detail of that response, also where a trusted proxy has named the client.
+pub const OVER_SHARE_DETAIL: &str = "Your address has too many connections open.";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +90,6 @@ mod tests {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
         assert!(head.contains(&format!("Retry-After: {RETRY_AFTER_SECONDS}\r\n")), "{head}");
+        assert!(body.contains(OVER_SHARE_DETAIL), "{body}");
     }
 }
