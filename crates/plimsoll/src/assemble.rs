@@ -15,7 +15,7 @@ use plimsoll_content::{HotCache, Site};
 use plimsoll_engine::{
     Bound, Connections, EngineKind, Forking, Orders, PerAddress, Plan, Service, SlotPolicy, WhenFull, serve,
 };
-use plimsoll_io::{Cells, Handler, Networks, Setup, Stop};
+use plimsoll_io::{Cells, Handler, Network, Networks, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, PortShares, StartBarrier};
@@ -29,6 +29,7 @@ use plimsoll_rpc::{SecretCheck, Service as RpcService};
 use plimsoll_store::Store;
 use plimsoll_web::{Web, with_store};
 
+use crate::common_cells::CommonCells;
 use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
 use crate::line_writer::Reopen;
 use crate::listening::{CLASSIC, FTP, HTTP, Listening};
@@ -59,6 +60,8 @@ pub(crate) struct Server {
 #[derive(Clone)]
 struct Currents {
     http: Arc<Current<Snapshot<Arc<Routes>>>>,
+    /// The same over channels, whose peers are proxies of this machine.
+    channels: Arc<Current<Snapshot<Arc<Routes>>>>,
     /// The addresses of `--metrics`.
     metrics: Arc<Current<Snapshot<Arc<Routes>>>>,
     /// The peers whose connections begin with a PROXY protocol header.
@@ -95,33 +98,6 @@ struct Accounts {
     /// The store, if it is remote; readiness checks it.
     store: Option<Store>,
     api: Arc<dyn Api>,
-}
-
-/// The counters that are shared between processes under the engine `process`.
-pub(crate) struct CommonCells {
-    pub(crate) connections: Cells,
-    /// The barrier of `--lab-hold-transfers`.
-    pub(crate) hold: Cells,
-    /// The holders of FTP's ports for data; `None` if one process has them all.
-    pub(crate) ports: Option<Cells>,
-    /// The last results of the readiness checks.
-    pub(crate) ready: Cells,
-    /// The counters of channels.
-    pub(crate) channels: Cells,
-}
-
-impl CommonCells {
-    /// Counters of a single process, not shared.
-    fn own() -> CommonCells {
-        let own = Cells::own;
-        CommonCells {
-            connections: own(Connections::CELLS),
-            hold: own(StartBarrier::CELLS),
-            ports: None,
-            ready: own(Readiness::CELLS),
-            channels: own(ChannelMeter::CELLS),
-        }
-    }
 }
 
 /// The components from which a server is built, beside its configuration.
@@ -285,12 +261,15 @@ impl Server {
             counters,
             proxy,
         });
+        let (ftp, classic) = (ftp_settings(config, &sites), classic_settings(config, &sites));
+        let http = shared.snapshot(config, sites);
         let current = Currents {
-            ftp: Current::new(ftp_settings(config, &sites)),
-            classic: Current::new(classic_settings(config, &sites)),
+            ftp: Current::new(ftp),
+            classic: Current::new(classic),
             metrics: Current::new(shared.snapshot_of_operators(config)),
             proxies: Current::new(config.proxies()),
-            http: Current::new(shared.snapshot(config, sites)),
+            channels: Current::new(of_channels(config, &http)),
+            http: Current::new(http),
         };
         shared.connections.exempt(config.proxies());
         let proxied = fixed.proxy_protocol.clone();
@@ -340,7 +319,7 @@ impl Server {
         let http = self.behind_proxies(Proxied::Http, HTTP, http);
         let ftp = self.behind_proxies(Proxied::Ftp, FTP, self.ftp());
         let metrics = self.http(&self.current.metrics);
-        let channels = self.over_channels(self.http(&self.current.http));
+        let channels = self.over_channels(self.http(&self.current.channels));
         let channels = listening.channel.into_iter().map(|bound| (bound, Arc::clone(&channels)));
         let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
         let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
@@ -422,7 +401,9 @@ impl Replace for Reloadable {
         }
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.classic.replace(classic_settings(config, &sites));
-        self.current.http.replace(self.shared.snapshot(config, sites));
+        let http = self.shared.snapshot(config, sites);
+        self.current.channels.replace(of_channels(config, &http));
+        self.current.http.replace(http);
         self.current.metrics.replace(self.shared.snapshot_of_operators(config));
         self.current.proxies.replace(config.proxies());
         self.shared.connections.exempt(config.proxies());
@@ -435,6 +416,13 @@ impl Replace for Reloadable {
     fn reopen_logs(&self) {
         self.logs.iter().for_each(Reopen::order);
     }
+}
+
+/// Returns the settings and routes of connections over channels. Their peers are trusted to name their
+/// clients, because the mode of the socket admits only programs of the server's own user.
+fn of_channels(config: &Config, http: &Snapshot<Arc<Routes>>) -> Snapshot<Arc<Routes>> {
+    let (limits, service) = (http.limits.clone(), Arc::clone(&http.service));
+    Snapshot { limits, proxies: config.proxies_and(Network::Unix), service }
 }
 
 /// Logs how many connections the end of the grace period has cut off.

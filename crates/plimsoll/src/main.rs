@@ -11,6 +11,7 @@ mod backup;
 mod bounded_thread;
 mod channels;
 mod cli;
+mod common_cells;
 mod config;
 mod directory_name;
 mod doctor;

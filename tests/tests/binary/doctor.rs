@@ -27,7 +27,7 @@ fn a_machine_that_will_do_exits_0_and_nothing_is_left_behind() {
     let done = doctor(&args).well();
     let checks =
         ["kernel", "chance", "open files", "accept queue", "outgoing ports", "congestion", "address"];
-    for check in checks.into_iter().chain(["data folder", "disk", "space", "clock", "memory"]) {
+    for check in checks.into_iter().chain(["data folder", "proxies", "disk", "space", "clock", "memory"]) {
         assert!(done.text().contains(&format!(" {check} ")), "{check}: {}", done.text());
     }
     for line in done.text().lines() {

@@ -33,7 +33,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_io::Networks;
+use plimsoll_io::{Network, Networks};
 use plimsoll_proto::http::Cors;
 
 /// All settings.
@@ -111,5 +111,10 @@ impl Config {
     /// Returns the proxies that are trusted to name their clients.
     pub(crate) fn proxies(&self) -> Networks {
         Networks::from(self.live.trusted_proxy.clone())
+    }
+
+    /// Returns these, and the peers of another network.
+    pub(crate) fn proxies_and(&self, network: Network) -> Networks {
+        Networks::from([&self.live.trusted_proxy[..], &[network]].concat())
     }
 }

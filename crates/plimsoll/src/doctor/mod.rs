@@ -19,6 +19,7 @@ mod open_files;
 mod outgoing;
 mod ports;
 mod processes;
+mod proxies;
 mod queue;
 mod report;
 mod space;
@@ -76,7 +77,7 @@ impl Finding {
 }
 
 /// All checks, in the order of the report.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 18] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 19] = [
     kernel::check,
     open_files::check,
     processes::check,
@@ -88,6 +89,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 18] = [
     announced::check,
     data_folder::check,
     exposure::check,
+    proxies::check,
     homes::check,
     directory::check,
     auth_server::check,

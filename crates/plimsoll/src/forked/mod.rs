@@ -23,7 +23,8 @@ use plimsoll_proto::http::{Counters, Readiness};
 
 use self::lines::{LogKind, Receiver, Sender, Writers};
 use self::rpc_servers::RpcServers;
-use crate::assemble::{CommonCells, Reloadable, Server, warn_of_cut_off};
+use crate::assemble::{Reloadable, Server, warn_of_cut_off};
+use crate::common_cells::CommonCells;
 use crate::config::{Config, Loaded};
 use crate::line_writer::Reopen;
 use crate::listening::{Addresses, Listening};
