@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_io::{Address, Handler, Networks, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::{AccessLog, Limits};
-use plimsoll_proxy::{Balance, ForwardHosts, Logs, Names, OriginTimes, Proxy, Settings};
+use plimsoll_proxy::{Balance, FieldRules, ForwardHosts, Logs, Names, OriginTimes, Proxy, Settings};
 
 /// Returns the settings of a proxy in front of the server at an address.
 pub type ProxySettings = fn(&Address) -> Settings;
@@ -30,6 +30,7 @@ pub fn plain(origin: &Address) -> Settings {
         forward: ForwardHosts::default(),
         names,
         pseudonym: "plimsoll-test".to_owned(),
+        fields: FieldRules::default(),
         times: OriginTimes::default(),
         resolve: None,
         channel: None,

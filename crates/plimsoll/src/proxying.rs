@@ -75,6 +75,7 @@ pub(crate) fn settings(
         forward,
         names,
         pseudonym,
+        fields: proxy.field_rules(),
         times: proxy.times(),
         resolve: Some(resolve),
         channel: proxy.proxy_channel.bodies(),

@@ -24,6 +24,7 @@ use crate::caching;
 use crate::exchange::{
     Deadlines, Exchange, Outcome, OutcomeEnding, OwnConnection, RequestBody, address_of, local_address,
 };
+use crate::fields::forwarded_fields;
 use crate::limits::DISCARD_BYTES_MAX;
 use crate::own_answers::{AnswerForm, OwnAnswer};
 use crate::proxy::Shared;
@@ -229,8 +230,8 @@ impl<'a> Client<'a> {
             Ok(route) => route,
             Err(answer) => return refused(answer),
         };
-        let request =
-            ClientRequest { head, block, peer: &self.state.peer, is_trusted: self.state.is_trusted };
+        let fields = forwarded_fields(head, block, self.state.is_trusted, &settings.fields);
+        let request = ClientRequest { head, block, fields: &fields, peer: &self.state.peer };
         let mut exchange = Exchange {
             shared: self.shared,
             rx: &mut self.inbox.rx,

@@ -13,7 +13,7 @@ use plimsoll_io::{Address, Lease, Peer, Segment, Stream, Transport, Want};
 use plimsoll_wire::http::head::{Framing, Head};
 
 use crate::body::BodyReader;
-use crate::cache::policy::CacheStatus;
+use crate::cache::policy::{CacheStatus, FieldBlock};
 use crate::cache::response_cache::ResponseCache;
 use crate::cache::store::Object;
 use crate::caching::{CachePass, PassKind, cache_request};
@@ -28,8 +28,8 @@ pub(crate) struct DetachedRequest {
     shared: Rc<Shared>,
     head: Head,
     block: Vec<u8>,
+    fields: FieldBlock,
     peer: Peer,
-    is_trusted: bool,
     /// The forwarded host; `None` for the origins.
     forward: Option<Arc<Origin>>,
     target: Vec<u8>,
@@ -49,11 +49,11 @@ impl DetachedRequest {
             shared: Rc::clone(exchange.shared),
             head: *request.head,
             block: request.block.get(..request.head.len()).unwrap_or_default().to_vec(),
+            fields: request.fields.clone(),
             peer: request.peer.clone(),
-            is_trusted: request.is_trusted,
             forward,
             target: route.target.clone(),
-            host: route.host.map(<[u8]>::to_vec),
+            host: route.host.clone(),
             addresses: exchange.addresses,
         }
     }
@@ -65,15 +65,15 @@ impl DetachedRequest {
         kind: PassKind,
         stored: Option<&Arc<Object>>,
     ) -> Outcome {
-        let DetachedRequest { shared, head, block, peer, is_trusted, forward, target, host, addresses } =
-            self;
+        let DetachedRequest { shared, head, block, fields, peer, forward, target, host, addresses } = self;
         let to = forward.as_ref().map_or(Destination::Origins, Destination::Forward);
-        let route = Route { to, target, host: host.as_deref(), max_forwards: None };
+        let route = Route { to, target, host, max_forwards: None };
+        let client = ClientRequest { head: &head, block: &block, fields: &fields, peer: &peer };
         let (mut rx, mut tx) = Stream::new(Rc::new(NoClient(peer.clone()))).split();
         let deadlines = Deadlines::new(&shared.io);
         let mut body = RequestBody::new(BodyReader::of_request(Framing::None, None), false);
         let mut own_connection = None;
-        let request = cache_request(&head, &block, &route);
+        let request = cache_request(&client, &route);
         let mut pass = CachePass::new(cache, &request, kind, CacheStatus::default());
         if let Some(object) = stored {
             pass = pass.validating(object);
@@ -83,7 +83,7 @@ impl DetachedRequest {
             rx: &mut rx,
             tx: &mut tx,
             deadlines: &deadlines,
-            request: ClientRequest { head: &head, block: &block, peer: &peer, is_trusted },
+            request: client,
             route: &route,
             body: &mut body,
             keep: false,

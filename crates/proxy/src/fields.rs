@@ -2,13 +2,17 @@
 //!
 //! It does not know targets or bodies. Invariants: a field that concerns one connection only is never
 //! forwarded. A client that is not a trusted proxy cannot claim another address. A name that some origins
-//! take for another, because they read `_` as `-`, is treated as that other.
+//! take for another, because a gateway writes both with `_`, is treated as that other.
 
 use core::net::IpAddr;
 
 use plimsoll_io::Peer;
 use plimsoll_wire::http::forwarded::{Node, last_to_first, parse_forwarded, parse_node};
+use plimsoll_wire::http::head::{Framing, Head};
+use plimsoll_wire::http::is_token;
 use plimsoll_wire::limits::FORWARDED_HOPS_MAX;
+
+use crate::cache::policy::FieldBlock;
 
 /// Fields that concern one connection only. "Intermediaries SHOULD remove or replace fields that are known
 /// to require removal before forwarding, whether or not they appear as a connection-option" (RFC 9110,
@@ -32,13 +36,16 @@ const REWRITTEN: [&[u8]; 4] = [b"host", b"content-length", b"expect", b"max-forw
 /// gateway interface.
 const PROXY: &[u8] = b"proxy";
 
+/// Fields that make a request conditional, or about a part. A request for the cache has its own.
+const CONDITIONAL: [&[u8]; 4] = [b"if-none-match", b"if-modified-since", b"if-range", b"range"];
+
 /// Fields by which proxies name their clients, beside those that begin with [`FORWARDED_START`].
 const CLIENT_NAMES: [&[u8]; 3] = [b"forwarded", b"x-real-ip", b"x-client-ip"];
 const FORWARDED_START: &[u8] = b"x-forwarded-";
 
 /// Fields that must not be in a trailer section, because they frame, route or authenticate a message (RFC
 /// 9110, section 6.5.1).
-const NOT_IN_TRAILERS: [&[u8]; 18] = [
+const NOT_IN_TRAILERS: [&[u8]; 19] = [
     b"age",
     b"authorization",
     b"cache-control",
@@ -50,14 +57,57 @@ const NOT_IN_TRAILERS: [&[u8]; 18] = [
     b"date",
     b"expires",
     b"host",
+    b"if-match",
+    b"if-unmodified-since",
     b"location",
-    b"range",
     b"set-cookie",
     b"trailer",
     b"vary",
     b"via",
     b"www-authenticate",
 ];
+
+/// The operator's choice of the fields that requests may have.
+#[derive(Clone, Debug, Default)]
+pub struct FieldRules {
+    /// Whether names with other characters than letters, digits and hyphens are forwarded.
+    pub keeps_unusual_names: bool,
+    /// The names of the fields that are removed.
+    pub removed: Vec<String>,
+}
+
+impl FieldRules {
+    /// Whether fields with this name are removed from requests.
+    pub(crate) fn remove(&self, name: &[u8]) -> bool {
+        let is_listed = self.removed.iter().any(|removed| is_name(name, removed.as_bytes()));
+        is_listed || !(self.keeps_unusual_names || is_usual_name(name))
+    }
+}
+
+/// Returns the fields of a request that an origin gets, but for those that the proxy writes itself. The cache
+/// selects by them: a field that ends here must not select a response.
+pub(crate) fn forwarded_fields(
+    head: &Head,
+    block: &[u8],
+    is_trusted: bool,
+    rules: &FieldRules,
+) -> FieldBlock {
+    let options = ConnectionOptions::of(head.fields(block));
+    let mut fields = FieldBlock::default();
+    for (name, value) in head.fields(block) {
+        // A hop that a client could remove would make its request that of the trusted proxy.
+        let ends_here = match is_client_name(name) {
+            true => !is_trusted,
+            false => is_hop_by_hop(name, &options) || is_rewritten(name),
+        };
+        // Without chunks there are no trailers.
+        let is_void = is_name(name, b"trailer") && head.framing() != Framing::Chunked;
+        if !ends_here && !is_void && !rules.remove(name) {
+            fields.push(name, value);
+        }
+    }
+    fields
+}
 
 /// The fields that the Connection fields of a message list.
 pub(crate) struct ConnectionOptions<'a>(Vec<&'a [u8]>);
@@ -91,19 +141,42 @@ pub(crate) fn is_client_name(name: &[u8]) -> bool {
     start.is_some_and(|start| is_name(start, FORWARDED_START)) || is_among(name, &CLIENT_NAMES)
 }
 
+/// Whether a field makes a request conditional, or about a part.
+pub(crate) fn is_conditional(name: &[u8]) -> bool {
+    is_among(name, &CONDITIONAL)
+}
+
+/// Whether a response may vary by a field: an origin gets the client's value. Host is part of the key of a
+/// stored response.
+pub(crate) fn may_select(name: &[u8]) -> bool {
+    is_token(name)
+        && !is_among(name, &HOP_BY_HOP)
+        && (!is_rewritten(name) || is_name(name, b"host"))
+        && !is_client_name(name)
+        && !is_conditional(name)
+        && !is_name(name, b"via")
+}
+
 /// Whether a field may be forwarded in a trailer section.
 pub(crate) fn may_be_trailer(name: &[u8], options: &ConnectionOptions<'_>) -> bool {
     !is_hop_by_hop(name, options)
         && !is_among(name, &NOT_IN_TRAILERS)
         && !is_rewritten(name)
         && !is_client_name(name)
+        && !is_conditional(name)
 }
 
-/// Whether a field has this name in lower case.
-pub(crate) fn is_name(name: &[u8], lower: &[u8]) -> bool {
-    let canonical = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
-    name.len() == lower.len()
-        && name.iter().zip(lower).all(|(&byte, &other)| canonical(byte) == canonical(other))
+/// Whether a name has only letters, digits and hyphens. A gateway may read another as a name with hyphens.
+pub(crate) fn is_usual_name(name: &[u8]) -> bool {
+    name.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+/// Whether a field has this name, as a gateway reads it: every character but letters and digits becomes the
+/// same.
+pub(crate) fn is_name(name: &[u8], other: &[u8]) -> bool {
+    let canonical = |byte: u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' };
+    name.len() == other.len()
+        && name.iter().zip(other).all(|(&byte, &other)| canonical(byte) == canonical(other))
 }
 
 fn is_among(name: &[u8], names: &[&[u8]]) -> bool {
@@ -276,7 +349,7 @@ mod tests {
 
     #[test]
     fn names_with_underscores_are_those_with_hyphens() {
-        for name in ["X-Forwarded-For", "x_forwarded_for", "X-Forwarded_Anything", "Forwarded", "X_Real_IP"] {
+        for name in ["X-Forwarded-For", "x_forwarded_for", "X-Forwarded_Anything", "Forwarded", "X.Real_IP"] {
             assert!(is_client_name(name.as_bytes()), "{name}");
         }
         assert!(is_rewritten(b"Content_Length") && is_rewritten(b"Proxy") && !is_rewritten(b"Proxying"));

@@ -36,6 +36,7 @@ mod settings;
 mod side_tasks;
 
 pub use balance::{BadOrigins, Balance};
+pub use fields::FieldRules;
 pub use limits::OriginTimes;
 pub use metrics::{metrics, status};
 pub use origin::Origin;

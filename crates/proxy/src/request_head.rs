@@ -9,8 +9,7 @@ use plimsoll_wire::http::head::{Field, Framing, Head, Method, Version};
 
 use crate::cache::policy::FieldBlock;
 use crate::fields::{
-    ConnectionOptions, Earlier, Hop, is_client_name, is_hop_by_hop, is_name, is_rewritten, list, write_field,
-    write_via,
+    ConnectionOptions, Earlier, Hop, is_client_name, is_conditional, list, write_field, write_via,
 };
 use crate::route::Route;
 
@@ -18,10 +17,10 @@ use crate::route::Route;
 pub(crate) struct ClientRequest<'a> {
     pub(crate) head: &'a Head,
     pub(crate) block: &'a [u8],
+    /// The [fields that an origin gets](crate::fields::forwarded_fields).
+    pub(crate) fields: &'a FieldBlock,
     /// The peer from which it came.
     pub(crate) peer: &'a Peer,
-    /// Whether the peer is a trusted proxy.
-    pub(crate) is_trusted: bool,
 }
 
 /// The requested change of the protocol, if the proxy supports it.
@@ -67,34 +66,25 @@ impl ClientRequest<'_> {
         conditions: Option<&FieldBlock>,
     ) -> Vec<u8> {
         let (head, block) = (self.head, self.block);
-        let mut out = Vec::with_capacity(block.len().min(head.len()) + 384);
+        let mut out = Vec::with_capacity(head.len() + 384);
         out.extend_from_slice(head.method_bytes(block));
         out.push(b' ');
         out.extend_from_slice(&route.target);
         out.extend_from_slice(b" HTTP/1.1\r\n");
-        write_field(b"Host", route.host.unwrap_or(authority.as_bytes()), &mut out);
+        let host = route.host.as_deref();
+        write_field(b"Host", host.unwrap_or(authority.as_bytes()), &mut out);
         let mut earlier = Earlier::default();
-        let options = ConnectionOptions::of(head.fields(block));
-        for (name, value) in head.fields(block) {
-            if is_hop_by_hop(name, &options) || is_rewritten(name) {
-                continue;
+        for (name, value) in self.fields.lines().iter() {
+            let is_replaced = (is_client_name(name) && !earlier.take(name, value))
+                || (conditions.is_some() && is_conditional(name));
+            if !is_replaced {
+                write_field(name, value, &mut out);
             }
-            if is_client_name(name) && !(self.is_trusted && earlier.take(name, value)) {
-                continue;
-            }
-            if conditions.is_some() && is_conditional(name) {
-                continue;
-            }
-            // Without chunks there are no trailers.
-            if is_name(name, b"trailer") && head.framing() != Framing::Chunked {
-                continue;
-            }
-            write_field(name, value, &mut out);
         }
         if let Some(conditions) = conditions {
             out.extend_from_slice(conditions.as_bytes());
         }
-        Hop { peer: self.peer, host: route.host }.write(&earlier, &mut out);
+        Hop { peer: self.peer, host }.write(&earlier, &mut out);
         let version: &[u8] = if head.version() == Version::Http10 { b"1.0" } else { b"1.1" };
         write_via(version, pseudonym, &mut out);
         if let Some(number) = route.max_forwards {
@@ -125,12 +115,6 @@ impl ClientRequest<'_> {
     }
 }
 
-/// Whether a field makes a request conditional, or about a part.
-fn is_conditional(name: &[u8]) -> bool {
-    const CONDITIONAL: [&[u8]; 4] = [b"if-none-match", b"if-modified-since", b"if-range", b"range"];
-    CONDITIONAL.iter().any(|other| is_name(name, other))
-}
-
 /// Whether a request may be repeated: "Of the request methods defined by this specification, PUT, DELETE, and
 /// safe request methods are idempotent" (RFC 9110, section 9.2.2). So are PROPFIND and MKCOL's failure, but a
 /// repeated MKCOL, MOVE or COPY has another result.
@@ -146,15 +130,21 @@ mod tests {
     use plimsoll_wire::http::head::{HeadLimits, parse_head};
 
     use super::*;
+    use crate::fields::{FieldRules, forwarded_fields};
     use crate::route::Destination;
 
     fn written(request: &str, is_trusted: bool) -> String {
+        with_rules(request, is_trusted, &FieldRules::default())
+    }
+
+    fn with_rules(request: &str, is_trusted: bool, rules: &FieldRules) -> String {
         let head = parse_head(request.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
         let block = request.as_bytes();
         let peer = Peer::Ip([192, 0, 2, 1].into(), 9);
-        let (target, host) = (head.target(block).to_vec(), head.authority(block));
+        let (target, host) = (head.target(block).to_vec(), head.authority(block).map(<[u8]>::to_vec));
         let route = Route { to: Destination::Origins, target, host, max_forwards: None };
-        let client = ClientRequest { head: &head, block, peer: &peer, is_trusted };
+        let fields = forwarded_fields(&head, block, is_trusted, rules);
+        let client = ClientRequest { head: &head, block, fields: &fields, peer: &peer };
         String::from_utf8(client.write(&route, "origin:80", "p", None)).unwrap()
     }
 
@@ -183,6 +173,25 @@ mod tests {
         assert!(trusted.contains("\r\nX-Forwarded-For: 203.0.113.9, 192.0.2.1\r\n"), "{trusted}");
         assert!(trusted.contains("\r\nForwarded: for=203.0.113.9, for=192.0.2.1;"), "{trusted}");
         assert!(trusted.contains("\r\nX-Real-IP: 203.0.113.9\r\n"), "{trusted}");
+    }
+
+    #[test]
+    fn a_client_cannot_remove_the_hops_of_a_trusted_proxy() {
+        let request = "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 203.0.113.9\r\n\
+                       Connection: X-Forwarded-For\r\n\r\n";
+        let trusted = written(request, true);
+        assert!(trusted.contains("\r\nX-Forwarded-For: 203.0.113.9, 192.0.2.1\r\n"), "{trusted}");
+    }
+
+    #[test]
+    fn fields_with_unusual_names_and_those_that_the_operator_names_are_removed() {
+        let request = "GET / HTTP/1.1\r\nHost: h\r\nIf_Match: a\r\nAccept.Language: b\r\nX-Host: c\r\n\
+                       A: 1\r\n\r\n";
+        assert!(written(request, true).starts_with("GET / HTTP/1.1\r\nHost: h\r\nX-Host: c\r\nA: 1\r\nForw"));
+        let rules = FieldRules { keeps_unusual_names: true, removed: vec!["x-host".to_owned()] };
+        let kept = with_rules(request, false, &rules);
+        let expected = "GET / HTTP/1.1\r\nHost: h\r\nIf_Match: a\r\nAccept.Language: b\r\nA: 1\r\nForw";
+        assert!(kept.starts_with(expected), "{kept}");
     }
 
     #[test]

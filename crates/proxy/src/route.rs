@@ -10,6 +10,7 @@ use plimsoll_wire::http::head::{Field, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::parse_target;
 
+use crate::cache::policy::normalised_authority;
 use crate::fields::{is_name, list};
 use crate::limits::VIA_HOPS_MAX;
 use crate::origin::Origin;
@@ -27,8 +28,8 @@ pub(crate) struct Route<'a> {
     pub(crate) to: Destination<'a>,
     /// The target for the origin: in origin-form, or `*`.
     pub(crate) target: Vec<u8>,
-    /// The value of Host; `None` for that of the origin.
-    pub(crate) host: Option<&'a [u8]>,
+    /// The value of Host, in the form that the cache's keys have; `None` for that of the origin.
+    pub(crate) host: Option<Vec<u8>>,
     /// The new value of Max-Forwards.
     pub(crate) max_forwards: Option<u64>,
 }
@@ -58,7 +59,7 @@ pub(crate) fn route<'a>(
     let sent = head.target(block);
     let target = parse_target(sent).map_err(|bad| OwnAnswer::new(bad.status(), bad.detail()))?;
     let max_forwards = max_forwards(head, block)?;
-    let host = head.authority(block);
+    let host = head.authority(block).map(normalised_authority);
     let Some(authority) = target.authority else {
         let target = sent.to_vec();
         return Ok(Route { to: Destination::Origins, target, host, max_forwards });
@@ -74,7 +75,7 @@ pub(crate) fn route<'a>(
         origin_form.push(b'?');
         origin_form.extend_from_slice(query);
     }
-    Ok(Route { to, target: origin_form, host: Some(authority), max_forwards })
+    Ok(Route { to, target: origin_form, host, max_forwards })
 }
 
 /// Finds the destination of a target with an authority. Names of this proxy and of its origins lead to the

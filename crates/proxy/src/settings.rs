@@ -14,6 +14,7 @@ use plimsoll_wire::proxy::Version as HeaderVersion;
 
 use crate::balance::Balance;
 use crate::cache::opening::CacheOpener;
+use crate::fields::FieldRules;
 use crate::limits::OriginTimes;
 use crate::origin::Origin;
 
@@ -31,6 +32,8 @@ pub struct Settings {
     pub names: Names,
     /// The name of this proxy in Via, by which it detects loops.
     pub pseudonym: String,
+    /// The fields that requests may have.
+    pub fields: FieldRules,
     /// The timeouts for origins.
     pub times: OriginTimes,
     /// Returns the resolver of a thread; without it, URLs must have IP addresses or `localhost`.

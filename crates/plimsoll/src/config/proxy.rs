@@ -10,7 +10,8 @@ use std::str::FromStr;
 use clap::Args;
 use plimsoll_channel::Bodies;
 use plimsoll_client::http::Url;
-use plimsoll_proxy::OriginTimes;
+use plimsoll_proxy::{FieldRules, OriginTimes};
+use plimsoll_wire::http::is_token;
 use plimsoll_wire::proxy::Version;
 use plimsoll_wire::units::{DAY, Time, time_within};
 
@@ -44,6 +45,26 @@ pub(crate) struct ProxySettings {
     /// The header of the PROXY protocol at the start of each connection to an origin: off, v1 or v2
     #[arg(long, value_name = "off|v1|v2", env = "PLIMSOLL_PROXY_HEADER", default_value = "off", hide = true)]
     pub(crate) proxy_header: HeaderVersion,
+
+    /// Names of the fields that requests may have: usual (letters, digits and hyphens) or any
+    #[arg(
+        long,
+        value_name = "usual|any",
+        env = "PLIMSOLL_PROXY_FIELD_NAMES",
+        default_value = "usual",
+        hide = true
+    )]
+    proxy_field_names: FieldNames,
+
+    /// A field that is removed from requests, such as X-Original-URL; several may be given
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "PLIMSOLL_PROXY_REMOVE_FIELDS",
+        value_delimiter = ',',
+        hide = true
+    )]
+    proxy_remove_fields: Vec<FieldName>,
 
     /// Time for connecting to each address of an origin
     #[arg(
@@ -86,6 +107,14 @@ impl ProxySettings {
             first_byte: self.proxy_response_time.0,
             between_bytes: self.proxy_body_time.0,
             tunnel_idle: self.proxy_tunnel_time.0,
+        }
+    }
+
+    /// Returns the rules for the fields of requests.
+    pub(crate) fn field_rules(&self) -> FieldRules {
+        FieldRules {
+            keeps_unusual_names: self.proxy_field_names == FieldNames::Any,
+            removed: self.proxy_remove_fields.iter().map(|name| name.0.clone()).collect(),
         }
     }
 
@@ -164,6 +193,30 @@ impl FromStr for ForwardHost {
     }
 }
 
+/// The name of a field that is removed from requests.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FieldName(String);
+
+impl FromStr for FieldName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FieldName, String> {
+        if is_token(text.as_bytes()) {
+            Ok(FieldName(text.to_owned()))
+        } else {
+            Err("write the name of a field, such as X-Original-URL".to_owned())
+        }
+    }
+}
+
+/// The names of the fields that requests may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldNames {
+    /// Letters, digits and hyphens.
+    Usual,
+    Any,
+}
+
 /// The channel to the origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
@@ -199,13 +252,14 @@ const CHANNELS: [(&str, Channel); 5] = [
     ("shm", Channel::Shm),
     ("shm-copy", Channel::ShmCopy),
 ];
+const FIELD_NAMES: [(&str, FieldNames); 2] = [("usual", FieldNames::Usual), ("any", FieldNames::Any)];
 const HEADERS: [(&str, HeaderVersion); 3] = [
     ("off", HeaderVersion(None)),
     ("v1", HeaderVersion(Some(Version::Line))),
     ("v2", HeaderVersion(Some(Version::Binary))),
 ];
 
-words!(Channel: CHANNELS, HeaderVersion: HEADERS);
+words!(Channel: CHANNELS, FieldNames: FIELD_NAMES, HeaderVersion: HEADERS);
 
 #[cfg(test)]
 mod tests {
@@ -231,6 +285,16 @@ mod tests {
         for bad in ["", "a/b", "http://a", "a b", "a?b", "u@a", "a:0"] {
             assert!(bad.parse::<ForwardHost>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn fields_are_removed_by_name_and_unusual_names_are_dropped_by_default() {
+        let rules = |args: &[&str]| Config::of(args).live.proxy.field_rules();
+        assert!(!rules(&[]).keeps_unusual_names && rules(&[]).removed.is_empty());
+        let args = ["--proxy-field-names=any", "--proxy-remove-fields=X-Host,X-Original-URL"];
+        assert!(rules(&args).keeps_unusual_names);
+        assert_eq!(rules(&args).removed, ["X-Host", "X-Original-URL"]);
+        assert!("X Host".parse::<FieldName>().is_err() && "".parse::<FieldName>().is_err());
     }
 
     #[test]

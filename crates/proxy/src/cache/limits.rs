@@ -34,6 +34,9 @@ pub const VARIANTS_MAX: usize = 64;
 pub const HIT_FOR_MISS_TIME: Duration = Duration::from_secs(60);
 /// URIs for which that is noted.
 pub const HIT_FOR_MISS_MARKS_MAX: usize = 10_000;
+/// How long a request waits for the first byte of a response that another request fetches. Then it proceeds
+/// alone: a field that selects no response may have made that fetch slow.
+pub const FOLLOW_TIME_MAX: Duration = Duration::from_secs(2);
 /// Validations of stale responses in progress while their clients have the stale response. With more, a
 /// later request validates.
 pub const REFRESHES_MAX: usize = 64;

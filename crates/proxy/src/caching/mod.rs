@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_io::Elapsed;
-use plimsoll_wire::http::head::{Framing, Head, Method};
+use plimsoll_wire::http::head::{Framing, Method};
 use plimsoll_wire::http::status::Status;
 
 pub(crate) use self::pass::{CachePass, PassKind, Received, Recording};
@@ -25,33 +25,37 @@ pub(crate) use self::selection::Selection;
 pub(crate) use self::sending::{ClientSide, HeadTime, NotSent};
 use self::slices::Ranged;
 use crate::cache::fetch::{FollowedHead, Follower, Joined, Lead};
+use crate::cache::limits::FOLLOW_TIME_MAX;
 use crate::cache::opening::CacheOpener;
-use crate::cache::policy::{
-    CacheRequest, CacheStatus, FieldLines, Forwarded, ResourceKey, Servers, Usability,
-};
+use crate::cache::policy::{Bypass, CacheRequest, CacheStatus, Forwarded, ResourceKey, Servers, Usability};
 use crate::cache::response_cache::{CacheCounts, ResponseCache};
 use crate::cache::store::{Lookup, Object};
 use crate::detached::DetachedRequest;
 use crate::exchange::{Exchange, Outcome, OutcomeEnding, Signals};
 use crate::limits::LOOKUPS_MAX;
 use crate::own_answers::OwnAnswer;
+use crate::request_head::{ClientRequest, Upgrade};
 use crate::route::{Destination, Route};
 
-/// Reads a request as the cache sees it.
-pub(crate) fn cache_request<'a>(head: &Head, block: &'a [u8], route: &Route<'_>) -> CacheRequest<'a> {
-    let lines = FieldLines::of_head(block.get(..head.len()).unwrap_or_default());
+/// Reads a request as the cache sees it: with the fields that the origin gets.
+pub(crate) fn cache_request<'a>(request: &ClientRequest<'a>, route: &Route<'_>) -> CacheRequest<'a> {
     let servers = match route.to {
         Destination::Origins => Servers::Origins,
         Destination::Forward(_) => Servers::Forwarded,
     };
-    let key = ResourceKey::new("http", route.host.unwrap_or_default(), &route.target).at(servers);
-    let has_content = !matches!(head.framing(), Framing::None | Framing::Length(0));
-    CacheRequest::new(head.method(), key, lines, has_content)
+    let host = route.host.as_deref().unwrap_or_default();
+    let key = ResourceKey::new("http", host, &route.target).at(servers);
+    let has_content = !matches!(request.head.framing(), Framing::None | Framing::Length(0));
+    let mut read = CacheRequest::new(request.head.method(), key, request.fields.lines(), has_content);
+    if request.upgrade() != Upgrade::None {
+        read.bypass = Some(Bypass::Upgrade);
+    }
+    read
 }
 
 /// Performs an exchange, with the cache where its rules permit.
 pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -> Outcome {
-    let request = cache_request(exchange.request.head, exchange.request.block, exchange.route);
+    let request = cache_request(&exchange.request, exchange.route);
     if let Some(bypass) = request.bypass {
         count(&cache.counts().bypassed);
         let status = CacheStatus::bypassed(bypass);
@@ -69,7 +73,7 @@ pub(crate) async fn run(mut exchange: Exchange<'_>, cache: Arc<ResponseCache>) -
 
 /// Performs an exchange while the cache is not open. The resources that it invalidates are remembered.
 pub(crate) async fn run_without_cache(mut exchange: Exchange<'_>, opener: &Arc<CacheOpener>) -> Outcome {
-    let request = cache_request(exchange.request.head, exchange.request.block, exchange.route);
+    let request = cache_request(&exchange.request, exchange.route);
     exchange.pass = Some(CachePass::without_cache(opener, &request));
     exchange.run().await
 }
@@ -283,8 +287,9 @@ impl Caching<'_> {
     /// Answers with the response that another request fetches. Returns `Some(None)` if the request must
     /// proceed alone, and `None` if it must be looked up again.
     async fn follow(&mut self, follower: &Follower, status: CacheStatus) -> Option<Option<Outcome>> {
+        let until = self.exchange.shared.io.now() + FOLLOW_TIME_MAX;
         let deadline = &self.exchange.deadlines.download;
-        deadline.after(self.exchange.shared.settings.times.first_byte);
+        deadline.set(until);
         let followed = deadline.within(follower.head()).await;
         let now = self.exchange.shared.io.wall();
         // A response that must be validated first may be another person's (RFC 9111, section 4).
@@ -311,9 +316,9 @@ impl Caching<'_> {
         let signals = Signals::default();
         let mut client = client_side(&mut self.exchange, &self.request, &signals);
         let status = CacheStatus { is_collapsed: true, ..status };
-        let sent = client.send_fetched(follower, &head, length, &status, HeadTime::WithBody).await;
+        let sent = client.send_fetched(follower, &head, length, &status, HeadTime::WithBody(until)).await;
         let (keep, framing) = (client.keep, client.framing(length));
-        if !matches!(sent, Err(NotSent::Unstarted)) {
+        if !matches!(sent, Err(NotSent::Unstarted | NotSent::Late)) {
             count(&self.cache.counts().misses);
         }
         match sent {
@@ -322,6 +327,7 @@ impl Caching<'_> {
                 FollowedHead::Uncacheable => Some(None),
                 FollowedHead::Open(..) | FollowedHead::Passed(_) | FollowedHead::Failed => None,
             },
+            Err(NotSent::Late) => Some(None),
             Err(NotSent::CutShort(at) | NotSent::Unreadable(at, _)) => {
                 let sent = signals.outcome(OutcomeEnding::Aborted);
                 let rest = Rest::behind(&self.request, &head, length, at, framing);

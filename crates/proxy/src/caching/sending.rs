@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_io::{Deadline, File, FileRange, Fs, Phase, Segment, Tx};
+use plimsoll_io::{Deadline, Elapsed, File, FileRange, Fs, Instant, Phase, Segment, Tx};
 use plimsoll_proto::limits::{FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, UNSENT_BYTES_MAX};
 use plimsoll_proto::{drain, read_patiently};
 use plimsoll_wire::http::answer::AnswerHead;
@@ -53,6 +53,8 @@ pub(crate) enum NotSent {
     CutShort(u64),
     /// The fetch ended before the first byte to send. Nothing was sent.
     Unstarted,
+    /// The first byte to send was not fetched in time. Nothing was sent.
+    Late,
 }
 
 /// When the head of a fetched response is sent.
@@ -60,8 +62,9 @@ pub(crate) enum NotSent {
 pub(crate) enum HeadTime {
     /// At once.
     AtOnce,
-    /// With the first bytes of the body: until then, the request can be answered in another way.
-    WithBody,
+    /// With the first bytes of the body, which are awaited until an instant. Before, the request can be
+    /// answered in another way.
+    WithBody(Instant),
 }
 
 impl ClientSide<'_> {
@@ -124,11 +127,15 @@ impl ClientSide<'_> {
         let selection = Selection::of(self.request, stored, length);
         let framing = self.framing(length);
         let range = self.range_to_send(&selection, length.unwrap_or(u64::MAX));
-        if head_time == HeadTime::WithBody
+        if let HeadTime::WithBody(until) = head_time
             && let Some(range) = range.as_ref().filter(|range| !range.is_empty())
-            && let Available::Failed = follower.read(range.start, 1).await
         {
-            return Err(NotSent::Unstarted);
+            self.deadline.set(until);
+            match self.deadline.within(follower.read(range.start, 1)).await {
+                Ok(Available::Failed) => return Err(NotSent::Unstarted),
+                Err(Elapsed) => return Err(NotSent::Late),
+                Ok(_) => {}
+            }
         }
         self.keep &= framing != OutFraming::UntilClose;
         let head = self.head(stored, stored.fields.lines(), &selection, length, status);
@@ -395,9 +402,11 @@ impl NotSent {
     pub(crate) fn failure(&self) -> Failure {
         match self {
             NotSent::ClientGone => Failure::ClientGone,
-            NotSent::Unopened | NotSent::Unreadable(..) | NotSent::CutShort(_) | NotSent::Unstarted => {
-                Failure::Broken
-            }
+            NotSent::Unopened
+            | NotSent::Unreadable(..)
+            | NotSent::CutShort(_)
+            | NotSent::Unstarted
+            | NotSent::Late => Failure::Broken,
         }
     }
 }

@@ -19,7 +19,7 @@ use super::slice_fetch::{SliceFetch, Validated};
 use super::{Caching, NotSent, Rest, client_side, count};
 use crate::body::OutFraming;
 use crate::cache::fetch::{Available, FollowedHead, Follower, Joined};
-use crate::cache::limits::SLICE_BYTES;
+use crate::cache::limits::{FOLLOW_TIME_MAX, SLICE_BYTES};
 use crate::cache::policy::{CacheStatus, Forwarded, Slice, Usability};
 use crate::cache::response_cache::OpenBody;
 use crate::cache::store::{Content, Lookup, Object, PartialHead};
@@ -51,7 +51,7 @@ enum NoSlice {
     Changed,
     /// The response of the origin cannot be stored.
     Refused,
-    /// Another request fetches it, and the response must be validated before others may use it.
+    /// Another request fetches it, and is slow, or the response must be validated before others may use it.
     Unshared,
 }
 
@@ -290,9 +290,12 @@ impl Caching<'_> {
             Joined::Alone(_) | Joined::Past => return Err(NoSlice::Refused),
         };
         let deadline = &self.exchange.deadlines.download;
-        deadline.after(shared.settings.times.first_byte);
+        deadline.after(if is_lead { shared.settings.times.first_byte } else { FOLLOW_TIME_MAX });
         match deadline.within(follower.head()).await {
             Ok(FollowedHead::Open(head, _)) if head.answers(&self.request) => {
+                if !is_lead && deadline.within(follower.read(0, 1)).await.is_err() {
+                    return Err(NoSlice::Unshared);
+                }
                 // A response that must be validated first may be another person's (RFC 9111, section 4).
                 let now = shared.io.wall();
                 if !is_lead && !head.freshness.is_usable_now(&self.request.directives, now) {
@@ -302,6 +305,7 @@ impl Caching<'_> {
                 Ok((PartialHead { head, whole: slice.whole }, follower))
             }
             Ok(FollowedHead::Failed) => Err(NoSlice::Changed),
+            Err(Elapsed) if !is_lead => Err(NoSlice::Unshared),
             Ok(FollowedHead::Open(..) | FollowedHead::Passed(_) | FollowedHead::Uncacheable)
             | Err(Elapsed) => Err(NoSlice::Refused),
         }

@@ -137,7 +137,9 @@ impl Upload<'_> {
                 self.drain().await?;
             }
         }
-        framing.push_end(&trailer_lines(self.body.reader.trailers()), self.origin_tx);
+        let rules = &self.shared.settings.fields;
+        let trailers = self.body.reader.trailers().filter(|(name, _)| !rules.remove(name));
+        framing.push_end(&trailer_lines(trailers), self.origin_tx);
         self.drain().await
     }
 

@@ -2,11 +2,19 @@
 //!
 //! Not here: any particular field. Invariant: each function is total, and linear in its input.
 
+use core::net::Ipv6Addr;
+
 use crate::decimal::decimal;
 
 /// Matches `tchar`, of which methods, field names and most parameters consist.
 pub(super) fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Returns whether these bytes are a `token`.
+#[must_use]
+pub fn is_token(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().copied().all(is_tchar)
 }
 
 /// Returns whether a byte is valid in a field value.
@@ -103,11 +111,21 @@ pub(super) fn is_host(bytes: &[u8]) -> bool {
         }
     };
     let (host, after) = (host.unwrap_or_default(), after.unwrap_or_default());
-    let is_byte: fn(&u8) -> bool = match bytes.first() {
-        Some(b'[') => |byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'),
-        _ => |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'%'),
+    let is_valid = match bytes.first() {
+        Some(b'[') => is_ipv6(host),
+        _ => !host.is_empty() && host.iter().copied().all(is_name_byte),
     };
-    !host.is_empty() && host.iter().all(is_byte) && is_port_suffix(after)
+    is_valid && is_port_suffix(after)
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'%')
+}
+
+/// Returns whether these bytes are an IPv6 address. Brackets are for these: no version of `IPvFuture` exists,
+/// and another program may read any other text in them as a name or as an IPv4 address.
+fn is_ipv6(bytes: &[u8]) -> bool {
+    core::str::from_utf8(bytes).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
 /// Matches an empty text, or a colon and a port. The port may be empty: `port = *DIGIT` (RFC 3986, section
@@ -151,6 +169,7 @@ mod tests {
             "127.0.0.1:8080",
             "[::1]",
             "[::1]:443",
+            "[::ffff:127.0.0.1]",
             "under_score",
             "a:",
             "xn--bcher-kva",
@@ -158,8 +177,25 @@ mod tests {
             assert!(is_host(good.as_bytes()), "{good}");
         }
         for bad in [
-            "", ":80", "a b", "a,b", "u@a", "a/b", "a:b", "a:65536", "a:80:80", "[::1", "[]", "::1", "a#",
+            "",
+            ":80",
+            "a b",
+            "a,b",
+            "u@a",
+            "a/b",
+            "a:b",
+            "a:65536",
+            "a:80:80",
+            "[::1",
+            "[]",
+            "::1",
+            "a#",
             "é",
+            "[127.0.0.1]:80",
+            "[v1.a]",
+            "[1]",
+            "[::1%25lo]",
+            "[::g]",
         ] {
             assert!(!is_host(bad.as_bytes()), "{bad}");
         }

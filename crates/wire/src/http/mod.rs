@@ -30,3 +30,5 @@ pub mod response;
 pub mod status;
 pub mod target;
 pub mod tus;
+
+pub use grammar::is_token;

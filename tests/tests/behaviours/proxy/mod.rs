@@ -19,3 +19,4 @@ mod retries;
 mod slices;
 mod unreadable;
 mod upgrades;
+mod variants;

@@ -22,6 +22,7 @@ pub use fields::{FieldBlock, FieldLines};
 pub use freshness::{ExchangeTimes, Freshness, Usability};
 pub use head::{Slice, StoredHead};
 pub use invalidation::invalidated_uris;
+pub(crate) use key::normalised_authority;
 pub use key::{Digest, ResourceKey, Servers};
 pub use request::{Bypass, CacheRequest};
 pub use storable::{NotStored, Storable, evaluate};

@@ -7,6 +7,7 @@ use plimsoll_wire::http::head::Method;
 use super::directives::RequestDirectives;
 use super::fields::FieldLines;
 use super::key::ResourceKey;
+use crate::fields::is_usual_name;
 
 /// A request, as the cache sees it.
 #[derive(Clone, Debug)]
@@ -15,12 +16,14 @@ pub struct CacheRequest<'a> {
     pub method: Method,
     /// The target.
     pub key: ResourceKey,
-    /// All fields.
+    /// The fields that the origin gets.
     pub fields: FieldLines<'a>,
     /// Cache-Control and Pragma.
     pub directives: RequestDirectives,
     /// Whether it has credentials in Authorization.
     pub has_authorization: bool,
+    /// Whether it has a Cookie, so that the response may be for one person.
+    pub has_cookie: bool,
     /// Whether the client has a copy, and asks for a newer one: If-None-Match or If-Modified-Since.
     pub has_conditions: bool,
     /// The Range field of a GET.
@@ -42,6 +45,8 @@ pub enum Bypass {
     Precondition,
     /// The connection may change its protocol.
     Upgrade,
+    /// A field has a name that the origin may read as another.
+    FieldName,
 }
 
 impl Bypass {
@@ -54,6 +59,7 @@ impl Bypass {
             Bypass::NoStore => "no-store",
             Bypass::Precondition => "precondition",
             Bypass::Upgrade => "upgrade",
+            Bypass::FieldName => "field-name",
         }
     }
 }
@@ -74,16 +80,18 @@ impl<'a> CacheRequest<'a> {
             fields,
             directives,
             has_authorization: false,
+            has_cookie: false,
             has_conditions: false,
             range: None,
             bypass: None,
         };
         let mut has_precondition = false;
-        let mut upgrades = false;
+        let mut is_unusual = false;
         for (name, value) in fields.iter() {
+            is_unusual |= !is_usual_name(name);
             match name.len() {
                 5 if name.eq_ignore_ascii_case(b"range") => request.range = Some(value),
-                7 if name.eq_ignore_ascii_case(b"upgrade") => upgrades = true,
+                6 => request.has_cookie |= name.eq_ignore_ascii_case(b"cookie"),
                 8 => has_precondition |= name.eq_ignore_ascii_case(b"if-match"),
                 13 => {
                     request.has_authorization |= name.eq_ignore_ascii_case(b"authorization");
@@ -98,7 +106,7 @@ impl<'a> CacheRequest<'a> {
         request.bypass = match () {
             () if !method.reads() => Some(Bypass::Method),
             () if has_content => Some(Bypass::Content),
-            () if upgrades => Some(Bypass::Upgrade),
+            () if is_unusual => Some(Bypass::FieldName),
             () if has_precondition => Some(Bypass::Precondition),
             () if directives.no_store => Some(Bypass::NoStore),
             () => None,
@@ -121,7 +129,7 @@ mod tests {
         assert_eq!(bypass(Method::Get, "Accept: x\r\n"), None);
         assert_eq!(bypass(Method::Head, ""), None);
         assert_eq!(bypass(Method::Post, ""), Some(Bypass::Method));
-        assert_eq!(bypass(Method::Get, "Upgrade: websocket\r\n"), Some(Bypass::Upgrade));
+        assert_eq!(bypass(Method::Get, "Accept_Language: de\r\n"), Some(Bypass::FieldName));
         assert_eq!(bypass(Method::Get, "IF-MATCH: *\r\n"), Some(Bypass::Precondition));
         let since = "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
         assert_eq!(bypass(Method::Get, since), Some(Bypass::Precondition));

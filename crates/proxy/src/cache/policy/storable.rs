@@ -15,7 +15,8 @@
 //!   freshness (RFC 9111, section 3), 206 and 304 excepted.
 //! * All three forms of dates are read; the crate reads one.
 //! * Age is computed from Date, Age and the delay ([`super::freshness`]); the crate omits Date and delay.
-//! * Heuristic lifetimes are bounded, and negative responses have a short one.
+//! * Heuristic lifetimes are bounded, and negative responses have a short one. A response to a request with
+//!   Cookie has none: many programs that write pages for one person state no freshness.
 //!
 //! Invariant: a response that only one person may see is refused here, whatever else it declares.
 
@@ -50,7 +51,9 @@ pub enum NotStored {
     Authorization,
     /// The response sets a cookie.
     SetCookie,
-    /// Vary is `*`, or has too many names.
+    /// The request has a cookie, and the response states no freshness: it may be for one person.
+    Cookie,
+    /// Vary is `*`, malformed, has too many names, or one of a field that the proxy writes.
     Vary,
     /// A status that is never stored, or not without explicit freshness.
     Status,
@@ -78,6 +81,7 @@ impl NotStored {
             NotStored::Private => "private",
             NotStored::Authorization => "authorization",
             NotStored::SetCookie => "set-cookie",
+            NotStored::Cookie => "cookie",
             NotStored::Vary => "vary",
             NotStored::Status => "status",
             NotStored::Partial => "partial",
@@ -135,6 +139,7 @@ pub fn evaluate(
         () if directives.private => Some(NotStored::Private),
         () if fields.contains("set-cookie") || fields.contains("set-cookie2") => Some(NotStored::SetCookie),
         () if request.has_authorization && !is_for_authorized => Some(NotStored::Authorization),
+        () if request.has_cookie && !is_stated(&directives, fields) => Some(NotStored::Cookie),
         () => None,
     };
     if let Some(refusal) = refusal {
@@ -150,6 +155,15 @@ pub fn evaluate(
     Ok(Storable { freshness, vary, is_for_authorized })
 }
 
+/// Whether a response states how long it is fresh, or that each use needs a validation.
+fn is_stated(directives: &ResponseDirectives, fields: FieldLines<'_>) -> bool {
+    has_lifetime(directives, fields) || directives.no_cache
+}
+
+fn has_lifetime(directives: &ResponseDirectives, fields: FieldLines<'_>) -> bool {
+    directives.s_maxage.is_some() || directives.max_age.is_some() || fields.contains("expires")
+}
+
 /// Returns the freshness lifetime, or `None` if the crate's rules refuse to store the response.
 fn lifetime(
     request: &CacheRequest<'_>,
@@ -158,8 +172,7 @@ fn lifetime(
     fields: FieldLines<'_>,
     times: ExchangeTimes,
 ) -> Option<Duration> {
-    let is_explicit =
-        directives.s_maxage.is_some() || directives.max_age.is_some() || fields.contains("expires");
+    let is_explicit = has_lifetime(directives, fields);
     let mut canonical_request = http::Request::new(());
     if request.has_authorization {
         canonical_request.headers_mut().insert(AUTHORIZATION, HeaderValue::from_static("present"));

@@ -6,7 +6,7 @@
 use super::fields::{FieldLines, list_members};
 use super::key::Digest;
 use crate::cache::limits::VARY_NAMES_MAX;
-use crate::fields::is_client_name;
+use crate::fields::may_select;
 
 /// The field names of a Vary, in lower case, sorted, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,14 +15,13 @@ pub struct Vary {
 }
 
 impl Vary {
-    /// Reads the Vary of a response. Returns `None` if it can never match: `*`, a field that names a
-    /// client, or more names than the limit.
+    /// Reads the Vary of a response. Returns `None` if it can never match: `*`, a field that the proxy
+    /// writes, text that is no name, or more names than the limit.
     #[must_use]
     pub fn parse(fields: FieldLines<'_>) -> Option<Vary> {
         let mut names: Vec<Box<[u8]>> = Vec::new();
         for name in fields.members("vary") {
-            // The proxy writes the fields that name a client, so the client's own do not select.
-            if name == b"*" || is_client_name(name) || names.len() >= VARY_NAMES_MAX {
+            if name == b"*" || !may_select(name) || names.len() >= VARY_NAMES_MAX {
                 return None;
             }
             names.push(name.to_ascii_lowercase().into());
@@ -74,6 +73,21 @@ mod tests {
         assert_eq!(vary("*"), None);
         assert_eq!(vary("Accept, *"), None);
         assert!(vary("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_malformed_vary_never_matches() {
+        for value in ["A;B", "\"A\"", "A B", "A, \"B", "A, B;q=1"] {
+            assert_eq!(vary(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_the_proxy_writes_never_matches() {
+        for value in ["X-Forwarded-For", "TE", "Connection", "Via", "If-None-Match", "Range", "Expect"] {
+            assert_eq!(vary(value), None, "{value}");
+        }
+        assert!(vary("Host, Origin, Cookie").is_some());
     }
 
     #[test]

@@ -81,6 +81,21 @@ fn a_response_that_sets_a_cookie_is_never_stored() {
 }
 
 #[test]
+fn a_response_to_a_cookie_is_stored_only_if_it_states_its_freshness() {
+    let changed = "Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT\r\nETag: \"a\"\r\n";
+    let with_cookie = |code, lines: &str| with("Cookie: a=b\r\n", code, &format!("{changed}{lines}"));
+    for lines in ["", "Cache-Control: public\r\n", "Cache-Control: must-revalidate\r\n"] {
+        assert_eq!(with_cookie(200, lines), Err(NotStored::Cookie), "{lines}");
+        assert!(response(200, &format!("{changed}{lines}")).is_ok(), "{lines}");
+    }
+    assert_eq!(with_cookie(404, ""), Err(NotStored::Cookie));
+    let expires = "Expires: Sun, 06 Nov 1994 09:49:37 GMT\r\n";
+    for lines in [expires, "Cache-Control: max-age=9\r\n", "Cache-Control: no-cache\r\n"] {
+        assert!(with_cookie(200, lines).is_ok(), "{lines}");
+    }
+}
+
+#[test]
 fn section_4_1_vary_star_is_never_stored() {
     for vary in ["Vary: *\r\n", "Vary: a\r\nVary: *\r\n", "vary: a, *\r\n"] {
         let lines = format!("Cache-Control: max-age=9\r\n{vary}");
