@@ -4,8 +4,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use plimsoll_io::Stat;
 use plimsoll_wire::http::conditional::{Precondition, Validators, evaluate, range_applies};
-use plimsoll_wire::http::date::parse_date;
+use plimsoll_wire::http::date::{parse_date, usable_modification};
 use plimsoll_wire::http::head::{Field, Head, Method};
 use plimsoll_wire::http::range::{Ranges, Resolved, parse_range};
 
@@ -31,26 +32,27 @@ pub enum Selected {
 /// Returns the part of `representation` that the request with this head selects. `now` is the time of day.
 pub fn select<S>(head: &Head, block: &[u8], representation: &Representation<S>, now: SystemTime) -> Selected {
     let etag = representation.fields.etag().as_bytes();
-    let validators = Validators { etag, modified: representation.stat.modified_at() };
+    let modified = usable_modification(representation.stat.modified_at(), now);
+    let validators = Validators { etag, modified };
     match evaluate(head, block, Some(&validators), true) {
-        Precondition::Proceed => ranges(head, block, &validators, representation.stat.size, now),
+        Precondition::Proceed => ranges(head, block, &validators, &representation.stat, now),
         Precondition::NotModified => Selected::NotModified,
         Precondition::Failed => Selected::PreconditionFailed,
     }
 }
 
-fn ranges(head: &Head, block: &[u8], validators: &Validators<'_>, length: u64, now: SystemTime) -> Selected {
+fn ranges(head: &Head, block: &[u8], validators: &Validators<'_>, stat: &Stat, now: SystemTime) -> Selected {
     // "A server MUST ignore a Range header field received with a request method that is unrecognized or for
     // which range handling is not defined" (RFC 9110, section 14.2); it is defined for GET alone.
     if head.method() != Method::Get || head.repeated(Field::Range) {
         return Selected::Whole;
     }
     let Some(value) = head.field(block, Field::Range) else { return Selected::Whole };
-    if !range_applies(head, block, validators) || is_by_fresh_date(head, block, validators, now) {
+    if !range_applies(head, block, validators) || is_by_fresh_date(head, block, stat, now) {
         return Selected::Whole;
     }
     // A malformed range set, or one with too many ranges: "A server MAY ignore the Range header field".
-    match parse_range(value).map(|ranges| ranges.resolve(length)) {
+    match parse_range(value).map(|ranges| ranges.resolve(stat.size)) {
         Ok(Resolved::Ranges(ranges)) => Selected::Ranges(ranges),
         Ok(Resolved::Unsatisfiable) => Selected::Unsatisfiable,
         Ok(Resolved::Whole) | Err(_) => Selected::Whole,
@@ -59,7 +61,7 @@ fn ranges(head: &Head, block: &[u8], validators: &Validators<'_>, length: u64, n
 
 /// Whether the range depends on the date of a file that may have changed again within that second. The date
 /// is then a weak validator, and parts of two files could be combined (RFC 9110, section 8.8.2.2).
-fn is_by_fresh_date(head: &Head, block: &[u8], validators: &Validators<'_>, now: SystemTime) -> bool {
+fn is_by_fresh_date(head: &Head, block: &[u8], stat: &Stat, now: SystemTime) -> bool {
     let by_date = head.field(block, Field::IfRange).is_some_and(|value| parse_date(value).is_some());
-    by_date && now < validators.modified + Duration::from_secs(1)
+    by_date && now < stat.modified_at() + Duration::from_secs(1)
 }

@@ -44,7 +44,7 @@ fn lines(request: &Request<'_>) -> String {
 
 fn holds(head: &Head, block: &[u8], now: Option<&Stat>) -> bool {
     let tag = now.map(plimsoll_content::etag).unwrap_or_default();
-    let current = now.map(|stat| Validators { etag: tag.as_bytes(), modified: stat.modified_at() });
+    let current = now.map(|stat| Validators { etag: tag.as_bytes(), modified: Some(stat.modified_at()) });
     evaluate(head, block, current.as_ref(), false) == Precondition::Proceed
 }
 

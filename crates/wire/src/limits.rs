@@ -3,6 +3,8 @@
 //! An operator's limits on a request's head are not here, but in [`crate::http::head::HeadLimits`].
 //! Invariant: everything that a peer can make a parser store has a limit here.
 
+use core::time::Duration;
+
 /// Maximum length of a line of classic in bytes, without its LF.
 pub const CLASSIC_LINE_BYTES_MAX: usize = 4096;
 
@@ -19,6 +21,10 @@ pub const REPLY_LINE_BYTES_MAX: usize = 10 << 10;
 pub const REPLY_BYTES_MAX: usize = 256 << 10;
 /// Approximate memory overhead of a line of an FTP reply, in bytes.
 pub const REPLY_LINE_COST_BYTES: usize = 32;
+
+/// Earliest date of a modification that distinguishes versions, as time since 1970: the start of 1981. Images
+/// and reproducible builds give all files the first day that their format knows, of 1970 or 1980.
+pub const MODIFICATION_MIN: Duration = Duration::from_secs(347_155_200);
 
 /// Maximum of [`fields_max`](crate::http::head::HeadLimits::fields_max). The parser keeps a table of this
 /// size on the stack.

@@ -8,6 +8,7 @@ use plimsoll_tests::{Answer, Client, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree,
 const WRITTEN: Duration = Duration::new(784_111_777, 500_000_000);
 const EARLIER: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
 const EXACT: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+const FAR_AHEAD: &str = "Fri, 01 Jan 2100 00:00:00 GMT";
 const LATER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
 /// Longer than the granularity of a file system's timestamps.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
@@ -16,6 +17,9 @@ fn scenario() -> Scenario {
     let tree = Tree::new()
         .file_of("page.txt", "a page\n", WRITTEN)
         .file_of("folder/index.html", "<p>an index</p>", WRITTEN)
+        .file_of("epoch.txt", "built reproducibly\n", Duration::from_secs(1))
+        .file_of("zip.txt", "unpacked\n", Duration::from_secs(315_532_800))
+        .file_of("ahead.txt", "from a wrong clock\n", Duration::from_secs(4_102_444_800))
         .file("other.txt", "another\n");
     Scenario { tree, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
@@ -112,6 +116,23 @@ async fn if_modified_since_compares_whole_seconds(scene: Scene) {
     }
 }
 
+async fn a_date_that_distinguishes_no_versions_is_neither_sent_nor_compared(scene: Scene) {
+    let mut client = scene.connect().await;
+    for target in ["/epoch.txt", "/zip.txt", "/ahead.txt"] {
+        let whole = client.get(target).await;
+        assert_eq!((whole.status, whole.field("Last-Modified")), (200, None), "{target}");
+        let tag = whole.field("ETag").expect("a tag");
+        for date in ["Thu, 01 Jan 1970 00:00:01 GMT", "Tue, 01 Jan 1980 00:00:00 GMT", LATER, FAR_AHEAD] {
+            let answer = client.get_with(target, &format!("If-Modified-Since: {date}\r\n")).await;
+            assert_eq!(answer.status, 200, "{target}: {date}");
+            let part = format!("Range: bytes=0-1\r\nIf-Range: {date}\r\n");
+            assert_eq!(client.get_with(target, &part).await.status, 200, "{target}: {date}");
+        }
+        let known = client.get_with(target, &format!("If-None-Match: {tag}\r\n")).await;
+        assert_eq!((known.status, known.field("Last-Modified")), (304, None), "{target}");
+    }
+}
+
 async fn if_none_match_is_asked_before_if_modified_since(scene: Scene) {
     let mut client = scene.connect().await;
     let tag = tag_of(&mut client, "/page.txt").await;
@@ -192,6 +213,7 @@ behaviours!(scenario;
     what_the_client_has_is_not_sent_again,
     if_none_match_compares_weakly_and_takes_lists,
     if_modified_since_compares_whole_seconds,
+    a_date_that_distinguishes_no_versions_is_neither_sent_nor_compared,
     if_none_match_is_asked_before_if_modified_since,
     if_match_compares_strongly,
     if_unmodified_since_fails_for_what_was_modified_since,

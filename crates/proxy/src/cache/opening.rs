@@ -13,7 +13,7 @@ use std::task::{Poll, Waker};
 use plimsoll_io::{Elapsed, Fs, Instant, Io, Work};
 
 use super::limits::{DISK_RETRY_TIME, MISSED_INVALIDATIONS_MAX, OPENING_TIME_MAX};
-use super::policy::{Digest, ResourceKey};
+use super::policy::{Digest, ResourceKey, Timestamp};
 use super::response_cache::{CacheSizes, ResponseCache};
 use super::store::{CacheFolder, PurgeTarget};
 
@@ -127,21 +127,21 @@ impl CacheOpener {
         }
         *progress = Progress::Opening(Vec::new());
         drop(progress);
-        let (opener, now) = (Arc::clone(self), io.now());
+        let (opener, now) = (Arc::clone(self), Timestamp::now(io));
         if io.hand_off(Work::Chores, move |fs| opener.open_on(fs, now)).is_err() {
-            self.end(Progress::Closed(now));
+            self.end(Progress::Closed(now.steady));
         }
     }
 
-    fn open_on(&self, fs: &dyn Fs, now: Instant) {
-        match ResponseCache::open(fs, &self.folder, self.sizes) {
+    fn open_on(&self, fs: &dyn Fs, now: Timestamp) {
+        match ResponseCache::open(fs, &self.folder, self.sizes, now) {
             Ok(cache) => {
                 self.publish(fs, cache);
                 self.end(Progress::Open);
             }
             Err(error) => {
                 tracing::error!(folder = %self.folder.path().display(), %error, "cannot open the cache");
-                self.end(Progress::Closed(now + DISK_RETRY_TIME));
+                self.end(Progress::Closed(now.steady + DISK_RETRY_TIME));
             }
         }
     }
@@ -191,6 +191,8 @@ impl CacheOpener {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use plimsoll_io::sim::{Faults, Host, Sim};
     use plimsoll_wire::http::head::Method;
 
@@ -215,7 +217,8 @@ mod tests {
     fn filled() -> (Sim, Host) {
         let sim = Sim::new(0, Faults::none());
         let host = sim.host("one");
-        let cache = ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), SIZES).unwrap();
+        let now = Timestamp::now(&host.io());
+        let cache = ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), SIZES, now).unwrap();
         for path in ["/x", "/y"] {
             let mut writer = cache.create_on(&**host.disk()).unwrap();
             writer.append(&**host.disk(), b"content").unwrap();
@@ -265,5 +268,20 @@ mod tests {
             opener.invalidate(&io, &[key("/z")]).await;
             assert!(!is_stored(&cache, "/z"));
         });
+    }
+
+    #[test]
+    fn after_a_restart_with_the_clock_set_back_a_response_is_validated() {
+        let (_sim, host) = filled();
+        for (set_back, is_usable) in [(Duration::ZERO, true), (Duration::from_secs(3600), false)] {
+            let now = Timestamp::now(&host.io());
+            let started = Timestamp { wall: now.wall - set_back, ..now };
+            let cache = ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), SIZES, started).unwrap();
+            let request = CacheRequest::new(Method::Get, key("/x"), FieldLines::default(), false);
+            let Lookup::Found(object) = cache.lookup(&request) else { panic!("it is stored") };
+            let freshness = &object.head.freshness;
+            assert_eq!(freshness.is_usable_now(&request.directives, now.steady), is_usable);
+            std::mem::forget((cache, object));
+        }
     }
 }

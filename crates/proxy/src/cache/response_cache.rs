@@ -20,7 +20,7 @@ pub use self::reading::{OpenBody, first_part};
 pub use self::writing::Reservation;
 use super::fetch::{FetchKey, Fetches};
 use super::limits::{OBJECT_SHARE, OPEN_FILES_MAX, REFRESHES_MAX};
-use super::policy::{CacheRequest, StoredHead};
+use super::policy::{CacheRequest, StoredHead, Timestamp};
 pub use super::store::CacheSizes;
 use super::store::{
     CacheFolder, Checksums, Content, Disk, FoundObject, Index, Lookup, Object, PartialHead, PurgeTarget,
@@ -49,11 +49,16 @@ pub struct ResponseCache {
 }
 
 impl ResponseCache {
-    /// Opens the cache's folder, and indexes the objects in it.
+    /// Opens the cache's folder, and indexes the objects in it. Their ages count from `now`.
     ///
     /// # Errors
     /// The operating system's error.
-    pub fn open(fs: &dyn Fs, folder: &Arc<CacheFolder>, sizes: CacheSizes) -> io::Result<Arc<ResponseCache>> {
+    pub fn open(
+        fs: &dyn Fs,
+        folder: &Arc<CacheFolder>,
+        sizes: CacheSizes,
+        now: Timestamp,
+    ) -> io::Result<Arc<ResponseCache>> {
         let (disk, found) = Disk::open(fs, folder)?;
         let cache = ResponseCache {
             disk: Arc::new(disk),
@@ -69,7 +74,9 @@ impl ResponseCache {
             next_check: AtomicU64::new(0),
             is_checking: AtomicBool::new(false),
         };
-        for FoundObject { head, file } in found {
+        let latest = found.iter().map(|object| object.head.freshness.received_at()).max();
+        for FoundObject { mut head, file } in found {
+            head.freshness.resume(now, latest.unwrap_or(now.wall));
             cache.index.insert(Object::new(head, Content::File(Arc::new(file))), || true);
         }
         // Objects for which there is no room any more.

@@ -89,7 +89,7 @@ impl Caching<'_> {
     /// Looks the request up, and answers or forwards it. Returns `None` if it must be looked up again.
     async fn attempt(&mut self) -> Option<Outcome> {
         let lookup = self.cache.lookup_unchanged(&self.exchange.shared.io, &self.request).await;
-        let now = self.exchange.shared.io.wall();
+        let now = self.exchange.shared.io.now();
         let (stored, reason) = match &lookup {
             Lookup::Found(object) => match object.head.freshness.usability(&self.request.directives, now) {
                 Usability::Fresh => return self.hit(object, |counts| &counts.hits).await,
@@ -177,7 +177,7 @@ impl Caching<'_> {
         object: &Arc<Object>,
         counter: fn(&CacheCounts) -> &AtomicU64,
     ) -> Option<Outcome> {
-        let now = self.exchange.shared.io.wall();
+        let now = self.exchange.shared.io.now();
         let status = CacheStatus::hit(object.head.freshness.seconds_left(now));
         let outcome = self.send(object, &status).await?;
         count(counter(self.cache.counts()));
@@ -265,7 +265,7 @@ impl Caching<'_> {
     /// Answers with a stored object if no origin answered, and the object permits that (RFC 5861, section 4).
     async fn or_stale(&mut self, outcome: Outcome, stored: Option<Arc<Object>>) -> Outcome {
         let Some(object) = stored else { return outcome };
-        let now = self.exchange.shared.io.wall();
+        let now = self.exchange.shared.io.now();
         let is_refused = matches!(outcome.ending, OutcomeEnding::Refused(_));
         if !is_refused || !object.head.freshness.is_usable_on_error(&self.request.directives, now) {
             return outcome;
@@ -291,7 +291,7 @@ impl Caching<'_> {
         let deadline = &self.exchange.deadlines.download;
         deadline.set(until);
         let followed = deadline.within(follower.head()).await;
-        let now = self.exchange.shared.io.wall();
+        let now = self.exchange.shared.io.now();
         // A response that must be validated first may be another person's (RFC 9111, section 4).
         let (head, length) = match followed {
             Ok(FollowedHead::Open(head, length))

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use plimsoll_io::Io;
+use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::response::{Framing, ResponseHead};
 use plimsoll_wire::http::status::Status;
 
@@ -19,10 +20,11 @@ use crate::cache::fetch::Lead;
 use crate::cache::opening::CacheOpener;
 use crate::cache::policy::{
     CacheRequest, CacheStatus, ExchangeTimes, FieldBlock, FieldLines, Forwarded, Merged, NotStored,
-    StoredHead, evaluate, invalidated_uris, merge_not_modified, validation_fields,
+    StoredHead, Timestamp, evaluate, invalidated_uris, is_same_version, merge_not_modified,
+    validation_fields,
 };
 use crate::cache::response_cache::{Reservation, ResponseCache};
-use crate::cache::store::{Object, PurgeTarget};
+use crate::cache::store::{Lookup, Object, PurgeTarget};
 
 /// The cache's part in one forwarded request.
 pub(crate) struct CachePass<'a> {
@@ -33,7 +35,7 @@ pub(crate) struct CachePass<'a> {
     /// The object that the request validates.
     stored: Option<Arc<Object>>,
     /// When the request was sent.
-    sent: Option<SystemTime>,
+    sent: Option<Timestamp>,
 }
 
 enum PassCache {
@@ -146,13 +148,13 @@ impl<'a> CachePass<'a> {
     }
 
     /// Notes when the request is sent.
-    pub(crate) fn note_sent(&mut self, at: SystemTime) {
+    pub(crate) fn note_sent(&mut self, at: Timestamp) {
         self.sent = Some(at);
     }
 
     /// Decides about the response. `lines` are its fields.
     pub(crate) async fn receive(self, io: &Io, head: &ResponseHead, lines: FieldLines<'_>) -> Received {
-        let received = io.wall();
+        let received = Timestamp::now(io);
         let times = ExchangeTimes { sent: self.sent.unwrap_or(received), received };
         let CachePass { cache, request, kind, mut status, stored, .. } = self;
         let cache = match cache {
@@ -167,6 +169,9 @@ impl<'a> CachePass<'a> {
         let lead = match kind {
             PassKind::Plain => {
                 invalidate(io, &cache, &request, head.status(), lines).await;
+                if request.method == Method::Head && head.status() == Status::OK {
+                    compare_head(io, &cache, &request, lines, times).await;
+                }
                 return Received::Relay(status);
             }
             PassKind::Rest(rest) => return rest.part(head, lines).map_or(Received::Unfit, Received::Rest),
@@ -177,7 +182,7 @@ impl<'a> CachePass<'a> {
         };
         if let Some(object) = &stored {
             let is_failed = matches!(head.status().code(), 500 | 502 | 503 | 504);
-            let is_usable = object.head.freshness.is_usable_on_error(&request.directives, received);
+            let is_usable = object.head.freshness.is_usable_on_error(&request.directives, received.steady);
             // No client waits for a refresh.
             if !is_refresh {
                 count_validation(&cache, head.status(), is_failed && is_usable);
@@ -204,7 +209,7 @@ impl<'a> CachePass<'a> {
         match reserved {
             Ok((stored_head, room)) => {
                 let (lead, head) = (Box::new(lead), Box::new(stored_head));
-                let (is_for_client, sent) = (!is_refresh, cache.keeps_files().then_some(times.sent));
+                let (is_for_client, sent) = (!is_refresh, cache.keeps_files().then_some(times.sent.wall));
                 Received::Record(Recording { cache, lead, head, length, room, is_for_client, sent })
             }
             Err(reason) => {
@@ -285,6 +290,36 @@ async fn invalidate(
 ) {
     for key in invalidated_uris(request.method, &request.key, status, lines) {
         removed(cache.invalidate(io, PurgeTarget::Uri(key.digest())).await);
+    }
+}
+
+/// Updates the stored response that a HEAD request selects, or removes it if it is another one: "the cache
+/// SHOULD update or invalidate each of its stored GET responses that could have been chosen for that request"
+/// (RFC 9111, section 4.3.5).
+async fn compare_head(
+    io: &Io,
+    cache: &Arc<ResponseCache>,
+    request: &CacheRequest<'_>,
+    lines: FieldLines<'_>,
+    times: ExchangeTimes,
+) {
+    let get = CacheRequest { method: Method::Get, ..request.clone() };
+    let lookup = cache.lookup(&get);
+    if let Lookup::Found(object) = &lookup
+        && object.head.status == Status::OK
+    {
+        let lead = cache.fetches().lead_alone(&cache.fetch_key(&get, &lookup));
+        if !is_same_version(&object.head, object.content.len(), lines) {
+            removed(cache.remove(io, object).await);
+        } else if let Merged::Updated(head) = merge_not_modified(&object.head, &get, lines, times) {
+            cache.refresh(object, head, lead.storing());
+        }
+        lead.retire();
+    }
+    if let Some(partial) = cache.lookup_partial(&get)
+        && !is_same_version(&partial.head, partial.whole, lines)
+    {
+        removed(cache.remove_partial(io, &partial).await);
     }
 }
 

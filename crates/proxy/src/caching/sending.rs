@@ -372,7 +372,7 @@ impl ClientSide<'_> {
             }
         }
         write_via(b"1.1", &self.shared.settings.pseudonym, &mut out);
-        let age = stored.freshness.age(self.shared.io.wall()).as_secs();
+        let age = stored.freshness.age(self.shared.io.now()).as_secs();
         let mut head = AnswerHead::resume(&mut out).field_u64("Age", age);
         head = head.field_display("Cache-Status", status);
         head = match selection {

@@ -67,7 +67,7 @@ impl Caching<'_> {
             Some(object) => Some(PartialHead::of_whole(object)),
             None => self.cache.lookup_partial(&self.request),
         };
-        let now = self.exchange.shared.io.wall();
+        let now = self.exchange.shared.io.now();
         let usable = known.clone().filter(|_| stored.is_none()).filter(|partial| {
             let usability = partial.head.freshness.usability(&self.request.directives, now);
             matches!(usability, Usability::Fresh | Usability::StaleAccepted)
@@ -297,7 +297,7 @@ impl Caching<'_> {
                     return Err(NoSlice::Unshared);
                 }
                 // A response that must be validated first may be another person's (RFC 9111, section 4).
-                let now = shared.io.wall();
+                let now = shared.io.now();
                 if !is_lead && !head.freshness.is_usable_now(&self.request.directives, now) {
                     return Err(NoSlice::Unshared);
                 }

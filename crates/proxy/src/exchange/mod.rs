@@ -25,6 +25,7 @@ use self::download::{Download, Downloaded};
 pub(crate) use self::signals::Signals;
 pub(crate) use self::upload::RequestBody;
 use self::upload::Upload;
+use crate::cache::policy::Timestamp;
 use crate::caching::{CachePass, Rest};
 use crate::connection::OriginConnection;
 use crate::failure::Failure;
@@ -256,7 +257,7 @@ impl Exchange<'_> {
         let head = self.request.write(self.route, authority, &settings.pseudonym, conditions.as_ref());
         let is_detached = self.pass.as_ref().is_some_and(CachePass::is_detached);
         if let Some(pass) = &mut self.pass {
-            pass.note_sent(self.shared.io.wall());
+            pass.note_sent(Timestamp::now(&self.shared.io));
         }
         let OriginConnection { inbox, tx: origin_tx, .. } = connection;
         origin_tx.push(Segment::Owned(head));

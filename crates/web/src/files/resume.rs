@@ -50,7 +50,7 @@ pub(super) async fn put_rest(
     let upload = body::receive(ask.request, upload).await?;
     let committed = upload.commit_whole(whole).await;
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
-    Ok(body::dated(tagged(spot.stored(committed.created), &committed), modified, &committed))
+    Ok(body::dated(tagged(ask.request, spot.stored(committed.created), &committed), modified, &committed))
 }
 
 /// Begins or resumes the upload that these bytes complete.

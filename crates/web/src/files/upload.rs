@@ -6,7 +6,7 @@
 use plimsoll_operations::Parents;
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Committed, Expected};
-use plimsoll_wire::http::date::{DATE_BYTES, write_date};
+use plimsoll_wire::http::date::{DATE_BYTES, usable_modification, write_date};
 use plimsoll_wire::http::head::{Field, Framing, Version};
 use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
@@ -44,7 +44,7 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     let upload = body::receive(ask.request, upload).await?;
     let committed = upload.commit().await;
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
-    Ok(body::dated(tagged(spot.stored(committed.created), &committed), modified, &committed))
+    Ok(body::dated(tagged(ask.request, spot.stored(committed.created), &committed), modified, &committed))
 }
 
 fn refuse_coding(request: &Request<'_>) -> Result<(), Refusal> {
@@ -89,9 +89,13 @@ fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
     Ok(Expected { bytes, digests })
 }
 
-/// Adds the validators of the stored file, ETag and Last-Modified.
-pub(crate) fn tagged(answer: Answer, committed: &Committed) -> Answer {
+/// Adds the validators of the stored file that a later GET has: ETag and Last-Modified.
+pub(crate) fn tagged(request: &Request<'_>, answer: Answer, committed: &Committed) -> Answer {
+    let answer = answer.field("ETag", plimsoll_content::etag(&committed.stat));
+    let Some(date) = usable_modification(committed.stat.modified_at(), request.io.wall_exact()) else {
+        return answer;
+    };
     let mut modified = [b' '; DATE_BYTES];
-    write_date(committed.stat.modified_at(), &mut modified);
-    answer.field("ETag", plimsoll_content::etag(&committed.stat)).field("Last-Modified", modified)
+    write_date(date, &mut modified);
+    answer.field("Last-Modified", modified)
 }

@@ -110,7 +110,9 @@ pub(super) async fn append(ask: RoutedRequest<'_, '_>, caller: &Caller, to: Part
     };
     let answer = answer.field_display("Upload-Offset", upload.bytes());
     match upload.end_part(whole).await {
-        Ok(PartOutcome::Complete(committed)) => Ok(dated(tagged(answer, &committed), modified, &committed)),
+        Ok(PartOutcome::Complete(committed)) => {
+            Ok(dated(tagged(ask.request, answer, &committed), modified, &committed))
+        }
         Ok(PartOutcome::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),
         Err(Error::Store(StoreError::Digest)) => Err(Refusal::new(
             failed,

@@ -75,8 +75,8 @@ async fn join(ask: RoutedRequest<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Res
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
     let mut location = b"/files/".to_vec();
     encode_path(path.as_bytes(), &mut location);
-    let answer = tagged(Answer::new(Status::CREATED).field("Location", location), &committed);
-    Ok(dated(answer, modified, &committed))
+    let answer = Answer::new(Status::CREATED).field("Location", location);
+    Ok(dated(tagged(ask.request, answer, &committed), modified, &committed))
 }
 
 fn located(kept: &KeptUpload) -> Answer {

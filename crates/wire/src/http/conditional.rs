@@ -111,8 +111,8 @@ fn after_comma(list: &[u8]) -> &[u8] {
 pub struct Validators<'a> {
     /// The entity tag, with its quotes.
     pub etag: &'a [u8],
-    /// Time of the last modification.
-    pub modified: SystemTime,
+    /// Time of the last modification, if it distinguishes versions.
+    pub modified: Option<SystemTime>,
 }
 
 /// The result of evaluating a request's conditions.
@@ -152,7 +152,9 @@ fn fails(head: &Head, block: &[u8], current: Option<&Validators<'_>>) -> bool {
         return !current.is_some_and(matches);
     }
     match (date_of(head, block, Field::IfUnmodifiedSince), current) {
-        (Some(since), Some(now)) => to_whole_seconds(now.modified) > since,
+        (Some(since), Some(Validators { modified: Some(modified), .. })) => {
+            to_whole_seconds(*modified) > since
+        }
         // "A recipient MUST ignore the If-Unmodified-Since header field if the resource does not have a
         // modification date available" (section 13.1.4).
         _ => false,
@@ -168,7 +170,9 @@ fn is_as_known(head: &Head, block: &[u8], current: Option<&Validators<'_>>, read
         return head.all(block, Field::IfNoneMatch).any(|list| etag_matches_weak(list, now.etag));
     }
     let since = if reads { date_of(head, block, Field::IfModifiedSince) } else { None };
-    since.is_some_and(|since| to_whole_seconds(now.modified) <= since)
+    // "A recipient MUST ignore the If-Modified-Since header field if the resource does not have a
+    // modification date available" (section 13.1.3).
+    since.zip(now.modified).is_some_and(|(since, modified)| to_whole_seconds(modified) <= since)
 }
 
 /// Returns the date of a field, or None if the field must be ignored.
@@ -199,6 +203,9 @@ pub fn range_applies(head: &Head, block: &[u8], current: &Validators<'_>) -> boo
     // characters for a DQUOTE" (section 13.1.5).
     match (ETag::parse(value), ETag::parse(current.etag)) {
         (Some(tag), Some(now)) => tag.matches_strong(&now),
-        _ => parse_date(value) == Some(to_whole_seconds(current.modified)),
+        _ => {
+            let dates = parse_date(value).zip(current.modified);
+            dates.is_some_and(|(date, modified)| date == to_whole_seconds(modified))
+        }
     }
 }

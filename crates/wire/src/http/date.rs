@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use httpdate::HttpDate;
 
 use crate::calendar::{LAST_SECOND, since_1970};
+use crate::limits::MODIFICATION_MIN;
 
 /// Length of a written date in bytes: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub const DATE_BYTES: usize = 29;
@@ -31,6 +32,16 @@ pub fn write_date(time: SystemTime, out: &mut [u8; DATE_BYTES]) {
 pub fn parse_date(bytes: &[u8]) -> Option<SystemTime> {
     let text = std::str::from_utf8(bytes).ok()?;
     text.parse::<HttpDate>().ok().map(SystemTime::from)
+}
+
+/// Returns the date of a modification, if it distinguishes versions at the time `now`. A later one is wrong:
+/// "An origin server with a clock MUST NOT generate a Last-Modified date that is later than the server's
+/// time of message origination" (RFC 9110, section 8.8.2.1). Images and reproducible builds give all files
+/// one date of 1970 or 1980.
+#[must_use]
+pub fn usable_modification(modified: SystemTime, now: SystemTime) -> Option<SystemTime> {
+    let date = to_whole_seconds(modified);
+    (since_1970(date) >= MODIFICATION_MIN && date <= now).then_some(date)
 }
 
 /// Drops the fraction of a second, as a written date does. Only such a time may be compared with a date

@@ -9,7 +9,7 @@ use plimsoll_wire::http::head::{HeadLimits, parse_head};
 
 /// The current state in these tests: tag "now", modified at 08:49:37 and a half.
 fn current() -> Validators<'static> {
-    Validators { etag: b"\"now\"", modified: UNIX_EPOCH + Duration::from_millis(784_111_777_500) }
+    Validators { etag: b"\"now\"", modified: Some(UNIX_EPOCH + Duration::from_millis(784_111_777_500)) }
 }
 
 const BEFORE: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
@@ -28,6 +28,19 @@ fn get(fields: &[&str]) -> Precondition {
 
 fn put(fields: &[&str]) -> Precondition {
     ask("PUT", fields, Some(&current()))
+}
+
+#[test]
+fn conditions_by_a_date_are_ignored_without_a_modification_date() {
+    let undated = Validators { modified: None, ..current() };
+    let get = |field: &str| ask("GET", &[field], Some(&undated));
+    for date in [BEFORE, EXACT, AFTER] {
+        assert_eq!(get(&format!("If-Modified-Since: {date}")), Proceed);
+        assert_eq!(get(&format!("If-Unmodified-Since: {date}")), Proceed);
+        let block = format!("GET /x HTTP/1.1\r\nHost: a\r\nIf-Range: {date}\r\n\r\n");
+        let head = parse_head(block.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
+        assert!(!range_applies(&head, block.as_bytes(), &undated));
+    }
 }
 
 use Precondition::{Failed, NotModified, Proceed};

@@ -268,6 +268,44 @@ async fn requests_choose_how_the_cache_is_used(scene: Scene) {
     assert_eq!(get(&mut client, FRESH).await.0, reloaded);
 }
 
+async fn a_head_response_of_another_version_removes_the_stored_one(scene: Scene) {
+    let mut client = scene.connect().await;
+    let version = |tag: &str| format!("X-Fields: Cache-Control: max-age=60 | ETag: \"{tag}\"\r\n");
+    let ask = |tag: &str| format!("{}Cache-Control: no-cache\r\n", version(tag));
+    let (first, _) = get(&mut client, &version("a")).await;
+    assert_eq!(client.head_with("/x", &ask("a")).await.status, 200);
+    assert_eq!(get(&mut client, &version("a")).await.0, first, "the same version");
+    assert_eq!(client.head_with("/x", &ask("b")).await.field("ETag"), Some("\"b\""));
+    let (second, status) = get(&mut client, &version("b")).await;
+    assert!(second != first && status.contains("fwd=uri-miss"), "{status}");
+    let longer = format!("{}X-Size: 30\r\n", ask("b"));
+    assert_eq!(client.head_with("/x", &longer).await.field("Content-Length"), Some("30"));
+    assert_ne!(get(&mut client, &version("b")).await.0, second, "the length has changed");
+}
+
+async fn invalid_freshness_is_stale_and_a_meaningless_date_gives_none(scene: Scene) {
+    let mut client = scene.connect().await;
+    let old = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT";
+    for (number, fields) in [
+        format!("{old} | Cache-Control: public; max-age=1"),
+        format!("{old} | Cache-Control: max-age=-5"),
+        format!("{old} | Cache-Control: no-store; foo"),
+        format!("{old} | Cache-Control: max-age=60;no-store"),
+        format!("{old} | Cache-Control: max-age=60, a=\"b, no-store"),
+        "Last-Modified: Thu, 01 Jan 1970 00:00:01 GMT".to_owned(),
+        "Last-Modified: Tue, 01 Jan 1980 00:00:00 GMT".to_owned(),
+        "Last-Modified: Wed, 01 Jan 2200 00:00:00 GMT".to_owned(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let target = format!("/invalid-{number}");
+        let first = client.get_with(&target, &format!("X-Fields: {fields}\r\n")).await;
+        let second = client.get_with(&target, "X-Fields: A: b\r\n").await;
+        assert_ne!(number_of(&first), number_of(&second), "{fields}");
+    }
+}
+
 async fn negative_responses_are_stored_for_a_short_time(scene: Scene) {
     let mut client = scene.connect().await;
     let first = client.get_with("/none", "X-Status: 404\r\n").await;
@@ -335,5 +373,7 @@ behaviours!(scenario but process;
     a_fetch_goes_on_when_its_client_has_left,
     a_response_that_was_cut_short_is_never_stored,
     requests_choose_how_the_cache_is_used,
+    a_head_response_of_another_version_removes_the_stored_one,
+    invalid_freshness_is_stale_and_a_meaningless_date_gives_none,
     negative_responses_are_stored_for_a_short_time,
 );

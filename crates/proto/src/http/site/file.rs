@@ -27,10 +27,10 @@ pub fn send(request: &Request<'_>, found: Representation) -> Answer {
 
 fn local(request: &Request<'_>, found: Representation<LocalSource>) -> Answer {
     match select(request.head, request.block, &found, request.io.wall()) {
-        Selected::Whole => whole(found),
+        Selected::Whole => whole(request, found),
         Selected::Ranges(ranges) => parts(request, found, &ranges),
         Selected::Unsatisfiable => unsatisfiable(request, found.stat.size),
-        Selected::NotModified => not_modified(&found.fields),
+        Selected::NotModified => not_modified(request, &found.fields),
         Selected::PreconditionFailed => precondition_failed(request),
     }
 }
@@ -38,7 +38,8 @@ fn local(request: &Request<'_>, found: Representation<LocalSource>) -> Answer {
 /// Returns the part that a remote store has selected, by the same rules.
 fn remote(request: &Request<'_>, found: Representation<Box<RemoteFile>>) -> Answer {
     let Representation { stat, media, source, fields } = found;
-    let head = |status, media: &str| Answer::new(status).written(fields.all()).field("Content-Type", media);
+    let written = fields.all(request.io.wall());
+    let head = |status, media: &str| Answer::new(status).written(written).field("Content-Type", media);
     let answer = match source.part() {
         SentPart::Whole => head(Status::OK, media),
         SentPart::Range(range) => {
@@ -47,22 +48,22 @@ fn remote(request: &Request<'_>, found: Representation<Box<RemoteFile>>) -> Answ
         }
         SentPart::Multipart(media) => head(Status::PARTIAL_CONTENT, media),
         SentPart::Unsatisfiable => return unsatisfiable(request, stat.size),
-        SentPart::NotModified => return not_modified(&fields),
+        SentPart::NotModified => return not_modified(request, &fields),
         SentPart::PreconditionFailed => return precondition_failed(request),
     };
     answer.body(Body::Remote(source))
 }
 
-fn not_modified(fields: &FileFields) -> Answer {
-    Answer::new(Status::NOT_MODIFIED).written(fields.validators())
+fn not_modified(request: &Request<'_>, fields: &FileFields) -> Answer {
+    Answer::new(Status::NOT_MODIFIED).written(fields.validators(request.io.wall()))
 }
 
 fn precondition_failed(request: &Request<'_>) -> Answer {
     refused(request, Status::PRECONDITION_FAILED, "The file is not the one that the conditions name.")
 }
 
-fn whole(found: Representation<LocalSource>) -> Answer {
-    let fields = found.fields.all();
+fn whole(request: &Request<'_>, found: Representation<LocalSource>) -> Answer {
+    let fields = found.fields.all(request.io.wall());
     // The memory for a head and a small body is allocated once.
     let copied = match &found.source {
         LocalSource::Bytes { contents, .. } if contents.len() <= COPIED_BODY_BYTES_MAX => contents.len(),
@@ -77,7 +78,7 @@ fn whole(found: Representation<LocalSource>) -> Answer {
 }
 
 fn parts(request: &Request<'_>, found: Representation<LocalSource>, ranges: &Ranges) -> Answer {
-    let answer = Answer::new(Status::PARTIAL_CONTENT).written(found.fields.all());
+    let answer = Answer::new(Status::PARTIAL_CONTENT).written(found.fields.all(request.io.wall()));
     let length = found.stat.size;
     if let Some(range) = ranges.single() {
         let range = range.clone();

@@ -1,11 +1,14 @@
 //! Cache-Control and Pragma (RFC 9111, sections 5.2 and 5.4; RFC 5861; RFC 8246).
 //!
 //! Not here: the effect of a directive. Invariants: names are compared without case; a directive that is sent
-//! twice with different values counts as zero seconds, so that the response is stale (section 4.2.1).
+//! twice with different values counts as zero seconds, so that the response is stale (section 4.2.1); a line
+//! that breaks the grammar makes each use validate, and still forbids what its words forbid.
 
 use std::time::Duration;
 
-use super::fields::FieldLines;
+use plimsoll_wire::http::is_token;
+
+use super::fields::{FieldLines, list_members};
 use crate::cache::limits::DELTA_SECONDS_MAX;
 
 /// The directives of a request that this cache honours.
@@ -56,6 +59,8 @@ pub struct ResponseDirectives {
     pub stale_while_revalidate: Option<Duration>,
     /// `stale-if-error`.
     pub stale_if_error: Option<Duration>,
+    /// A line breaks the grammar.
+    pub is_malformed: bool,
 }
 
 impl RequestDirectives {
@@ -63,9 +68,10 @@ impl RequestDirectives {
     #[must_use]
     pub fn parse(fields: FieldLines<'_>) -> RequestDirectives {
         let mut directives = RequestDirectives::default();
-        let mut has_cache_control = false;
-        for (name, argument) in all_directives(fields) {
-            has_cache_control = true;
+        let Parsed { all, is_malformed } = Parsed::of(fields);
+        let has_cache_control = is_malformed || !all.is_empty();
+        directives.no_cache = is_malformed;
+        for (name, argument) in all {
             let seconds = |old| merge_seconds(old, argument);
             match &*name {
                 b"no-store" => directives.no_store = true,
@@ -90,8 +96,9 @@ impl ResponseDirectives {
     /// Reads the directives of a response.
     #[must_use]
     pub fn parse(fields: FieldLines<'_>) -> ResponseDirectives {
-        let mut directives = ResponseDirectives::default();
-        for (name, argument) in all_directives(fields) {
+        let Parsed { all, is_malformed } = Parsed::of(fields);
+        let mut directives = ResponseDirectives { is_malformed, ..ResponseDirectives::default() };
+        for (name, argument) in all {
             let seconds = |old| merge_seconds(old, argument);
             match &*name {
                 b"no-store" => directives.no_store = true,
@@ -115,22 +122,59 @@ impl ResponseDirectives {
     }
 }
 
-/// Iterates over names in lower case, and arguments without quotes.
-fn all_directives<'a>(fields: FieldLines<'a>) -> impl Iterator<Item = (Vec<u8>, Option<&'a [u8]>)> + use<'a> {
-    fields.members("cache-control").map(|member| {
-        let equals = member.iter().position(|&byte| byte == b'=');
-        let (name, argument) = match equals {
-            Some(at) => (member.get(..at), member.get(at + 1..)),
-            None => (Some(member), None),
-        };
-        (name.unwrap_or_default().trim_ascii().to_ascii_lowercase(), argument.map(unquoted))
-    })
+/// A name in lower case, and an argument without quotes.
+type Directive<'a> = (Vec<u8>, Option<&'a [u8]>);
+
+/// The directives of all lines of Cache-Control.
+struct Parsed<'a> {
+    all: Vec<Directive<'a>>,
+    is_malformed: bool,
 }
 
-fn unquoted(argument: &[u8]) -> &[u8] {
-    let argument = argument.trim_ascii();
-    let inner = argument.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
-    inner.unwrap_or(argument)
+impl<'a> Parsed<'a> {
+    fn of(fields: FieldLines<'a>) -> Parsed<'a> {
+        let mut parsed = Parsed { all: Vec::new(), is_malformed: false };
+        for line in fields.all("cache-control") {
+            let members: Option<Vec<_>> = list_members(line).map(directive).collect();
+            parsed.is_malformed |= members.is_none();
+            parsed.all.extend(members.unwrap_or_else(|| forbidding_words(line)));
+        }
+        parsed
+    }
+}
+
+/// Parses a directive: `token [ "=" ( token / quoted-string ) ]`.
+fn directive(member: &[u8]) -> Option<Directive<'_>> {
+    let (name, argument) = match member.iter().position(|&byte| byte == b'=') {
+        Some(at) => (member.get(..at)?, Some(argument(member.get(at + 1..)?)?)),
+        None => (member, None),
+    };
+    is_token(name).then(|| (name.to_ascii_lowercase(), argument))
+}
+
+fn argument(text: &[u8]) -> Option<&[u8]> {
+    match text {
+        [b'"', inner @ .., b'"'] => (!has_end_of_quotes(inner)).then_some(inner),
+        _ => is_token(text).then_some(text),
+    }
+}
+
+/// Whether the text between two quotes has a third.
+fn has_end_of_quotes(inner: &[u8]) -> bool {
+    let mut is_escaped = false;
+    let ends_inside = inner.iter().any(|&byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    ends_inside || is_escaped
+}
+
+/// Returns the directives that a malformed line may have meant, and that forbid storing.
+fn forbidding_words(line: &[u8]) -> Vec<Directive<'_>> {
+    const FORBIDDING: [&[u8]; 2] = [b"no-store", b"private"];
+    let words = line.split(|&byte| !is_token(&[byte])).map(<[u8]>::to_ascii_lowercase);
+    words.filter(|word| FORBIDDING.contains(&&**word)).map(|word| (word, None)).collect()
 }
 
 /// Returns the value of a directive after one more occurrence of it.
@@ -175,6 +219,30 @@ mod tests {
         let directives = response("no-cache=\"a, private, no-store\", ext=\"max-age=9\"");
         assert!(directives.no_cache && !directives.private && !directives.no_store);
         assert_eq!(directives.max_age, None);
+    }
+
+    #[test]
+    fn a_malformed_line_forbids_what_its_words_forbid_and_is_never_fresh() {
+        for value in
+            ["public; max-age=1", "max-age=60 public", "max-age =60", "max-age=\"60", "a=\"b\"c", "=1"]
+        {
+            let directives = response(value);
+            assert!(
+                directives.is_malformed && !directives.no_store && directives.max_age.is_none(),
+                "{value}"
+            );
+        }
+        for value in
+            ["no-store; foo", "max-age=60;no-store", "max-age=60, ext=\"a, No-Store", "x=\"a\\\", no-store"]
+        {
+            assert!(response(value).is_malformed && response(value).no_store, "{value}");
+        }
+        assert!(response("max-age=60, private; x").private);
+        for value in ["max-age=60,, public,", "ext=\"a\\\", no-store\"", "max-age=1.5", ""] {
+            assert!(!response(value).is_malformed, "{value}");
+        }
+        let asked = request("Cache-Control: no-store; foo\r\n");
+        assert!(asked.no_store && asked.no_cache);
     }
 
     #[test]

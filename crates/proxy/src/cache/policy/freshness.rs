@@ -1,28 +1,47 @@
 //! Freshness, age, and the use of stale responses (RFC 9111, section 4.2; RFC 5861).
 //!
 //! Not here: the choice of the lifetime ([`super::storable`]). Invariants: a response is fresh while its
-//! age is below its lifetime; a clock that goes back makes no response younger than when it was received.
+//! age is below its lifetime; in one process, steps of the time of day change no age; after a restart, a
+//! response from a time that lies ahead is validated at each use.
 
 use std::time::{Duration, SystemTime};
 
-use plimsoll_wire::http::date::parse_date;
+use plimsoll_io::{Instant, Io};
+use plimsoll_wire::http::date::{parse_date, usable_modification};
 
 use super::directives::{RequestDirectives, ResponseDirectives, delta_seconds};
 use super::fields::{FieldLines, list_members};
+
+/// A point in time, by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamp {
+    /// The time of day, which a person or a program may set.
+    pub wall: SystemTime,
+    /// The time of the engine, which never goes back.
+    pub steady: Instant,
+}
+
+impl Timestamp {
+    /// Returns the present.
+    #[must_use]
+    pub fn now(io: &Io) -> Timestamp {
+        Timestamp { wall: io.wall(), steady: io.now() }
+    }
+}
 
 /// When a request was sent to the origin, and when the head of its response was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeTimes {
     /// When the request was sent.
-    pub sent: SystemTime,
+    pub sent: Timestamp,
     /// When the head of the response was received.
-    pub received: SystemTime,
+    pub received: Timestamp,
 }
 
 /// How long a stored response may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
-    pub(super) received: SystemTime,
+    pub(super) received: Timestamp,
     pub(super) initial_age: Duration,
     pub(super) lifetime: Duration,
     pub(super) while_revalidate: Duration,
@@ -71,25 +90,42 @@ impl Freshness {
     /// Whether the response was received later than another.
     #[must_use]
     pub fn is_newer_than(&self, other: &Freshness) -> bool {
-        self.received > other.received
+        let at = |freshness: &Freshness| (freshness.received.steady, freshness.received.wall);
+        at(self) > at(other)
+    }
+
+    /// Resumes the age of a response that another process has received. `latest` is the latest time at which
+    /// a stored response was received. If it lies ahead, the clock was set back: the present is later than it
+    /// shows.
+    pub fn resume(&mut self, now: Timestamp, latest: SystemTime) {
+        self.always_validates |= self.received.wall > now.wall;
+        let stored = latest.max(now.wall).duration_since(self.received.wall).unwrap_or_default();
+        self.initial_age = self.initial_age.saturating_add(stored);
+        self.received.steady = now.steady;
+    }
+
+    /// Returns the time of day at which the response was received.
+    #[must_use]
+    pub fn received_at(&self) -> SystemTime {
+        self.received.wall
     }
 
     /// Returns the age at a time (section 4.2.3).
     #[must_use]
-    pub fn age(&self, now: SystemTime) -> Duration {
-        self.initial_age.saturating_add(now.duration_since(self.received).unwrap_or_default())
+    pub fn age(&self, now: Instant) -> Duration {
+        self.initial_age.saturating_add(now - self.received.steady)
     }
 
     /// Returns the seconds for which the response is still fresh; negative once it is stale.
     #[must_use]
-    pub fn seconds_left(&self, now: SystemTime) -> i64 {
+    pub fn seconds_left(&self, now: Instant) -> i64 {
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         seconds(self.lifetime).saturating_sub(seconds(self.age(now)))
     }
 
     /// Decides whether the response may be used for a request with these directives.
     #[must_use]
-    pub fn usability(&self, request: &RequestDirectives, now: SystemTime) -> Usability {
+    pub fn usability(&self, request: &RequestDirectives, now: Instant) -> Usability {
         let age = self.age(now);
         let is_too_old = request.max_age.is_some_and(|max| age > max);
         if self.always_validates || request.no_cache || is_too_old {
@@ -116,13 +152,13 @@ impl Freshness {
     /// Whether the response may be used for a request with these directives, without another one to the
     /// origin.
     #[must_use]
-    pub fn is_usable_now(&self, request: &RequestDirectives, now: SystemTime) -> bool {
+    pub fn is_usable_now(&self, request: &RequestDirectives, now: Instant) -> bool {
         matches!(self.usability(request, now), Usability::Fresh | Usability::StaleAccepted)
     }
 
     /// Whether the response may be used because the origin failed (RFC 5861, section 4).
     #[must_use]
-    pub fn is_usable_on_error(&self, request: &RequestDirectives, now: SystemTime) -> bool {
+    pub fn is_usable_on_error(&self, request: &RequestDirectives, now: Instant) -> bool {
         if self.always_validates || self.never_stale || request.no_cache {
             return false;
         }
@@ -138,14 +174,22 @@ impl Freshness {
     }
 }
 
+/// Returns the Last-Modified of a response, if it distinguishes versions. It must not be later than Date, or
+/// than the time at which the response was received if it has none.
+pub(super) fn modified(fields: FieldLines<'_>, received: SystemTime) -> Option<SystemTime> {
+    let date = fields.first("date").and_then(parse_date).unwrap_or(received);
+    usable_modification(parse_date(fields.first("last-modified")?)?, date)
+}
+
 /// Computes the corrected initial age (section 4.2.3).
 fn initial_age(fields: FieldLines<'_>, times: ExchangeTimes) -> Duration {
-    let date = fields.first("date").and_then(parse_date).unwrap_or(times.received);
-    let apparent = times.received.duration_since(date).unwrap_or_default();
+    let received = times.received.wall;
+    let date = fields.first("date").and_then(parse_date).unwrap_or(received);
+    let apparent = received.duration_since(date).unwrap_or_default();
     // "a recipient [of a list of values] ought to use the first value" (section 5.1).
     let age = fields.first("age").and_then(|value| list_members(value).next());
     let age = age.and_then(delta_seconds).unwrap_or_default();
-    let delay = times.received.duration_since(times.sent).unwrap_or_default();
+    let delay = times.received.steady - times.sent.steady;
     apparent.max(age.saturating_add(delay))
 }
 
@@ -155,13 +199,18 @@ mod tests {
 
     const START: u64 = 784_111_777;
 
-    fn at(seconds: u64) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(START + seconds)
+    fn at(seconds: u64) -> Instant {
+        Instant::from_start(Duration::from_secs(seconds))
+    }
+
+    fn moment(seconds: u64) -> Timestamp {
+        let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(START + seconds);
+        Timestamp { wall, steady: at(seconds) }
     }
 
     fn freshness(lines: &str, lifetime: u64) -> Freshness {
         let fields = FieldLines::new(lines.as_bytes());
-        let times = ExchangeTimes { sent: at(0), received: at(2) };
+        let times = ExchangeTimes { sent: moment(0), received: moment(2) };
         let directives = ResponseDirectives::parse(fields);
         Freshness::new(&directives, fields, times, Duration::from_secs(lifetime))
     }
@@ -201,8 +250,33 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_makes_no_response_younger() {
-        assert_eq!(freshness("Age: 5\r\n", 9).age(SystemTime::UNIX_EPOCH).as_secs(), 7);
+    fn a_clock_that_is_set_while_the_proxy_runs_changes_no_age() {
+        let set = Timestamp { wall: SystemTime::UNIX_EPOCH, ..moment(12) };
+        let times = ExchangeTimes { sent: moment(10), received: set };
+        let fields = FieldLines::new(b"Age: 5\r\n");
+        let directives = ResponseDirectives::default();
+        let response = Freshness::new(&directives, fields, times, Duration::from_secs(9));
+        assert_eq!(response.age(at(12)).as_secs(), 7);
+        assert_eq!(response.age(at(22)).as_secs(), 17);
+    }
+
+    #[test]
+    fn after_a_restart_the_age_goes_on_and_a_response_from_a_time_ahead_is_validated() {
+        let none = RequestDirectives::default();
+        let resumed = |now: u64, latest: u64| {
+            let mut response = freshness("", 100);
+            let now = Timestamp { steady: at(0), ..moment(now) };
+            response.resume(now, moment(latest).wall);
+            response
+        };
+        let response = resumed(32, 2);
+        assert_eq!((response.age(at(0)).as_secs(), response.age(at(9)).as_secs()), (32, 41));
+        assert_eq!(response.usability(&none, at(9)), Usability::Fresh);
+        // Another response was received at 80, so that the clock, at 32, was set back.
+        assert_eq!(resumed(32, 80).age(at(0)).as_secs(), 80);
+        let ahead = resumed(1, 2);
+        assert_eq!(ahead.usability(&none, at(0)), Usability::MustValidate);
+        assert!(!ahead.is_usable_on_error(&none, at(0)));
     }
 
     #[test]

@@ -6,12 +6,13 @@
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use plimsoll_io::Instant;
 use plimsoll_wire::http::conditional::ETag;
-use plimsoll_wire::http::date::{DATE_BYTES, parse_date, write_date};
+use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 use plimsoll_wire::http::status::Status;
 
 use super::fields::{FieldBlock, FieldLines};
-use super::freshness::{ExchangeTimes, Freshness};
+use super::freshness::{ExchangeTimes, Freshness, Timestamp, modified};
 use super::key::{Digest, ResourceKey, Servers};
 use super::request::CacheRequest;
 use super::storable::Storable;
@@ -100,7 +101,7 @@ impl StoredHead {
         StoredHead {
             key: request.key.clone(),
             status,
-            fields: storable_fields(fields, times.received),
+            fields: storable_fields(fields, times.received.wall),
             freshness: storable.freshness,
             vary: storable.vary,
             selection,
@@ -121,10 +122,10 @@ impl StoredHead {
         self.etag().filter(|tag| ETag::parse(tag).is_some_and(|tag| !tag.weak))
     }
 
-    /// Returns the time of the last modification.
+    /// Returns the time of the last modification, if it distinguishes versions.
     #[must_use]
     pub fn last_modified(&self) -> Option<SystemTime> {
-        parse_date(self.fields.lines().first("last-modified")?)
+        modified(self.fields.lines(), self.freshness.received_at())
     }
 
     /// Whether the response answers a request, as far as Vary and Authorization decide.
@@ -165,7 +166,7 @@ impl StoredHead {
         put_bytes(&mut out, self.key.uri());
         put_bytes(&mut out, self.fields.as_bytes());
         let freshness = &self.freshness;
-        put_time(&mut out, freshness.received.duration_since(UNIX_EPOCH).unwrap_or_default());
+        put_time(&mut out, freshness.received.wall.duration_since(UNIX_EPOCH).unwrap_or_default());
         for time in
             [freshness.initial_age, freshness.lifetime, freshness.while_revalidate, freshness.if_error]
         {
@@ -184,7 +185,7 @@ impl StoredHead {
         out
     }
 
-    /// Decodes what [`StoredHead::encode`] returned.
+    /// Decodes what [`StoredHead::encode`] returned. The caller [resumes](Freshness::resume) its age.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<StoredHead> {
         let mut rest = bytes;
@@ -195,7 +196,8 @@ impl StoredHead {
         let status = Status::from_code(u16::from_le_bytes(take(&mut rest)?))?;
         let key = ResourceKey::of_uri(take_bytes(&mut rest)?.into()).at(servers);
         let fields = FieldBlock::from_bytes(take_bytes(&mut rest)?)?;
-        let received = UNIX_EPOCH.checked_add(take_time(&mut rest)?)?;
+        let wall = UNIX_EPOCH.checked_add(take_time(&mut rest)?)?;
+        let received = Timestamp { wall, steady: Instant::default() };
         let freshness = Freshness {
             received,
             initial_age: take_time(&mut rest)?,
@@ -292,14 +294,17 @@ pub(crate) mod tests {
     use super::*;
     use crate::cache::policy::evaluate;
 
-    pub(crate) const NOW: SystemTime = UNIX_EPOCH;
+    /// 2026-01-01T00:00:00Z.
+    pub(crate) fn now() -> Timestamp {
+        Timestamp { wall: UNIX_EPOCH + Duration::from_secs(1_767_225_600), steady: Instant::default() }
+    }
 
     /// Returns the head that is stored for the response `lines` to a request for `uri` with the fields
     /// `request`.
     pub(crate) fn stored(uri: &str, request: &str, lines: &str) -> StoredHead {
         let key = ResourceKey::parse(uri.as_bytes()).unwrap();
         let request = CacheRequest::new(Method::Get, key, FieldLines::new(request.as_bytes()), false);
-        let times = ExchangeTimes { sent: NOW, received: NOW };
+        let times = ExchangeTimes { sent: now(), received: now() };
         let fields = FieldLines::new(lines.as_bytes());
         let storable = evaluate(&request, Status::OK, fields, times).unwrap();
         StoredHead::new(&request, Status::OK, fields, times, storable)

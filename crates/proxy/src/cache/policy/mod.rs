@@ -19,14 +19,14 @@ mod vary;
 pub use cache_status::{CacheStatus, Forwarded};
 pub use directives::{RequestDirectives, ResponseDirectives};
 pub use fields::{FieldBlock, FieldLines};
-pub use freshness::{ExchangeTimes, Freshness, Usability};
+pub use freshness::{ExchangeTimes, Freshness, Timestamp, Usability};
 pub use head::{Slice, StoredHead};
 pub use invalidation::invalidated_uris;
 pub(crate) use key::normalised_authority;
 pub use key::{Digest, ResourceKey, Servers};
 pub use request::{Bypass, CacheRequest};
 pub use storable::{NotStored, Storable, evaluate};
-pub use validation::{Merged, is_not_modified, merge_not_modified, validation_fields};
+pub use validation::{Merged, is_not_modified, is_same_version, merge_not_modified, validation_fields};
 pub use vary::Vary;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! * 308 is cacheable by heuristics (RFC 9110, section 15.1). Any final status is cacheable with explicit
 //!   freshness (RFC 9111, section 3), 206 and 304 excepted.
 //! * All three forms of dates are read; the crate reads one.
+//! * A Last-Modified that says nothing about the version ([`usable_modification`]) is none.
 //! * Age is computed from Date, Age and the delay ([`super::freshness`]); the crate omits Date and delay.
 //! * Heuristic lifetimes are bounded, and negative responses have a short one. A response to a request with
 //!   Cookie has none: many programs that write pages for one person state no freshness.
@@ -25,13 +26,15 @@ use std::time::Duration;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, DATE, EXPIRES, HeaderName, LAST_MODIFIED, PRAGMA};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_cache_semantics::{CacheOptions, CachePolicy};
+#[cfg(doc)]
+use plimsoll_wire::http::date::usable_modification;
 use plimsoll_wire::http::date::{DATE_BYTES, parse_date, write_date};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 use super::directives::ResponseDirectives;
 use super::fields::FieldLines;
-use super::freshness::{ExchangeTimes, Freshness};
+use super::freshness::{ExchangeTimes, Freshness, modified};
 use super::request::CacheRequest;
 use super::vary::Vary;
 use crate::cache::limits::{HEURISTIC_TIME_MAX, NEGATIVE_TIME};
@@ -146,9 +149,12 @@ pub fn evaluate(
         return Err(refusal);
     }
     let vary = Vary::parse(fields).ok_or(NotStored::Vary)?;
+    // "caches are encouraged to consider responses that have invalid freshness information [...] to be stale"
+    // (section 4.2.1).
+    directives.no_cache |= directives.is_malformed;
     let lifetime = lifetime(request, code, &directives, fields, times).ok_or(NotStored::Status)?;
     let freshness = Freshness::new(&directives, fields, times, lifetime);
-    let has_validator = fields.contains("etag") || fields.contains("last-modified");
+    let has_validator = fields.contains("etag") || modified(fields, times.received.wall).is_some();
     if !has_validator && !freshness.is_usable_unvalidated() {
         return Err(NotStored::NotReusable);
     }
@@ -187,14 +193,15 @@ fn lifetime(
         code => code,
     };
     *response.status_mut() = StatusCode::from_u16(understood).ok()?;
-    *response.headers_mut() = canonical_fields(directives, fields);
+    *response.headers_mut() = canonical_fields(directives, fields, times);
     let options = CacheOptions::default();
-    let policy = CachePolicy::new_options(&canonical_request, &response, times.received, options);
+    let received = times.received.wall;
+    let policy = CachePolicy::new_options(&canonical_request, &response, received, options);
     if !policy.is_storable() {
         return None;
     }
     // The crate receives no Age, so that this is the whole lifetime.
-    let lifetime = policy.time_to_live(times.received);
+    let lifetime = policy.time_to_live(received);
     Some(match is_explicit {
         true => lifetime,
         false if NEGATIVE.contains(&code) => NEGATIVE_TIME,
@@ -203,7 +210,11 @@ fn lifetime(
 }
 
 /// Writes the fields that decide the lifetime in the form that the crate reads.
-fn canonical_fields(directives: &ResponseDirectives, fields: FieldLines<'_>) -> HeaderMap {
+fn canonical_fields(
+    directives: &ResponseDirectives,
+    fields: FieldLines<'_>,
+    times: ExchangeTimes,
+) -> HeaderMap {
     let mut canonical = HeaderMap::new();
     let mut cache_control = String::new();
     let mut add = |directive: &str| {
@@ -231,8 +242,10 @@ fn canonical_fields(directives: &ResponseDirectives, fields: FieldLines<'_>) -> 
     {
         canonical.insert(CACHE_CONTROL, value);
     }
-    for (name, text) in [(DATE, "date"), (EXPIRES, "expires"), (LAST_MODIFIED, "last-modified")] {
-        copy_date(&mut canonical, name, fields.first(text));
+    copy_date(&mut canonical, DATE, fields.first("date"));
+    copy_date(&mut canonical, EXPIRES, fields.first("expires"));
+    if modified(fields, times.received.wall).is_some() {
+        copy_date(&mut canonical, LAST_MODIFIED, fields.first("last-modified"));
     }
     if let Some(Ok(pragma)) = fields.first("pragma").map(HeaderValue::from_bytes)
         && !fields.contains("cache-control")

@@ -38,7 +38,7 @@ pub fn validation_fields(head: &StoredHead) -> FieldBlock {
     if let Some(tag) = lines.first("etag").filter(|tag| ETag::parse(tag).is_some()) {
         fields.push(b"If-None-Match", tag);
     }
-    if let Some(date) = lines.first("last-modified").filter(|date| parse_date(date).is_some()) {
+    if let Some(date) = lines.first("last-modified").filter(|_| head.last_modified().is_some()) {
         fields.push(b"If-Modified-Since", date);
     }
     fields
@@ -93,6 +93,20 @@ fn is_about(stored: &StoredHead, fields: FieldLines<'_>) -> bool {
     }
 }
 
+/// Whether the response to HEAD, with these fields, is about a stored response with `length` bytes of
+/// content: "matching values for any received validator fields [...] and, if the HEAD response has a
+/// Content-Length header field, the value of Content-Length matches that of the stored response" (section
+/// 4.3.5).
+#[must_use]
+pub fn is_same_version(stored: &StoredHead, length: u64, fields: FieldLines<'_>) -> bool {
+    let of_date = fields.first("last-modified").and_then(parse_date);
+    let stored_date = stored.fields.lines().first("last-modified").and_then(parse_date);
+    let sent_length = fields.first("content-length");
+    is_about(stored, fields)
+        && of_date.is_none_or(|date| Some(date) == stored_date)
+        && sent_length.is_none_or(|sent| sent == length.to_string().as_bytes())
+}
+
 fn is_date(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"date")
 }
@@ -136,7 +150,8 @@ mod tests {
 
     use super::*;
     use crate::cache::policy::ResourceKey;
-    use crate::cache::policy::head::tests::{NOW, stored};
+    use crate::cache::policy::Timestamp;
+    use crate::cache::policy::head::tests::{now, stored};
 
     const MODIFIED: &str = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
 
@@ -146,7 +161,8 @@ mod tests {
     }
 
     fn merge(old: &StoredHead, lines: &str) -> Merged {
-        let at = NOW + Duration::from_secs(100);
+        let after = Duration::from_secs(100);
+        let at = Timestamp { wall: now().wall + after, steady: now().steady + after };
         let times = ExchangeTimes { sent: at, received: at };
         merge_not_modified(old, &get(""), FieldLines::new(lines.as_bytes()), times)
     }
@@ -166,6 +182,21 @@ mod tests {
         assert_eq!(validation_fields(&both).as_bytes(), expected);
         let none = stored("http://a/", "", "Cache-Control: max-age=9\r\n");
         assert_eq!(validation_fields(&none).as_bytes(), b"");
+    }
+
+    #[test]
+    fn a_date_that_does_not_distinguish_versions_is_no_validator() {
+        for date in [
+            "Thu, 01 Jan 1970 00:00:01 GMT",
+            "Tue, 01 Jan 1980 00:00:00 GMT",
+            "Fri, 02 Jan 2026 00:00:00 GMT",
+        ] {
+            let lines = format!("Last-Modified: {date}\r\nCache-Control: max-age=9\r\n");
+            let head = stored("http://a/", "", &lines);
+            assert_eq!(validation_fields(&head).as_bytes(), b"", "{date}");
+            let since = "If-Modified-Since: Wed, 31 Dec 2025 00:00:00 GMT\r\n";
+            assert!(!is_not_modified(&get(since), &head), "{date}");
+        }
     }
 
     #[test]
@@ -190,7 +221,7 @@ mod tests {
     #[test]
     fn a_304_starts_the_freshness_anew_with_its_own_age() {
         let old = stored("http://a/", "", "ETag: \"x\"\r\nCache-Control: max-age=50\r\n");
-        let at = NOW + Duration::from_secs(100);
+        let at = now().steady + Duration::from_secs(100);
         assert_eq!(old.freshness.seconds_left(at), -50);
         assert_eq!(updated(&old, "").freshness.seconds_left(at), 50);
         assert_eq!(updated(&old, "Age: 20\r\n").freshness.seconds_left(at), 30);
@@ -205,6 +236,19 @@ mod tests {
         assert_eq!(merge(&old, later), Merged::Mismatch);
         assert!(matches!(merge(&old, MODIFIED), Merged::Updated(_)));
         assert!(matches!(merge(&old, "ETag: W/\"x\"\r\n"), Merged::Updated(_)));
+    }
+
+    #[test]
+    fn section_4_3_5_a_response_to_head_is_about_a_stored_one_with_its_validators_and_length() {
+        let head = stored("http://a/", "", &format!("ETag: \"x\"\r\n{MODIFIED}"));
+        let is_same = |lines: &str| is_same_version(&head, 9, FieldLines::new(lines.as_bytes()));
+        for same in ["", "ETag: \"x\"\r\n", MODIFIED, "Content-Length: 9\r\n"] {
+            assert!(is_same(same), "{same}");
+        }
+        let later = "Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT\r\n";
+        for other in ["ETag: \"y\"\r\n", later, &format!("ETag: \"x\"\r\n{later}"), "Content-Length: 8\r\n"] {
+            assert!(!is_same(other), "{other}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::*;
 use crate::cache::fetch::{Available, FollowedHead, Joined};
 use crate::cache::limits::{RECORDING_SHARE, SLICE_BYTES};
 use crate::cache::policy::{
-    CacheRequest, FieldLines, NotStored, ResourceKey, Slice, stored_for_tests as stored,
+    CacheRequest, FieldLines, NotStored, ResourceKey, Slice, Timestamp, stored_for_tests as stored,
 };
 use crate::cache::response_cache::CacheSizes;
 use crate::cache::store::{CacheFolder, Lookup, Object, PurgeTarget};
@@ -28,7 +28,8 @@ const SIZES: CacheSizes =
     CacheSizes { disk_bytes_max: 64 << 20, memory_bytes_max: 1 << 20, passed_files_max: 0 };
 
 fn open(host: &Host) -> Arc<ResponseCache> {
-    ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), SIZES).unwrap()
+    let now = Timestamp::now(&host.io());
+    ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), SIZES, now).unwrap()
 }
 
 fn request(path: &str) -> CacheRequest<'static> {
@@ -239,7 +240,8 @@ fn files_of_evicted_objects_are_removed() {
     let host = sim.host("one");
     let (io, on) = (host.io(), host.clone());
     let sizes = CacheSizes { disk_bytes_max: 2 << 20, ..SIZES };
-    let cache = ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), sizes).unwrap();
+    let now = Timestamp::now(&io);
+    let cache = ResponseCache::open(&**host.disk(), &CacheFolder::new(ROOT), sizes, now).unwrap();
     sim.run(&host, async move {
         for number in 0..40 {
             assert!(record(&io, &cache, &format!("/{number}"), &body(200_000)).await);

@@ -2,14 +2,16 @@
 
 use std::time::SystemTime;
 
+use plimsoll_io::Instant;
+
 use super::*;
-use crate::cache::policy::{RequestDirectives, ResourceKey, Usability};
+use crate::cache::policy::{RequestDirectives, ResourceKey, Timestamp, Usability};
 
 /// Sun, 06 Nov 1994 08:49:37 GMT.
 const START: Duration = Duration::from_secs(784_111_777);
 
 fn times() -> ExchangeTimes {
-    let at = SystemTime::UNIX_EPOCH + START;
+    let at = Timestamp { wall: SystemTime::UNIX_EPOCH + START, steady: Instant::default() };
     ExchangeTimes { sent: at, received: at }
 }
 
@@ -29,7 +31,7 @@ fn response(code: u16, lines: &str) -> Result<Storable, NotStored> {
 
 /// Returns the lifetime in seconds.
 fn seconds(code: u16, lines: &str) -> i64 {
-    response(code, lines).unwrap().freshness.seconds_left(times().received)
+    response(code, lines).unwrap().freshness.seconds_left(times().received.steady)
 }
 
 #[test]
@@ -144,6 +146,37 @@ fn section_4_2_2_a_heuristic_lifetime_is_a_tenth_of_the_time_since_the_last_chan
 }
 
 #[test]
+fn section_4_2_1_invalid_freshness_is_stale_whatever_a_heuristic_says() {
+    let old = "Last-Modified: Tue, 06 Nov 1984 08:47:57 GMT\r\nETag: \"a\"\r\n";
+    for value in
+        ["public; max-age=1", "max-age=-5", "max-age=x", "max-age", "max-age =60", "public max-age=60"]
+    {
+        let stored = response(200, &format!("{old}Cache-Control: {value}\r\n")).unwrap();
+        let usability = stored.freshness.usability(&RequestDirectives::default(), times().received.steady);
+        assert_eq!(usability, Usability::MustValidate, "{value}");
+    }
+    for value in ["no-store; foo", "max-age=60;no-store", "max-age=60, ext=\"a, no-store"] {
+        let refused = response(200, &format!("{old}Cache-Control: {value}\r\n"));
+        assert_eq!(refused, Err(NotStored::NoStore), "{value}");
+    }
+}
+
+#[test]
+fn a_date_that_does_not_distinguish_versions_gives_no_lifetime_and_is_no_validator() {
+    let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+    for modified in [
+        "Thu, 01 Jan 1970 00:00:00 GMT",
+        "Thu, 01 Jan 1970 00:00:01 GMT",
+        "Tue, 01 Jan 1980 00:00:00 GMT",
+        "Sun, 06 Nov 1994 08:49:38 GMT",
+    ] {
+        let lines = format!("{date}Last-Modified: {modified}\r\n");
+        assert_eq!(response(200, &lines), Err(NotStored::NotReusable), "{modified}");
+        assert_eq!(seconds(200, &format!("{lines}ETag: \"a\"\r\n")), 0, "{modified}");
+    }
+}
+
+#[test]
 fn negative_responses_have_a_short_lifetime_unless_they_declare_one() {
     let short = i64::try_from(NEGATIVE_TIME.as_secs()).unwrap();
     for code in NEGATIVE {
@@ -168,7 +201,7 @@ fn section_5_2_2_3_must_understand_overrides_no_store_for_known_statuses_only() 
 fn section_5_2_2_4_no_cache_is_stored_and_validated_at_each_use() {
     for value in ["no-cache, max-age=9", "no-cache=\"x-a\", max-age=9"] {
         let stored = response(200, &format!("Cache-Control: {value}\r\nETag: \"a\"\r\n")).unwrap();
-        let usability = stored.freshness.usability(&RequestDirectives::default(), times().received);
+        let usability = stored.freshness.usability(&RequestDirectives::default(), times().received.steady);
         assert_eq!(usability, Usability::MustValidate, "{value}");
     }
     assert_eq!(response(200, "Cache-Control: no-cache\r\n"), Err(NotStored::NotReusable));
