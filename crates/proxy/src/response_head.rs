@@ -5,11 +5,13 @@
 //! connection.
 
 use plimsoll_wire::http::answer::AnswerHead;
-use plimsoll_wire::http::head::{Field, Method, Version};
+use plimsoll_wire::http::head::{Field, Version};
 use plimsoll_wire::http::response::{Framing, ResponseHead};
 
 use crate::body::OutFraming;
-use crate::fields::{ConnectionOptions, is_hop_by_hop, is_name, may_be_trailer, write_field, write_via};
+use crate::fields::{
+    ConnectionOptions, is_hop_by_hop, is_name, list, may_be_trailer, write_field, write_via,
+};
 
 /// The properties of a response's head that the proxy decides.
 pub(crate) struct ResponseForm<'a> {
@@ -18,8 +20,6 @@ pub(crate) struct ResponseForm<'a> {
     pub(crate) keep: bool,
     /// The version of the client.
     pub(crate) version: Version,
-    /// The method of the request.
-    pub(crate) method: Method,
     /// The text of Date, for a response without one.
     pub(crate) date: &'a [u8],
     pub(crate) pseudonym: &'a str,
@@ -53,8 +53,9 @@ pub(crate) fn write_final(head: &ResponseHead, block: &[u8], form: &ResponseForm
     }
     match form.framing {
         // "A server MAY send a Content-Length header field in a response to a HEAD request", and in a 304:
-        // the length that the body would have (RFC 9110, section 8.6). It has been parsed as a number.
-        OutFraming::None if form.method == Method::Head || !head.status().is_bodiless() || is_304(head) => {
+        // the length that the body would have (RFC 9110, section 8.6). It has been parsed as a number. In a
+        // 204 it has not.
+        OutFraming::None if !head.status().is_bodiless() || is_304(head) => {
             if let Some(value) = head.field(block, Field::ContentLength) {
                 write_field(b"Content-Length", value, &mut out);
             }
@@ -76,6 +77,14 @@ pub(crate) fn write_interim(head: &ResponseHead, block: &[u8], pseudonym: &str) 
     write_received_by(head, pseudonym, &mut out);
     out.extend_from_slice(b"\r\n");
     out
+}
+
+/// Whether a 101 changes the connection to WebSocket, and to nothing else.
+pub(crate) fn is_to_websocket(head: &ResponseHead, block: &[u8]) -> bool {
+    let lines = head.fields(block).filter(|(name, _)| is_name(name, b"upgrade"));
+    let mut protocols = lines.flat_map(|(_, value)| list(value));
+    protocols.next().is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket"))
+        && protocols.next().is_none()
 }
 
 /// Writes the response by which the connection changes to WebSocket.
@@ -123,7 +132,7 @@ fn is_304(head: &ResponseHead) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_wire::http::head::HeadLimits;
+    use plimsoll_wire::http::head::{HeadLimits, Method};
     use plimsoll_wire::http::response::parse_response;
 
     use super::*;
@@ -133,8 +142,7 @@ mod tests {
         let head = parse_response(response.as_bytes(), method, &limits).unwrap().unwrap();
         let framing = framing_for(version, head.framing());
         let keep = framing != OutFraming::UntilClose;
-        let form =
-            ResponseForm { framing, keep, version, method, date: b"now", pseudonym: "p", cache_status: None };
+        let form = ResponseForm { framing, keep, version, date: b"now", pseudonym: "p", cache_status: None };
         String::from_utf8(write_final(&head, response.as_bytes(), &form)).unwrap()
     }
 
@@ -174,8 +182,13 @@ mod tests {
         assert_eq!(of_head, "HTTP/1.1 200 OK\r\nDate: now\r\nVia: 1.0 p\r\nContent-Length: 9\r\n\r\n");
         let unchanged = of_get("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n");
         assert!(unchanged.contains("Content-Length: 9\r\n"), "{unchanged}");
-        let empty = of_get("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n");
-        assert!(!empty.contains("Content-Length"), "{empty}");
+        for length in ["0", "5", "x"] {
+            let empty = format!("HTTP/1.1 204 No Content\r\nContent-Length: {length}\r\n\r\n");
+            for method in [Method::Get, Method::Head] {
+                let empty = written(&empty, method, Version::Http11);
+                assert!(!empty.contains("Content-Length"), "{empty}");
+            }
+        }
     }
 
     #[test]

@@ -12,6 +12,14 @@ const ANSWERS: &[(&str, bool, u16, &str)] = &[
     ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", true, 200, "hello"),
     ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true, 200, ""),
     ("HTTP/1.1 204 No Content\r\n\r\n", true, 204, ""),
+    ("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", false, 204, ""),
+    ("HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false, 204, ""),
+    (
+        "HTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        true,
+        200,
+        "ok",
+    ),
     ("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", true, 304, ""),
     (
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nhel\r\n002\r\nlo\r\n0\r\nT: x\r\n\r\n",

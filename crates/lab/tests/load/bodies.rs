@@ -101,12 +101,17 @@ fn more_than_was_announced_is_no_answer() {
 
 #[test]
 fn answers_are_taken_however_they_are_framed() {
-    let answers: [(&[u8], Then); 5] = [
+    let answers: [(&[u8], Then); 6] = [
         (
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
             Then::Goes,
         ),
         (b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde", Then::Goes),
+        (
+            b"HTTP/1.1 103 Early Hints\r\nContent-Length: 9\r\n\r\n\
+              HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde",
+            Then::Goes,
+        ),
         (b"HTTP/1.0 200 OK\r\n\r\nabcde", Then::Ends),
         (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nabcde", Then::Ends),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde", Then::Goes),

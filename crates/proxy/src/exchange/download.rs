@@ -23,7 +23,7 @@ use crate::origin::Origin;
 use crate::proxy::Shared;
 use crate::request_head::{ClientRequest, Upgrade};
 use crate::response_head::{
-    ResponseForm, framing_for, trailer_lines, write_final, write_interim, write_switch,
+    ResponseForm, framing_for, is_to_websocket, trailer_lines, write_final, write_interim, write_switch,
 };
 
 /// The download of one attempt.
@@ -92,7 +92,6 @@ impl Download<'_, '_> {
             framing,
             keep,
             version: self.request.head.version(),
-            method: self.request.head.method(),
             date: &date.http,
             pseudonym: &self.shared.settings.pseudonym,
             cache_status: cache_status.as_deref(),
@@ -188,7 +187,8 @@ impl Download<'_, '_> {
 
     /// Relays the change of the protocol, if the client has requested it.
     fn switch(&mut self, head: &ResponseHead) -> Result<Downloaded, Failure> {
-        if self.request.upgrade() != Upgrade::WebSocket {
+        let block = self.inbox.buffered.as_deref().unwrap_or_default();
+        if self.request.upgrade() != Upgrade::WebSocket || !is_to_websocket(head, block) {
             return Err(Failure::Unexpected);
         }
         self.signals.answer(head.status());

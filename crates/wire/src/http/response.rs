@@ -51,8 +51,6 @@ pub enum BadResponse {
     Length,
     /// Both `Content-Length` and `Transfer-Encoding`.
     LengthAndCoding,
-    /// A body announced where the status allows none.
-    BodyUnwanted,
     /// The chunked coding of the body is broken.
     Chunk(#[from] Refusal),
 }
@@ -71,7 +69,6 @@ impl BadResponse {
             Self::Coding => "its transfer coding is not \"chunked\"",
             Self::Length => "its Content-Length is not one number",
             Self::LengthAndCoding => "it has both Content-Length and Transfer-Encoding",
-            Self::BodyUnwanted => "it announces a body that its status does not allow",
             Self::Chunk(_) => "the chunks of its body are broken",
         }
     }
@@ -122,7 +119,7 @@ impl ResponseHead {
     }
 
     /// Returns whether another request may be sent on this connection after the body (RFC 9112, section
-    /// 9.3).
+    /// 9.3). False if the fields of a 204 announce a body: the server may send it.
     #[must_use]
     pub fn keeps_alive(&self) -> bool {
         self.keeps_alive
@@ -217,28 +214,39 @@ fn build(
         status,
         len: narrow(block.len()),
         version,
-        keeps_alive: persists && framing != Framing::UntilClose,
+        keeps_alive: persists
+            && framing != Framing::UntilClose
+            && !announces_wrongly(&gathered, block, status),
     })
 }
 
-/// Determines how the body is delimited, by RFC 9112, section 6.3; any ambiguity is refused. The fields are
-/// checked even if the response has no body.
+/// Whether the status permits no body, and the fields announce one. Many servers send a zero.
+fn announces_wrongly(gathered: &Gathered, block: &[u8], status: Status) -> bool {
+    let length = gathered.fields.first(block, Field::ContentLength);
+    let is_announced = gathered.fields.first(block, Field::TransferEncoding).is_some()
+        || length.is_some_and(|value| decimal(value) != Some(0));
+    has_no_body(status) && is_announced
+}
+
+/// Whether no response with this status has a body, or the length of one: "always terminated by the first
+/// empty line after the header fields, regardless of the header fields present" (RFC 9112, section 6.3). In a
+/// 304, Content-Length is that of another response.
+fn has_no_body(status: Status) -> bool {
+    status.is_bodiless() && status != Status::NOT_MODIFIED
+}
+
+/// Determines how the body is delimited, by RFC 9112, section 6.3; any ambiguity is refused. The fields of a
+/// 304 and of a response to HEAD are checked, because they are those of a response with a body.
 fn framing(
     gathered: &Gathered,
     block: &[u8],
     (status, version): (Status, Version),
     method: Method,
 ) -> Result<Framing, BadResponse> {
-    let announced = announced(gathered, block, version)?;
-    if status.is_bodiless() && status != Status::NOT_MODIFIED {
-        // "A server MUST NOT send a Content-Length header field in any response with a status code of 1xx
-        // (Informational) or 204 (No Content)" (RFC 9110, section 8.6). Many send a zero, which does no
-        // harm.
-        return match announced {
-            Framing::UntilClose | Framing::Length(0) => Ok(Framing::None),
-            _ => Err(BadResponse::BodyUnwanted),
-        };
+    if has_no_body(status) {
+        return Ok(Framing::None);
     }
+    let announced = announced(gathered, block, version)?;
     let bodiless = status.is_bodiless() || method == Method::Head;
     Ok(if bodiless { Framing::None } else { announced })
 }

@@ -101,12 +101,23 @@ const HEADS: &[&str] = &[
     "200 OK\r\nContent-Length: 5\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
     "hello\r\n\r\n",
-    // Bodies where there is none.
+    "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+];
+
+/// Heads of responses without a body, although their fields announce one. Behind each are a body and another
+/// response.
+const BODILESS: &[&str] = &[
     "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
     "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
+    "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+];
+
+/// Interim responses whose fields announce a body. A final response follows each.
+const INTERIMS: &[&str] = &[
     "HTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n",
-    "HTTP/1.1 100 Continue\r\nTransfer-Encoding: chunked\r\n\r\n",
-    "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+    "HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\n",
 ];
 
 /// Chunked bodies that are malformed. Each is followed by another response.
@@ -166,7 +177,7 @@ fn origin(io: Io) -> Rc<dyn Handler> {
     Rc::new(Each(io, serve))
 }
 
-/// Answers each request as its target says: `/head/N`, `/chunks/N`, `/long/N`, or anything else.
+/// Answers each request as its target says: `/head/N`, `/chunks/N`, `/long/N` and so on, or anything else.
 async fn serve(_: Io, mut stream: Stream) {
     let mut received = Vec::new();
     while let Ok(Some(lease)) = stream.rx.recv(Want::Head).await {
@@ -184,6 +195,10 @@ fn response(target: &str) -> Vec<u8> {
     let number = || number.parse::<usize>().expect("a number");
     let response = match kind {
         "/head" => format!("{}hello{NEXT}", HEADS[number()]),
+        "/bodiless" => format!("{}hello{NEXT}", BODILESS[number()]),
+        "/ended" => BODILESS[number()].to_owned(),
+        "/interim" => format!("{}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine", INTERIMS[number()]),
+        "/interim-body" => format!("{}hello{NEXT}", INTERIMS[number()]),
         "/chunks" => {
             format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{}{NEXT}", CHUNKS[number()])
         }
@@ -211,6 +226,31 @@ async fn heads_with_more_than_one_reading_get_502(scene: Scene) {
     for (number, shape) in HEADS.iter().enumerate() {
         let answer = client.get(&format!("/head/{number}")).await;
         assert!(answer.status == 502 && !answer.text().contains("evil"), "{shape:?}: {answer:?}");
+        assert_eq!(client.get("/next").await.text(), "fine", "{shape:?}");
+    }
+}
+
+async fn a_response_that_has_no_body_ends_with_its_head_whatever_its_fields_say(scene: Scene) {
+    let mut client = scene.connect().await;
+    for (number, shape) in BODILESS.iter().enumerate() {
+        for kind in ["bodiless", "ended"] {
+            let answer = client.get(&format!("/{kind}/{number}")).await;
+            assert_eq!((answer.status, answer.body.len()), (204, 0), "{shape:?}");
+            assert_eq!((answer.field("Content-Length"), answer.field("Transfer-Encoding")), (None, None));
+            assert_eq!(client.get("/next").await.text(), "fine", "{shape:?}");
+        }
+    }
+}
+
+async fn an_interim_response_has_no_body_whatever_its_fields_say(scene: Scene) {
+    let mut client = scene.connect().await;
+    for (number, shape) in INTERIMS.iter().enumerate() {
+        let interim = client.get(&format!("/interim/{number}")).await;
+        assert!(interim.status < 200 && interim.field("Content-Length").is_none(), "{shape:?}");
+        assert_eq!(client.answer().await.text(), "fine", "{shape:?}");
+        // A body that follows all the same is no response.
+        assert!(client.get(&format!("/interim-body/{number}")).await.status < 200);
+        assert!(!client.answer().await.problem(502).is_empty(), "{shape:?}");
         assert_eq!(client.get("/next").await.text(), "fine", "{shape:?}");
     }
 }
@@ -243,6 +283,8 @@ async fn responses_above_a_limit_are_refused(scene: Scene) {
 
 behaviours!(scenario;
     heads_with_more_than_one_reading_get_502,
+    a_response_that_has_no_body_ends_with_its_head_whatever_its_fields_say,
+    an_interim_response_has_no_body_whatever_its_fields_say,
     malformed_chunks_are_an_abort,
     responses_above_a_limit_are_refused,
 );

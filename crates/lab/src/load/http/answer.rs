@@ -31,7 +31,8 @@ pub(super) async fn receive_answer(
 ) -> Result<Answer, Failure> {
     let (head, held) = receive_head(rx, method, want).await?;
     let bytes = match head.framing() {
-        Framing::None if held.is_empty() => 0,
+        // Bytes behind a response without a body are of no response if the connection ends with it.
+        Framing::None if held.is_empty() || !head.keeps_alive() => 0,
         Framing::None => return Err(MORE),
         Framing::Length(length) => receive_length(rx, held, length, taking).await?,
         Framing::Chunked => receive_chunks(rx, held, taking).await?,
