@@ -140,7 +140,7 @@ impl Turns for Client<'_> {
         let (keep, status, pushed) = match outcome.ending {
             OutcomeEnding::Relayed { keep } => (keep, status, pushed),
             OutcomeEnding::Refused(answer) => {
-                let keep = allowed && can_be_discarded(&mut body);
+                let keep = allowed && !answer.ends_connection() && can_be_discarded(&mut body);
                 let form = AnswerForm { method: head.method(), version: head.version(), keep };
                 (keep, Some(answer.status()), self.push_own(&answer, &form))
             }

@@ -16,6 +16,8 @@ pub(crate) struct OwnAnswer {
     /// Empty for a response without a body.
     detail: &'static str,
     field: Option<(&'static str, &'static str)>,
+    /// Whether the start of the client's next request is unknown.
+    ends_connection: bool,
 }
 
 /// The properties of the request and its connection that determine a response's form.
@@ -28,7 +30,7 @@ pub(crate) struct AnswerForm {
 
 impl OwnAnswer {
     pub(crate) fn new(status: Status, detail: &'static str) -> OwnAnswer {
-        OwnAnswer { status, detail, field: None }
+        OwnAnswer { status, detail, field: None, ends_connection: false }
     }
 
     /// Creates a response without a body.
@@ -40,6 +42,17 @@ impl OwnAnswer {
     pub(crate) fn field(mut self, name: &'static str, value: &'static str) -> OwnAnswer {
         self.field = Some((name, value));
         self
+    }
+
+    /// Makes the response the last of its connection, because the start of the client's next request is
+    /// unknown.
+    pub(crate) fn ending_connection(mut self) -> OwnAnswer {
+        self.ends_connection = true;
+        self
+    }
+
+    pub(crate) fn ends_connection(&self) -> bool {
+        self.ends_connection
     }
 
     pub(crate) fn status(&self) -> Status {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use core::net::IpAddr;
-use plimsoll_wire::http::head::{Field, Head, Method, Version};
+use plimsoll_wire::http::head::{Field, Framing, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::parse_target;
 
@@ -52,7 +52,9 @@ pub(crate) fn route<'a>(
 ) -> Result<Route<'a>, OwnAnswer> {
     if matches!(head.method(), Method::Connect | Method::Trace) {
         const DETAIL: &str = "This proxy opens no tunnels and echoes no requests. Send the request itself.";
-        return Err(OwnAnswer::new(Status::METHOD_NOT_ALLOWED, DETAIL).field("Allow", METHODS));
+        let refusal = OwnAnswer::new(Status::METHOD_NOT_ALLOWED, DETAIL).field("Allow", METHODS);
+        // A client may send bytes for the tunnel at once.
+        return Err(if head.method() == Method::Connect { refusal.ending_connection() } else { refusal });
     }
     check_via(head, block, settings)?;
     check_expectation(head, block)?;
@@ -124,10 +126,12 @@ fn check_via(head: &Head, block: &[u8], settings: &Settings) -> Result<(), OwnAn
 fn check_expectation(head: &Head, block: &[u8]) -> Result<(), OwnAnswer> {
     const DETAIL: &str = "This proxy knows no expectation but 100-continue.";
     let is_known = |value: &[u8]| value.eq_ignore_ascii_case(b"100-continue");
-    if head.version() == Version::Http11 && !head.all(block, Field::Expect).all(is_known) {
-        return Err(OwnAnswer::new(Status::EXPECTATION_FAILED, DETAIL));
+    if head.version() != Version::Http11 || head.all(block, Field::Expect).all(is_known) {
+        return Ok(());
     }
-    Ok(())
+    let refusal = OwnAnswer::new(Status::EXPECTATION_FAILED, DETAIL);
+    // The client may send the body that it announces, or not.
+    Err(if head.framing() == Framing::None { refusal } else { refusal.ending_connection() })
 }
 
 /// Returns the decremented Max-Forwards of an OPTIONS request: "Each intermediary that receives a TRACE or

@@ -127,6 +127,14 @@ async fn what_follows_a_request_to_close_is_not_answered(scene: Scene) {
     }
 }
 
+async fn what_follows_a_refused_connect_is_not_answered(scene: Scene) {
+    let mut client = scene.connect().await;
+    client.push(format!("CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n{SMALL}"));
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.field("Connection")), (405, Some("close")));
+    client.expect_end().await;
+}
+
 async fn a_request_after_the_last_answer_is_not_answered(scene: Scene) {
     let mut client = scene.connect().await;
     let answer = client.get_with("/small.txt", "Connection: close\r\n").await;
@@ -280,6 +288,7 @@ behaviours!(scenario;
     large_answers_to_pipelined_requests_follow_each_other_unbroken,
     a_request_behind_a_body_is_answered,
     what_follows_a_request_to_close_is_not_answered,
+    what_follows_a_refused_connect_is_not_answered,
     a_request_after_the_last_answer_is_not_answered,
     head_is_answered_as_get_is_but_for_the_body,
     options_tells_what_may_be_done,

@@ -120,7 +120,13 @@ impl<S: Service + 'static> Turns for Conversation<'_, S> {
             Ok(()) => self.call_service(block, head, &mut body).await,
         };
         let io = &self.shared.io;
-        let keep = head.keeps_alive() && !too_long && body.can_be_discarded() && !io.is_stopping();
+        // A client may send bytes for the tunnel at once: behind a refused CONNECT need be no request.
+        let is_refused_tunnel = head.method() == Method::Connect;
+        let keep = head.keeps_alive()
+            && !is_refused_tunnel
+            && !too_long
+            && body.can_be_discarded()
+            && !io.is_stopping();
         let sent = self.answer(answer, (block, head), keep).await;
         self.count_and_log(block, Some(head), &sent);
         if sent.broken {

@@ -66,12 +66,46 @@ async fn a_url_with_another_name_is_misdirected(scene: Scene) {
 }
 
 async fn connect_and_trace_are_refused(scene: Scene) {
-    let mut client = scene.connect().await;
     for request in ["CONNECT test:443", "TRACE /head"] {
+        let mut client = scene.connect().await;
         client.send(format!("{request} HTTP/1.1\r\nHost: test:443\r\n\r\n")).await;
         let answer = client.answer().await;
         assert!(!answer.problem(405).is_empty(), "{request}");
         assert!(answer.field("Allow").is_some_and(|methods| methods.contains("GET")));
+    }
+}
+
+async fn what_follows_a_refusal_that_leaves_the_framing_in_doubt_reaches_no_origin(scene: Scene) {
+    let hidden = "GET /count HTTP/1.1\r\nHost: test\r\n\r\n";
+    for (request, status) in [
+        ("CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n".to_owned(), 405),
+        (
+            format!(
+                "CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\nContent-Length: {}\r\n\r\n",
+                hidden.len()
+            ),
+            405,
+        ),
+        (
+            "PUT /upload HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\nExpect: miracles\r\n\r\n".to_owned(),
+            417,
+        ),
+    ] {
+        let mut client = scene.connect().await;
+        client.push(format!("{request}{hidden}"));
+        let answer = client.answer().await;
+        assert_eq!((answer.status, answer.field("Connection")), (status, Some("close")), "{request}");
+        client.expect_end().await;
+    }
+}
+
+async fn an_ipv4_address_in_brackets_is_no_host(scene: Scene) {
+    let mut client = scene.connect().await;
+    for url in ["http://[127.0.0.1]:80/head", "http://[127.0.0.1]/head", "http://[v1.a]/head"] {
+        client.send(format!("GET {url} HTTP/1.1\r\nHost: test\r\n\r\n")).await;
+        assert!(!client.answer().await.problem(400).is_empty(), "{url}");
+        client.expect_end().await;
+        client = scene.connect().await;
     }
 }
 
@@ -130,6 +164,8 @@ behaviours!(scenario;
     a_url_with_a_name_of_the_proxy_goes_to_the_origin,
     a_url_with_another_name_is_misdirected,
     connect_and_trace_are_refused,
+    what_follows_a_refusal_that_leaves_the_framing_in_doubt_reaches_no_origin,
+    an_ipv4_address_in_brackets_is_no_host,
     options_end_at_the_proxy_when_their_forwards_are_used_up,
     an_unknown_expectation_is_refused,
     a_client_of_http_1_0_gets_no_chunks_and_no_interim_response,

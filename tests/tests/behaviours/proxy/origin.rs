@@ -97,6 +97,7 @@ async fn serve(io: Io, stream: Stream) {
             "/upload" | "/continue" | "/refuse-body" | "/early" => {
                 body_wanted(&io, &mut received, &head, &target).await
             }
+            "/tunnel-h2c" | "/tunnel-nothing" | "/tunnel-both" => other_tunnel(&mut received, &target),
             "/echo-tunnel" => tunnel(&mut received, &head).await,
             _ => play(&mut received, &head, &target, requests),
         };
@@ -240,6 +241,17 @@ async fn tunnel(received: &mut Received, head: &str) -> Then {
             return Then::Close;
         }
     }
+}
+
+/// Changes to a protocol that was not requested.
+fn other_tunnel(received: &mut Received, target: &str) -> Then {
+    let upgrade = match target {
+        "/tunnel-h2c" => "Upgrade: h2c\r\n",
+        "/tunnel-both" => "Upgrade: websocket, h2c\r\n",
+        _ => "",
+    };
+    received.send(format!("HTTP/1.1 101 Switching Protocols\r\n{upgrade}Connection: Upgrade\r\n\r\nhello"));
+    Then::Stall
 }
 
 fn with_length(body: &str) -> String {

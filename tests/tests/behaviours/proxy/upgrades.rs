@@ -54,6 +54,14 @@ async fn bytes_that_follow_the_request_at_once_are_carried(scene: Scene) {
     assert_eq!(client.body(10).await.unwrap(), b"helloEARLY");
 }
 
+async fn a_change_to_another_protocol_than_the_requested_one_gets_502(scene: Scene) {
+    for target in ["/tunnel-h2c", "/tunnel-both", "/tunnel-nothing"] {
+        let mut client = scene.connect().await;
+        client.send(UPGRADE.replace("/echo-tunnel", target)).await;
+        assert!(!client.answer().await.problem(502).is_empty(), "{target}");
+    }
+}
+
 async fn a_client_that_leaves_ends_its_tunnel(scene: Scene) {
     let mut client = scene.connect().await;
     client.send(UPGRADE).await;
@@ -67,5 +75,6 @@ behaviours!(scenario;
     a_refusal_before_the_body_ends_the_connection,
     an_upgraded_connection_carries_bytes_both_ways,
     bytes_that_follow_the_request_at_once_are_carried,
+    a_change_to_another_protocol_than_the_requested_one_gets_502,
     a_client_that_leaves_ends_its_tunnel,
 );

@@ -1,4 +1,4 @@
-//! What selects a stored response: the fields of a request as the origin gets them, and no others.
+//! The selection among stored responses: by the fields of a request as the origin gets them, and no others.
 
 use std::time::Duration;
 
