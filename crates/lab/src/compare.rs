@@ -26,6 +26,11 @@ pub use open_loop::OpenLoopPair;
 pub const FAMILY_LEVEL: f64 = 0.01;
 /// A change of this fraction or less is no difference, even if it is certain.
 pub const IGNORED_CHANGE: f64 = 0.01;
+/// A change of the reference up to this fraction is a drift that ratios are expected to cancel.
+const STEADY_CHANGE: f64 = 0.2;
+/// The smallest probability that is shown. Smaller ones would count the repetitions of one run as independent
+/// runs.
+const LEAST_PROBABILITY: f64 = 0.001;
 /// The probability that a change lies outside its interval.
 const TAIL: f64 = 0.05;
 
@@ -36,6 +41,8 @@ pub struct Comparison {
     pub reference: Option<String>,
     /// The relative change of the reference's own throughput: the drift of the machine.
     pub reference_change: Option<f64>,
+    /// The contenders whose definition, version or load differs between the runs, each with a reason.
+    pub redefined: Vec<String>,
     /// All tests: of each cell, and of all cells of a contender.
     pub changes: Vec<Change>,
     /// The latencies of open loops in both runs; they are not tested.
@@ -144,6 +151,7 @@ pub fn compare(one: &Results, other: &Results) -> Comparison {
     Comparison {
         reference: reference.map(str::to_owned),
         reference_change: reference.and_then(|name| reference_change(one, other, name)),
+        redefined: redefined(one, other),
         changes: changes.collect(),
         open_loops: open_loop::pairs(one, other),
         missing,
@@ -156,6 +164,28 @@ fn shared_reference<'a>(one: &'a Results, other: &Results) -> Option<&'a str> {
     let name = entrants.clone().find(|entrant| entrant.reference)?.name.as_str();
     let is_shared = other.trials.iter().any(|trial| trial.contender == name);
     (is_shared && entrants.count() > 1).then_some(name)
+}
+
+/// Returns the contenders that are not the same in both runs.
+fn redefined(one: &Results, other: &Results) -> Vec<String> {
+    let mut lines = Vec::new();
+    for first in &one.experiment.contenders {
+        let second = other.experiment.contenders.iter().find(|second| second.name == first.name);
+        // Its text for programs has all its values.
+        if second.is_some_and(|second| format!("{first:?}") != format!("{second:?}")) {
+            lines.push(format!("{}: its definition differs between the runs", first.name));
+        }
+    }
+    for first in &one.run.contenders {
+        let second = other.run.contenders.iter().find(|second| second.name == first.name);
+        if let Some(second) = second.filter(|second| second.version != first.version) {
+            lines.push(format!(
+                "{}: its version was {:?} and is {:?}",
+                first.name, first.version, second.version
+            ));
+        }
+    }
+    lines
 }
 
 /// Returns the contender and the point of each cell, in the order of the trials.
@@ -272,6 +302,18 @@ impl Comparison {
     pub fn text(&self) -> String {
         let tested = self.changes.len();
         let mut text = String::new();
+        if let Some((name, change)) = self.reference.as_ref().zip(self.reference_change)
+            && change.abs() > STEADY_CHANGE
+        {
+            text += &format!(
+                "The reference {name} itself changed by {}: the machine was not the same, and a difference \
+                 below may be that of the machine. Repeat both runs.\n\n",
+                signed(change)
+            );
+        }
+        for line in &self.redefined {
+            text += &format!("{line}\n");
+        }
         let different: Vec<&Change> = self.changes.iter().filter(|change| change.differs).collect();
         if different.is_empty() {
             text += &format!("No difference beyond noise in {tested} tests.\n");
@@ -308,7 +350,8 @@ impl Comparison {
             .map(|half| format!("The interval of a cell's change is ±{} in the median.\n", percent(half)));
         format!(
             "\n{basis}Equal runs show any difference with a probability of {} at most; changes up to {} \
-             are ignored.\n{}",
+             are ignored. This takes the repetitions of a run for independent: a change that holds for a \
+             whole run, such as another layout of memory, is in no probability. Only more runs show it.\n{}",
             percent(FAMILY_LEVEL),
             percent(IGNORED_CHANGE),
             resolution.unwrap_or_default()
@@ -326,11 +369,18 @@ fn table(changes: &[&Change]) -> String {
             change.figure.name().to_owned(),
             signed(change.change),
             format!("{} to {}", signed(change.interval[0]), signed(change.interval[1])),
-            format!("{:.1e}", change.probability),
+            probability(change.probability),
             format!("{} and {}", change.samples[0], change.samples[1]),
         ]);
     }
     table.text()
+}
+
+fn probability(value: f64) -> String {
+    match value < LEAST_PROBABILITY {
+        true => format!("< {LEAST_PROBABILITY}"),
+        false => format!("{value:.3}"),
+    }
 }
 
 fn signed(change: f64) -> String {

@@ -2,7 +2,10 @@
 //!
 //! Two numbers are given, because they answer different questions. N* = (R(1) + Z) Xmax is where the
 //! asymptotes meet; N95 is the least number of users with 95 % of the maximum. Invariant: both come from
-//! measured points alone, and no point beyond them is assumed.
+//! measured points alone, and no point beyond them is assumed. Xmax is the largest of several noisy
+//! means, and so biased upwards.
+
+use crate::stats::MeanInterval;
 
 /// The share of the maximum throughput that N95 has.
 const NEARLY_ALL: f64 = 0.95;
@@ -57,6 +60,38 @@ impl Saturation {
     }
 }
 
+/// How far N* and N95 of the repetitions are apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SaturationRange {
+    /// The mean and the interval of N*.
+    pub asymptotic: Option<MeanInterval>,
+    /// The smallest and the largest N95; none of a single repetition.
+    pub nearly_all: Option<[u32; 2]>,
+}
+
+impl SaturationRange {
+    /// Returns the range over repetitions, each with its points. All have the maximum at the number of users
+    /// that has it in the mean: the maximum of each alone would be biased more.
+    pub fn of(saturation: &Saturation, repetitions: &[Vec<Point>], think: f64) -> SaturationRange {
+        let at = |points: &[Point], users: u32| points.iter().find(|point| point.users == users).copied();
+        let max = |points: &[Point]| at(points, saturation.users_at_max).map(|point| point.throughput);
+        let asymptotic = repetitions.iter().filter_map(|points| {
+            let single = at(points, 1)?;
+            Some((single.response + think) * max(points)?)
+        });
+        let nearly_all = repetitions.iter().filter_map(|points| {
+            let enough = NEARLY_ALL * max(points)?;
+            points.iter().filter(|point| point.throughput >= enough).map(|point| point.users).min()
+        });
+        let nearly_all: Vec<u32> = nearly_all.collect();
+        let ends = nearly_all.iter().min().zip(nearly_all.iter().max());
+        SaturationRange {
+            asymptotic: MeanInterval::of_positive(&asymptotic.collect::<Vec<f64>>()),
+            nearly_all: ends.filter(|_| nearly_all.len() > 1).map(|(low, high)| [*low, *high]),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Centre, solve};
@@ -91,6 +126,21 @@ mod tests {
         assert!(!Saturation::of(&flat, 1.0).unwrap().is_open);
         assert_eq!(Saturation::of(&[], 0.0), None);
         assert!(Saturation::of(&rising[..1], 1.0).unwrap().is_open);
+    }
+
+    #[test]
+    fn n_star_and_n95_of_repetitions_have_an_interval_and_a_range() {
+        let of = |factor: f64| {
+            let point = |users, throughput: f64, response| Point { users, throughput, response };
+            vec![point(1, 10.0, 0.1), point(8, 60.0 * factor, 0.13), point(16, 62.0, 0.26)]
+        };
+        let saturation = Saturation::of(&of(1.0), 0.0).unwrap();
+        let range = SaturationRange::of(&saturation, &[of(1.0), of(0.9), of(1.01)], 0.0);
+        assert_eq!(range.nearly_all, Some([8, 16]));
+        let asymptotic = range.asymptotic.unwrap();
+        assert!((asymptotic.mean - 6.2).abs() < 1e-9 && asymptotic.count == 3, "{asymptotic:?}");
+        let single = SaturationRange::of(&saturation, &[of(1.0)], 0.0);
+        assert_eq!((single.nearly_all, single.asymptotic.unwrap().interval), (None, None));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use curve::{
 };
 pub(crate) use curve::{counterpart, cpu_per_request, kept};
 pub use document::{OwnFigure, document_figure};
-pub use knee::{Point, Saturation};
+pub use knee::{Point, Saturation, SaturationRange};
 pub use mva::{Centre, Solution, solve};
 pub use scalability::Scalability;
 

@@ -158,3 +158,20 @@ fn without_a_reference_the_figures_themselves_are_compared() {
     let json = serde_json::to_value(&found).unwrap();
     assert!(json["changes"][0]["figure"] == "throughput" && json["changes"][0]["point"]["users"] == "1");
 }
+
+#[test]
+fn a_reference_that_changed_much_and_a_contender_that_was_redefined_are_told_first() {
+    let users = [1, 8];
+    let one = plan(1, &users, 5, 0.01).results(&systems(1.0)).unwrap();
+    let mut slow = systems(1.0);
+    slow[0] = System::simple("reference", 0.0030, 0.012);
+    let mut other = plan(2, &users, 5, 0.01).results(&slow).unwrap();
+    other.experiment.contenders[1].about = "another one".to_owned();
+    other.run.contenders[2].version = "2.0".to_owned();
+    let found = compare(&one, &other);
+    let text = found.text();
+    assert!(text.starts_with("The reference reference itself changed by -6"), "{text}");
+    assert!(text.contains("a: its definition differs") && text.contains("b: its version was"), "{text}");
+    assert!(!text.contains("e-1") && text.contains("< 0.001"), "{text}");
+    assert_eq!(compare(&one, &one).redefined, Vec::<String>::new());
+}

@@ -35,7 +35,10 @@ const POINTS: &str = "Means of the repetitions that count; in brackets, the inte
                       distribution; n is the number of samples. Percentiles of a closed loop leave out the \
                       waits of requests that its users would have sent meanwhile.";
 const RATIOS: &str = "Geometric means of the ratios of two trials of the same repetition, with their \
-                      interval of 95 %. Above 1 is better for throughput, below 1 for the others.";
+                      interval of 95 %. Above 1 is better for throughput, below 1 for the others. One \
+                      interval in twenty excludes 1 by chance. A star marks the ratios that differ \
+                      from 1 with a correction for the number of all (Holm): one chance in twenty of \
+                      any wrong star.";
 const DEMANDS: &str = "By the utilisation law, D = U / X, at the smallest number of users. The delay is the \
                        rest of its response time: network, generator and waits without a queue.";
 const MVA: &str = "The prediction of mean value analysis from these demands, and its error: positive where \

@@ -3,7 +3,7 @@
 //! They derive nothing that the analysis does not have. Invariants: a missing figure is shown as missing;
 //! signs of a distorted measurement stand in the row of the figures that they concern.
 
-use super::cells::{mean, remarks, values_text, variables};
+use super::cells::{detail, mean, remarks, values_text, variables};
 use super::content::{Cell, DataTable};
 use crate::analysis::{BoundContradiction, Curve, LoadPoint, Point, PointRatio};
 use crate::format::figures::{bytes, percent, small_rate as rate, three_digits, time};
@@ -57,8 +57,16 @@ fn saturation(curve: &Curve, best: Option<&LoadPoint>) -> [Cell; 4] {
     }
     [
         at,
-        Cell::figure(saturation.map(|one| f64::from(one.nearly_all)), |users| format!("{users:.0}")),
-        Cell::figure(saturation.and_then(|one| one.asymptotic), three_digits),
+        {
+            let users = Cell::figure(saturation.map(|one| f64::from(one.nearly_all)), |n| format!("{n:.0}"));
+            let range = curve.saturation_range.nearly_all;
+            Cell { detail: range.map_or_else(String::new, |[low, high]| format!("{low} to {high}")), ..users }
+        },
+        {
+            let users = Cell::figure(saturation.and_then(|one| one.asymptotic), three_digits);
+            let interval = curve.saturation_range.asymptotic.as_ref();
+            Cell { detail: interval.map_or_else(String::new, |one| detail(one, &three_digits)), ..users }
+        },
         Cell::figure(curve.response_at_saturation, time),
     ]
 }
@@ -118,7 +126,11 @@ pub(super) fn ratios(results: &Results, ratios: &[PointRatio]) -> DataTable {
     let row = |one: &PointRatio| {
         let mut cells = vec![Cell::words(&one.contender)];
         cells.extend(variables(&names, &one.point));
-        cells.extend([one.throughput, one.response, one.cpu].map(|value| mean(value, ratio)));
+        cells.extend(one.figures().into_iter().zip(one.differs).map(|(value, differs)| {
+            let mut cell = mean(value, ratio);
+            cell.detail += if differs { " *" } else { "" };
+            cell
+        }));
         cells
     };
     DataTable {

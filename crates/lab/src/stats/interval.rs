@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::student::{critical, moments};
+use super::student::{critical, moments, two_sided};
 
 /// The probability that the mean lies outside its interval.
 const TAIL: f64 = 0.05;
@@ -55,6 +55,20 @@ impl MeanInterval {
         Some(MeanInterval { mean: mean.exp(), interval: interval.map(|ends| ends.map(f64::exp)), count })
     }
 
+    /// Returns the probability of ratios that are this far from 1 if there were no difference, for a mean of
+    /// [`of_ratios`](Self::of_ratios). None without an interval.
+    pub fn probability_of_equality(&self) -> Option<f64> {
+        let [low, high] = self.interval?.map(f64::ln);
+        #[allow(clippy::cast_precision_loss, reason = "a number of repetitions")]
+        let freedom = self.count.checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+        let error = (high - low) / 2.0 / critical(TAIL, freedom);
+        let distance = self.mean.ln().abs();
+        Some(match error > 0.0 {
+            true => two_sided(distance / error, freedom),
+            false => f64::from(u8::from(distance <= f64::EPSILON)),
+        })
+    }
+
     /// Returns the figure in another unit.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> MeanInterval {
@@ -80,6 +94,18 @@ mod tests {
     fn a_single_sample_has_no_interval_and_no_sample_has_no_mean() {
         assert_eq!(MeanInterval::of(&[2.0]), Some(MeanInterval { mean: 2.0, interval: None, count: 1 }));
         assert_eq!(MeanInterval::of(&[]), None);
+    }
+
+    #[test]
+    fn a_ratio_whose_interval_ends_at_1_has_the_probability_of_its_tail() {
+        let ratios = MeanInterval::of_ratios(&[1.1, 1.2, 1.3, 1.25, 1.15]).unwrap();
+        assert!(ratios.probability_of_equality().unwrap() < 0.01);
+        let end = ratios.interval.unwrap()[0];
+        let shifted = MeanInterval::of_ratios(&[1.1, 1.2, 1.3, 1.25, 1.15].map(|ratio: f64| ratio / end));
+        assert!((shifted.unwrap().probability_of_equality().unwrap() - 0.05).abs() < 1e-6);
+        assert_eq!(MeanInterval::of_ratios(&[1.1]).unwrap().probability_of_equality(), None);
+        assert_eq!(MeanInterval::of_ratios(&[1.0, 1.0]).unwrap().probability_of_equality(), Some(1.0));
+        assert_eq!(MeanInterval::of_ratios(&[2.0, 2.0]).unwrap().probability_of_equality(), Some(0.0));
     }
 
     #[test]

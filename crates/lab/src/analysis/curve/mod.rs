@@ -13,7 +13,9 @@ mod ratios;
 #[cfg(test)]
 mod tests;
 
-use super::{Bounds, Point, Saturation, Scalability};
+use std::collections::BTreeMap;
+
+use super::{Bounds, Point, Saturation, SaturationRange, Scalability};
 use crate::experiment::load::{RATE, USERS};
 use crate::experiment::template::Values;
 use crate::experiment::{Trial, TrialSettings};
@@ -40,6 +42,8 @@ pub struct Curve {
     pub points: Vec<LoadPoint>,
     /// Where it saturates; of closed loops only, as all that follows.
     pub saturation: Option<Saturation>,
+    /// How far N* and N95 of the repetitions are apart.
+    pub saturation_range: SaturationRange,
     /// The response time in seconds at N* users, interpolated between measured points.
     pub response_at_saturation: Option<f64>,
     /// The fit of the universal scalability law.
@@ -136,6 +140,7 @@ fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curv
         think: think.map_or(0.0, |think| think.as_secs_f64()),
         points: points::of(results, axis, &own),
         saturation: None,
+        saturation_range: SaturationRange::default(),
         response_at_saturation: None,
         scalability: None,
         demands: None,
@@ -148,11 +153,29 @@ fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curv
     curve.hint = curve.best_point().and_then(|point| machine.hint(point));
     let closed = curve.closed_points();
     curve.saturation = Saturation::of(&closed, curve.think);
+    let repetitions = repetitions(results, &own);
+    curve.saturation_range =
+        curve.saturation.map(|one| SaturationRange::of(&one, &repetitions, curve.think)).unwrap_or_default();
     curve.scalability = Scalability::fit(&closed);
     let crossing = curve.saturation.and_then(|saturation| saturation.asymptotic);
     curve.response_at_saturation = crossing.and_then(|users| interpolated_response(&closed, users));
     model::add(&mut curve, &machine);
     curve
+}
+
+/// Returns the points of closed loops of each repetition.
+fn repetitions(results: &Results, trials: &[&TrialRecord]) -> Vec<Vec<Point>> {
+    let mut all: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
+    for trial in trials {
+        let Some(load) = kept(results, trial).map(|one| &one.load).filter(|load| load.pace == "closed")
+        else {
+            continue;
+        };
+        let users = u32::try_from(load.users).unwrap_or(u32::MAX);
+        let (throughput, response) = (load.requests_per_second, load.latency_us.mean * 1e-6);
+        all.entry(trial.repetition).or_default().push(Point { users, throughput, response });
+    }
+    all.into_values().collect()
 }
 
 /// Returns what the experiment says about a finished trial. None if its contender is unknown.

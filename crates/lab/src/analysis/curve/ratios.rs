@@ -1,13 +1,18 @@
 //! Ratios of each contender to the reference, paired by point and repetition.
 //!
 //! They are not ratios of means. Invariants: both trials of a pair have the same repetition, and the same
-//! values of the variables that concern the reference. A drift of the machine cancels out.
+//! values of the variables that concern the reference. A drift of the machine cancels out. Of many ratios,
+//! those that differ from 1 are found with one probability of any error for all of them.
 
 use super::points::cpu_per_request;
 use super::{Curve, kept};
 use crate::experiment::template::Values;
 use crate::results::{Measured, Results, TrialRecord};
 use crate::stats::MeanInterval;
+use crate::stats::student::holm;
+
+/// The probability that any ratio is taken for different although all are equal.
+const FAMILY_LEVEL: f64 = 0.05;
 
 /// The ratios of a contender to the reference at a point.
 #[derive(Clone, Debug)]
@@ -22,6 +27,16 @@ pub struct PointRatio {
     pub response: Option<MeanInterval>,
     /// Of CPU times for a request: below 1 is better.
     pub cpu: Option<MeanInterval>,
+    /// Whether throughput, latency and CPU time differ from those of the reference, with Holm's correction
+    /// for the number of all ratios.
+    pub differs: [bool; 3],
+}
+
+impl PointRatio {
+    /// Returns the ratios of throughput, latency and CPU time.
+    pub fn figures(&self) -> [Option<MeanInterval>; 3] {
+        [self.throughput, self.response, self.cpu]
+    }
 }
 
 /// Returns the name of the contender that the others are compared with: the reference, or else the first.
@@ -45,10 +60,27 @@ pub fn paired_ratios(results: &Results, curves: &[Curve], reference: &str) -> Ve
                 throughput: own(&|one| Some(one.load.requests_per_second)),
                 response: own(&|one| Some(one.load.latency_us.mean)),
                 cpu: own(&cpu_per_request),
+                differs: [false; 3],
             });
         }
     }
+    mark_differences(&mut ratios);
     ratios
+}
+
+fn mark_differences(ratios: &mut [PointRatio]) {
+    let (mut places, mut probabilities) = (Vec::new(), Vec::new());
+    for (at, one) in ratios.iter().enumerate() {
+        for (figure, ratio) in one.figures().into_iter().enumerate() {
+            if let Some(probability) = ratio.and_then(|ratio| ratio.probability_of_equality()) {
+                places.push((at, figure));
+                probabilities.push(probability);
+            }
+        }
+    }
+    for ((at, figure), corrected) in places.into_iter().zip(holm(&probabilities)) {
+        ratios[at].differs[figure] = corrected < FAMILY_LEVEL;
+    }
 }
 
 fn ratio(
