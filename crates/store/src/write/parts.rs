@@ -13,12 +13,13 @@ use plimsoll_wire::http::target::{decode_path, encode_path};
 use super::commit::{StagedFile, Terms};
 use super::digest::Expected;
 use super::id::UploadId;
+use super::record::read_text;
 use super::staging::{StagingFile, write_all};
 use super::state::Paused;
 use super::upload::Upload;
 use crate::error::{Error, Result};
 use crate::home::Home;
-use crate::limits::{JOIN_BLOCK_BYTES, JOINED_AT_ONCE_BYTES, RECORD_BYTES_MAX};
+use crate::limits::{JOIN_BLOCK_BYTES, JOINED_AT_ONCE_BYTES};
 use crate::path::Path;
 
 /// The partial uploads that an upload joins. Clones share them.
@@ -73,10 +74,9 @@ fn remove_list(fs: &dyn Fs, home: &Home, id: UploadId) {
 /// None unless its path has the very file: that the staging file is gone proves no commit.
 pub(crate) fn ended_parts(fs: &dyn Fs, home: &Home, id: UploadId) -> Result<Vec<UploadId>> {
     let list = fs.open_beneath(home.pending(), &id.parts_name())?;
-    let mut text = vec![0; usize::try_from(fs.stat(&list)?.size.min(RECORD_BYTES_MAX)).unwrap_or(0)];
-    let read = fs.read_at(&list, &mut text, 0)?;
+    let text = read_text(fs, &list)?;
     // A torn list was not synced, so nothing was committed.
-    let mut lines = text[..read].split(|byte| *byte == b'\n');
+    let mut lines = text.split(|byte| *byte == b'\n');
     let is_committed = match lines.next().and_then(parse_file) {
         Some((file, to)) => {
             home.seen(fs, &to)?.is_some_and(|stat| file == [stat.device, stat.inode, stat.size])

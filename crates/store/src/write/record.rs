@@ -183,6 +183,11 @@ pub(super) fn expires(modified: Duration, home: &Home) -> SystemTime {
 
 /// Reads a record's file; none if it is no valid record.
 pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<RecordContents>> {
+    Ok(parse(&read_text(fs, file)?, id))
+}
+
+/// Reads the text of a record or a list, up to [`RECORD_BYTES_MAX`].
+pub(super) fn read_text(fs: &dyn Fs, file: &File) -> Result<Vec<u8>> {
     let size = fs.stat(file)?.size.min(RECORD_BYTES_MAX);
     let mut text = vec![0; usize::try_from(size).unwrap_or(0)];
     let mut filled = 0;
@@ -193,7 +198,7 @@ pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<Reco
         }
     }
     text.truncate(filled);
-    Ok(parse(&text, id))
+    Ok(text)
 }
 
 fn parse(text: &[u8], id: UploadId) -> Option<RecordContents> {
