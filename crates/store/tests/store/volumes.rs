@@ -134,8 +134,12 @@ fn an_interrupted_upload_to_a_mounted_file_system_is_resumed_after_a_restart() {
         mount(&scene);
         let scene = scene.started_again().await;
         let (bytes, terms) = (large(5), |to, _: &str| Terms::any(to, Quota::default()));
-        let new =
-            NewUpload { terms: any("m/d/new"), bytes: Some(bytes.len() as u64), condition: String::new() };
+        let new = NewUpload {
+            terms: any("m/d/new"),
+            bytes: Some(bytes.len() as u64),
+            condition: String::new(),
+            metadata: String::new(),
+        };
         let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
         let mut part = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
         send(&mut part, &bytes[..40_000], 9_000).await.unwrap();
@@ -253,7 +257,12 @@ fn the_power_is_cut_during_a_resumable_upload_to_a_mounted_file_system() {
         before: mounted,
         change: |scene| {
             doing(async move {
-                let new = NewUpload { terms: any("m/d/new"), bytes: Some(9), condition: String::new() };
+                let new = NewUpload {
+                    terms: any("m/d/new"),
+                    bytes: Some(9),
+                    condition: String::new(),
+                    metadata: String::new(),
+                };
                 scene.home.create_resumable(&scene.io, new).await.map(drop)
             })
         },
