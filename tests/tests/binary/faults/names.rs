@@ -15,7 +15,6 @@ const OUTSIDE: [&str; 12] = [
     "/files/docs/%2e%2e/%2e%2e/%2e%2e/bob/files/secret",
     "/files/..%2f..%2fbob%2ffiles%2fsecret",
     "/files/%2e%2e%2fpending",
-    "/files//etc/passwd",
     "/files/%2fetc%2fpasswd",
     "/files/./docs",
     "/shared/../files/bob",
@@ -49,6 +48,20 @@ fn no_path_leads_out_of_a_home(kind: EngineKind) {
     assert_eq!(bob.get("/files/secret").body, b"bob's alone");
     assert_eq!(names(&folder(data.path(), "alice", "")), ["account", "files", "pending"]);
     assert_eq!(names(data.path()), before);
+}
+
+fn an_absolute_path_behind_a_slash_is_a_path_in_the_home(kind: EngineKind) {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on_data(kind, data.path(), &[]);
+    let (mut alice, _) = two(&server);
+    let path = "/files//etc/passwd";
+    for (method, status) in [("GET", 404), ("PUT", 409), ("DELETE", 404), ("MKCOL", 409)] {
+        let reply = alice.again(&server).ask(method, path, "", b"");
+        assert_eq!(reply.status, status, "{method}: {}", reply.text());
+    }
+    let moved = alice.again(&server).ask("MOVE", "/files/docs", &format!("Destination: {path}\r\n"), b"");
+    assert_eq!(moved.status, 409, "{}", moved.text());
+    assert_eq!(alice.names("/files/"), ["docs/"]);
 }
 
 fn a_slash_in_a_name_is_no_separator_and_nul_is_no_end(kind: EngineKind) {
@@ -119,6 +132,7 @@ fn names_are_bytes_up_to_255_of_them(kind: EngineKind) {
 
 on_each_engine!(
     no_path_leads_out_of_a_home,
+    an_absolute_path_behind_a_slash_is_a_path_in_the_home,
     a_slash_in_a_name_is_no_separator_and_nul_is_no_end,
     names_are_bytes_up_to_255_of_them,
 );
