@@ -201,7 +201,7 @@ fn the_doctor_tells_a_database_that_can_lose_accounts_from_one_that_does_not_ans
     assert!(seen.contains("\"fail\" \"PostgreSQL") && seen.contains("fsync is off"), "{seen}");
     assert!(seen.contains("\"ok\" \"it takes 47 connections"), "{seen}");
     let seen = findings(&fresh("mysql"));
-    assert!(seen.contains("\"warn\" \"MySQL") && seen.contains("the last second"), "{seen}");
+    assert!(seen.contains("\"warn\" \"MariaDB") && seen.contains("the last second"), "{seen}");
     assert!(seen.contains("\"ok\" \"it takes 50 connections"), "{seen}");
     let seen = findings(&fresh("redis"));
     assert!(seen.contains("\"warn\" \"Redis") && seen.contains("half minute"), "{seen}");

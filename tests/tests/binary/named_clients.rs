@@ -77,7 +77,9 @@ fn client(number: usize) -> Ipv4Addr {
 
 fn start(kind: EngineKind, folder: &Path, naming: Naming, more: &[&str]) -> Server {
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(5, LARGE_BYTES)).plant(folder);
-    let args = [&["--threads", "2"][..], naming.flags(), more].concat();
+    // Under pool, a download holds a worker: with too few, one would be evicted for another.
+    let threads = if matches!(kind, EngineKind::Pool) { "8" } else { "2" };
+    let args = [&["--threads", threads][..], naming.flags(), more].concat();
     Server::start_with_few_open_files(kind, folder, &args, OPEN_FILES)
 }
 

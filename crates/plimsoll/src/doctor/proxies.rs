@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn a_header_that_every_peer_may_send_is_a_warning() {
-        let open = found(&["--proxy-protocol", "http"]);
+        let open = found(&["--proxy-protocol=http"]);
         assert_eq!(open.verdict, Verdict::Warn);
         assert!(open.lasting.unwrap().contains("trusted_proxy"));
-        assert_eq!(found(&["--proxy-protocol", "http", "--trusted-proxy", "unix"]).verdict, Verdict::Ok);
+        assert_eq!(found(&["--proxy-protocol=http", "--trusted-proxy", "unix"]).verdict, Verdict::Ok);
     }
 }
