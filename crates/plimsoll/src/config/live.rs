@@ -45,7 +45,7 @@ pub(crate) struct Live {
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_TRUSTED_PROXY", value_delimiter = ',')]
     pub(crate) trusted_proxy: Vec<Network>,
 
-    /// An origin whose pages may use the server by a browser (CORS), such as https://app.example; several may
+    /// An origin whose pages may use the server by a browser (CORS), SCHEME://HOST; several may
     /// be given
     #[arg(long, value_name = "ORIGIN", env = "PLIMSOLL_CORS_ORIGIN", value_delimiter = ',')]
     pub(crate) cors_origin: Vec<OriginFlag>,
