@@ -362,10 +362,11 @@ fn guesses_that_wait_are_in_nobodys_way_who_shows_a_token() {
             let tokens = [front.log_in("alice").await, front.log_in("alice").await];
             front.io.sleep((10 * SECOND + SECOND / 20).saturating_sub(front.io.now().since_start())).await;
             for token in tokens {
-                assert!(waiting.get() > 100, "{}", waiting.get());
                 let begun = front.io.now();
                 assert_eq!(front.opens(&token).await, Some(true));
-                assert!(front.io.now() - begun < SECOND, "it waited behind the guesses");
+                // The order tells: the split packets of 500 guesses alone take up to a second here.
+                assert!(waiting.get() > 100, "it waited behind the guesses: {} are left", waiting.get());
+                assert!(front.io.now() - begun < 2 * SECOND, "{:?}", front.io.now() - begun);
             }
         });
     }
