@@ -7,7 +7,7 @@ use super::left::{folder, names};
 
 /// Paths that lead out of a home, or to nothing. Each would reach a file if it were used literally, or
 /// decoded once too often.
-const OUTSIDE: [&str; 12] = [
+const OUTSIDE: [&str; 11] = [
     "/files/../secret",
     "/files/%2e%2e/secret",
     "/files/%2E%2e/%2e%2E/directory.sqlite",
