@@ -359,6 +359,27 @@ fn no_server_starts_on_a_restore_that_was_killed() {
 }
 
 #[test]
+fn a_backup_goes_into_a_folder_that_other_users_cannot_reach() {
+    let _turn = among_others();
+    let place = Workspace::new();
+    kill(place.serve("data"));
+    let mode = |name: &str| std::fs::metadata(place.path(name)).unwrap().mode() & 0o777;
+    std::fs::create_dir(place.path("open")).unwrap();
+    std::fs::set_permissions(place.path("open"), Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(place.path("open/file"), "").unwrap();
+    assert!(refused(place.backup("open", "data")).contains("is not empty"));
+    assert_eq!(mode("open"), 0o755, "a refused folder stays as it is");
+    std::fs::remove_file(place.path("open/file")).unwrap();
+    run(place.backup("open", "data")).well();
+    assert_eq!(mode("open"), 0o700);
+    if rustix::process::geteuid().is_root() {
+        std::fs::create_dir(place.path("foreign")).unwrap();
+        chown(place.path("foreign"), Some(1), Some(1)).unwrap();
+        assert!(refused(place.backup("foreign", "data")).contains("belongs to another user"));
+    }
+}
+
+#[test]
 fn a_restore_writes_over_nothing_and_a_damaged_backup_is_refused() {
     let _turn = among_others();
     let place = Workspace::new();

@@ -5,9 +5,11 @@
 //! that changes all the time, the accounts are copied last: a right that has ended does not come back.
 
 use std::collections::BTreeSet;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, chown};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, chown,
+};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -75,14 +77,10 @@ fn prepare(config: &Config, to: &Path) -> anyhow::Result<PathBuf> {
     let work = to.join(UNFINISHED);
     let private = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
     private(to).with_context(|| format!("cannot make the folder {}", to.display()))?;
-    let mut there = to.read_dir().with_context(|| format!("cannot read the folder {}", to.display()))?;
-    if there.next().is_some() {
-        let to = to.display();
-        match work.exists() {
-            true => bail!("{to} has a backup that was interrupted; remove it first: rm -r {to}"),
-            false => bail!("{to} is not empty; a backup goes into a new or empty folder"),
-        }
-    }
+    refuse_contents(to)?;
+    make_private(to)?;
+    // Another user may have written until then.
+    refuse_contents(to)?;
     let owner = owner(config).context("cannot look at the data folder")?;
     let owner = owner.filter(|_| rustix::process::geteuid().is_root());
     for folder in [work.clone(), work.join(DATA), work.join(LISTS)] {
@@ -93,6 +91,32 @@ fn prepare(config: &Config, to: &Path) -> anyhow::Result<PathBuf> {
         made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     Ok(work)
+}
+
+fn refuse_contents(to: &Path) -> anyhow::Result<()> {
+    let mut there = to.read_dir().with_context(|| format!("cannot read the folder {}", to.display()))?;
+    if there.next().is_some() {
+        let is_interrupted = to.join(UNFINISHED).exists();
+        let to = to.display();
+        match is_interrupted {
+            true => bail!("{to} has a backup that was interrupted; remove it first: rm -r {to}"),
+            false => bail!("{to} is not empty; a backup goes into a new or empty folder"),
+        }
+    }
+    Ok(())
+}
+
+/// Closes the folder of the backup to all other users, before anything is in it: the superuser creates folders
+/// beneath one that belongs to the owner of the data, who could plant a link there.
+fn make_private(to: &Path) -> anyhow::Result<()> {
+    let found = to.metadata().with_context(|| format!("cannot look at {}", to.display()))?;
+    ensure!(
+        found.uid() == rustix::process::geteuid().as_raw(),
+        "{} belongs to another user; name a folder that is yours, or one that does not exist",
+        to.display()
+    );
+    std::fs::set_permissions(to, Permissions::from_mode(0o700))
+        .with_context(|| format!("cannot close {} to other users", to.display()))
 }
 
 /// A backup in the making.
@@ -194,7 +218,8 @@ impl<'a> Taking<'a> {
                     return Ok(number > 1);
                 }
                 Some(true) if is_last => drop(self.changing.insert(name.clone())),
-                // A version younger than this proves nothing.
+                // File times are this coarse: a change within the last tick could be followed by another that
+                // leaves the same time.
                 Some(true) if passes > 1 => std::thread::sleep(FILE_TIME_TICK),
                 Some(true) => {}
             }
