@@ -204,13 +204,21 @@ impl Store {
             return Ok((files, pending));
         }
         // The files are a file system of their own.
-        let pending = folder_in(fs, &files, STAGING)?;
-        Ok((files, pending))
+        match folder_in(fs, &files, STAGING) {
+            Ok(staging) => Ok((files, staging)),
+            // It can be read all the same. A change is refused where it would be renamed into place.
+            Err(error) if is_unwritable(&error) => Ok((files, pending)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_unwritable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
 }
 
 /// Returns the home if its name and directory match. Numbers are unique in one directory of accounts, but

@@ -81,13 +81,14 @@ impl Home {
         if self.volumes().table().staging.contains_key(&volume) {
             return Ok(());
         }
+        // First, because it fails on a file system that cannot be written, of which no link must stay.
+        let staging = folder_in(fs, &fs.volume_top(folder)?, STAGING)?;
         let mount = self.mount_path(fs, path, volume);
         match fs.make_link(self.pending(), &link_name(mount), &[TO_FILES, mount].concat()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
             _ => fs.sync(self.pending())?,
         }
-        let staging = folder_in(fs, &fs.volume_top(folder)?, STAGING)?;
-        // A home is opened with its expired uploads: the next change removes them.
+        // With 1970 as the present, no upload has expired: the next change in the home removes those that have.
         let trees = self.sweep_folder(fs, &staging, SystemTime::UNIX_EPOCH)?;
         self.clear_trees(fs, &staging, &trees);
         self.volumes().table().staging.insert(volume, staging);
@@ -117,7 +118,11 @@ impl Home {
             let Some(path) = target.strip_prefix(TO_FILES) else { continue };
             match fs.open_beneath(self.files(), path) {
                 Ok(folder) if fs.stat(&folder)?.kind == FileKind::Folder => {
-                    self.open_volume_of(fs, &folder, path)?;
+                    // A change on this file system reports the error. The rest of the home does not need it.
+                    if let Err(error) = self.open_volume_of(fs, &folder, path) {
+                        let home = self.name();
+                        tracing::warn!(home, %error, "a file system of this home cannot be written");
+                    }
                 }
                 _ => tracing::warn!(home = self.name(), "a file system of this home is not mounted"),
             }

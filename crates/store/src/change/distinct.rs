@@ -25,7 +25,7 @@ pub(super) struct SourceEntry {
 }
 
 impl SourceEntry {
-    /// Looks up an entry that is to be moved: `named` is its metadata, of a link that of the link itself.
+    /// Looks up the entry to move. `named` is the metadata of the name: if that is a link, of the link.
     pub(super) fn moved(fs: &dyn Fs, from: &End, source: &ParentFolder<'_>, named: &Stat) -> Result<Self> {
         let is_link = named.kind == FileKind::Other;
         let opened = match named.kind {

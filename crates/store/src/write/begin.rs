@@ -25,7 +25,6 @@ use super::state::{Paused, Receiving};
 use super::upload::{SharedUpload, Upload};
 use crate::error::{Error, NotResumable, Result};
 use crate::home::{Home, State, weight};
-use crate::limits::BEGUN_BYTES;
 #[cfg(doc)]
 use crate::limits::TAKEN_OVER_TIME;
 use crate::path::Path;
@@ -140,7 +139,7 @@ impl Home {
         let base = self.base(fs, &asked)?;
         if let Base::Kept(_, at) = &base {
             let less = before.as_ref().map_or_else(Usage::default, weight);
-            let more = Usage::file(at + BEGUN_BYTES);
+            let more = Usage::file(*at);
             self.allows(fs, &self.lock(), asked.terms.quota, less, more)?;
         }
         match base {

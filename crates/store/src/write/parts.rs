@@ -71,7 +71,7 @@ fn remove_list(fs: &dyn Fs, home: &Home, id: UploadId) {
 }
 
 /// Returns the parts that have ended with the commit of the upload `id`, by the list of a server that ended.
-/// None unless its path has the very file: that the staging file is gone proves no commit.
+/// Returns none unless the path leads to the same inode: a missing staging file alone proves no commit.
 pub(crate) fn ended_parts(fs: &dyn Fs, home: &Home, id: UploadId) -> Result<Vec<UploadId>> {
     let list = fs.open_beneath(home.pending(), &id.parts_name())?;
     let text = read_text(fs, &list)?;

@@ -62,6 +62,19 @@ fn files_are_stored_on_a_mounted_file_system() {
 }
 
 #[test]
+fn a_refused_upload_to_a_file_system_without_staging_leaves_the_home_usable() {
+    with_home(|scene| async move {
+        mount(&scene);
+        scene.host.disk().write(STAGING, "no folder").unwrap();
+        let scene = scene.started_again().await;
+        assert!(put(&scene.io, &scene.home, any("m/a"), b"a").await.is_err());
+        let scene = scene.started_again().await;
+        put(&scene.io, &scene.home, any("a"), b"a").await.unwrap();
+        assert_eq!(scene.contents("m/d/f"), Some(b"there before".to_vec()));
+    });
+}
+
+#[test]
 fn entries_of_a_mounted_file_system_are_moved_copied_and_removed() {
     with_home(|scene| async move {
         mount(&scene);
