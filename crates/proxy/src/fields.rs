@@ -95,7 +95,8 @@ pub(crate) fn forwarded_fields(
     let options = ConnectionOptions::of(head.fields(block));
     let mut fields = FieldBlock::default();
     for (name, value) in head.fields(block) {
-        // A hop that a client could remove would make its request that of the trusted proxy.
+        // Forwarding fields are kept even if Connection names them: a client that removed its own address would
+        // have its request counted as the trusted proxy's.
         let ends_here = match is_client_name(name) {
             true => !is_trusted,
             false => is_hop_by_hop(name, &options) || is_rewritten(name),

@@ -20,8 +20,8 @@ use crate::cache::fetch::Lead;
 use crate::cache::opening::CacheOpener;
 use crate::cache::policy::{
     CacheRequest, CacheStatus, ExchangeTimes, FieldBlock, FieldLines, Forwarded, Merged, NotStored,
-    StoredHead, Timestamp, evaluate, invalidated_uris, is_same_version, merge_not_modified,
-    validation_fields,
+    StoredHead, Timestamp, evaluate, has_common_validator, invalidated_uris, is_same_version,
+    merge_not_modified, validation_fields,
 };
 use crate::cache::response_cache::{Reservation, ResponseCache};
 use crate::cache::store::{Lookup, Object, PurgeTarget};
@@ -311,8 +311,14 @@ async fn compare_head(
         let lead = cache.fetches().lead_alone(&cache.fetch_key(&get, &lookup));
         if !is_same_version(&object.head, object.content.len(), lines) {
             removed(cache.remove(io, object).await);
-        } else if let Merged::Updated(head) = merge_not_modified(&object.head, &get, lines, times) {
-            cache.refresh(object, head, lead.storing());
+        } else {
+            match merge_not_modified(&object.head, &get, lines, times) {
+                Merged::Updated(head) if has_common_validator(&object.head, lines) => {
+                    cache.refresh(object, head, lead.storing());
+                }
+                Merged::NotStored(..) => removed(cache.remove(io, object).await),
+                Merged::Updated(_) | Merged::Mismatch => {}
+            }
         }
         lead.retire();
     }

@@ -283,6 +283,21 @@ async fn a_head_response_of_another_version_removes_the_stored_one(scene: Scene)
     assert_ne!(get(&mut client, &version("b")).await.0, second, "the length has changed");
 }
 
+async fn a_head_response_without_a_validator_makes_nothing_fresh(scene: Scene) {
+    let mut client = scene.connect().await;
+    get(&mut client, "X-Fields: Cache-Control: max-age=2 | ETag: \"a\"\r\n").await;
+    scene.io.sleep(Duration::from_millis(1_200)).await;
+    let head = client.head_with("/x", "X-Fields: A: b\r\nCache-Control: no-cache\r\n").await;
+    assert_eq!((head.status, head.field("ETag")), (200, None));
+    scene.io.sleep(Duration::from_millis(1_200)).await;
+    let (_, status) = get(&mut client, "X-Fields: Cache-Control: max-age=60 | ETag: \"b\"\r\n").await;
+    assert!(status.contains("fwd=stale"), "{status}");
+    let forbidden = "X-Fields: Cache-Control: no-store | ETag: \"b\"\r\nCache-Control: no-cache\r\n";
+    assert_eq!(client.head_with("/x", forbidden).await.status, 200);
+    let (_, status) = get(&mut client, "X-Fields: ETag: \"b\"\r\n").await;
+    assert!(status.contains("fwd=uri-miss"), "{status}");
+}
+
 async fn invalid_freshness_is_stale_and_a_meaningless_date_gives_none(scene: Scene) {
     let mut client = scene.connect().await;
     let old = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT";
@@ -374,6 +389,7 @@ behaviours!(scenario but process;
     a_response_that_was_cut_short_is_never_stored,
     requests_choose_how_the_cache_is_used,
     a_head_response_of_another_version_removes_the_stored_one,
+    a_head_response_without_a_validator_makes_nothing_fresh,
     invalid_freshness_is_stale_and_a_meaningless_date_gives_none,
     negative_responses_are_stored_for_a_short_time,
 );

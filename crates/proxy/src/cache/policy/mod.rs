@@ -26,7 +26,9 @@ pub(crate) use key::normalised_authority;
 pub use key::{Digest, ResourceKey, Servers};
 pub use request::{Bypass, CacheRequest};
 pub use storable::{NotStored, Storable, evaluate};
-pub use validation::{Merged, is_not_modified, is_same_version, merge_not_modified, validation_fields};
+pub use validation::{
+    Merged, has_common_validator, is_not_modified, is_same_version, merge_not_modified, validation_fields,
+};
 pub use vary::Vary;
 
 #[cfg(test)]

@@ -107,6 +107,15 @@ pub fn is_same_version(stored: &StoredHead, length: u64, fields: FieldLines<'_>)
         && sent_length.is_none_or(|sent| sent == length.to_string().as_bytes())
 }
 
+/// Whether the response to HEAD has a validator that the stored response has too. Without one,
+/// [`is_same_version`] finds no difference, but nothing shows that the stored content is current.
+#[must_use]
+pub fn has_common_validator(stored: &StoredHead, fields: FieldLines<'_>) -> bool {
+    let has_tag = fields.first("etag").is_some_and(|tag| ETag::parse(tag).is_some());
+    let has_date = fields.first("last-modified").is_some_and(|date| parse_date(date).is_some());
+    (has_tag && stored.etag().is_some()) || (has_date && stored.last_modified().is_some())
+}
+
 fn is_date(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"date")
 }
