@@ -34,4 +34,6 @@ class Hook(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Hook).serve_forever()
+server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Hook)
+print(f"http://127.0.0.1:{server.server_port}", flush=True)
+server.serve_forever()

@@ -1,5 +1,6 @@
 //! A remote authentication server: the real programs, killed and restarted.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -190,13 +191,14 @@ fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Eng
 
 /// Starts the example authentication hook of the documents, and returns its URL.
 fn hook(place: &Workspace) -> (Running, String) {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/auth_hook.py");
     let mut hook = std::process::Command::new("python3");
-    hook.arg(script).arg(port.to_string()).arg(place.path("secret"));
-    let hook = hook.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    until("it listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-    (Running(hook), format!("http://127.0.0.1:{port}"))
+    // The kernel chooses the port: another test could take one that is chosen and released here.
+    hook.arg(script).arg("0").arg(place.path("secret"));
+    let mut hook = Running(hook.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let mut url = String::new();
+    BufReader::new(hook.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    (hook, url.trim().to_owned())
 }
 
 /// A process that is killed on drop.
