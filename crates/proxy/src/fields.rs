@@ -95,7 +95,7 @@ pub(crate) fn forwarded_fields(
     let options = ConnectionOptions::of(head.fields(block));
     let mut fields = FieldBlock::default();
     for (name, value) in head.fields(block) {
-        // Forwarding fields are kept even if Connection names them: a client that removed its own address would
+        // Forwarding fields are kept even if Connection names them: without its own address, the client would
         // have its request counted as the trusted proxy's.
         let ends_here = match is_client_name(name) {
             true => !is_trusted,

@@ -88,7 +88,7 @@ impl Home {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
             _ => fs.sync(self.pending())?,
         }
-        // With 1970 as the present, no upload has expired: the next change in the home removes those that have.
+        // With 1970 as the present, no upload has expired: those are left to the next change in the home.
         let trees = self.sweep_folder(fs, &staging, SystemTime::UNIX_EPOCH)?;
         self.clear_trees(fs, &staging, &trees);
         self.volumes().table().staging.insert(volume, staging);

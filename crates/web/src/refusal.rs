@@ -223,7 +223,7 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
         ),
         StoreError::OtherDisk => (
             Status::CONFLICT,
-            "It would leave its disk, or is a disk itself, so it stays. Copy it, then delete what is in it.",
+            "It cannot move to another file system or be a mount point. Copy it, then delete what is in it.",
         ),
         StoreError::NotResumable(_) => {
             (Status::CONFLICT, "It is not certain which upload this would resume. Send the whole file.")

@@ -223,7 +223,7 @@ impl Connections {
     }
 
     /// As [`Connections::recount`], in the process of the connection. Of several processes that report at
-    /// the same time, none sees room that another takes.
+    /// the same time, two can both be refused, but never both take the last slot.
     fn recount_shared(&self, networks: &[AtomicU64], index: usize, network: Option<ClientNetwork>) -> bool {
         let Some(own) = networks.get(index) else { return true };
         let word = ClientNetwork::word(network);

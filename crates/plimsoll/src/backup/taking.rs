@@ -106,8 +106,8 @@ fn refuse_contents(to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Closes the folder of the backup to all other users, before anything is in it: the superuser creates folders
-/// beneath one that belongs to the owner of the data, who could plant a link there.
+/// Closes the folder of the backup to all other users before anything is in it. The superuser creates folders
+/// below it for the owner of the data, who could plant a link there.
 fn make_private(to: &Path) -> anyhow::Result<()> {
     let found = to.metadata().with_context(|| format!("cannot look at {}", to.display()))?;
     ensure!(

@@ -24,7 +24,7 @@ pub(super) struct Announcement {
 pub(super) enum Completeness {
     /// They are the whole file, or its digest decides that.
     Whole,
-    /// Nothing.
+    /// The announcement does not decide.
     Unknown,
     /// They are fewer than the room that the client had set aside.
     BelowRoom,
@@ -47,8 +47,9 @@ impl Announcement {
             (Some(size), _) if size != whole => Completeness::Wrong(size),
             (Some(_), _) => Completeness::Whole,
             _ if self.digest.is_some() => Completeness::Whole,
-            // A client that resumes announces the whole file or the rest of it.
-            (None, Some(room)) if room == whole || room == sent => Completeness::Whole,
+            // A client that resumes announces the whole file or the rest of it. Only the rest is certain: a
+            // whole file of so many bytes may be a part of the rest.
+            (None, Some(room)) if room == sent => Completeness::Whole,
             (None, Some(room)) if whole < room => Completeness::BelowRoom,
             _ => Completeness::Unknown,
         }
@@ -81,7 +82,7 @@ mod tests {
         for (announcement, whole, sent, expected) in [
             (Announcement::default(), 10, 10, Completeness::Unknown),
             (room(10), 10, 10, Completeness::Whole),
-            (room(10), 10, 4, Completeness::Whole),
+            (room(10), 10, 6, Completeness::Unknown),
             (room(4), 10, 4, Completeness::Whole),
             (room(11), 10, 10, Completeness::BelowRoom),
             (room(9), 10, 10, Completeness::Unknown),

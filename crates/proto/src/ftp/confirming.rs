@@ -37,7 +37,7 @@ impl Conversation<'_> {
         upload: &mut IncomingUpload,
         completeness: Completeness,
     ) -> Result<Option<EndProbe>, TransferError> {
-        // What is complete without its client is not taken back by the client's end.
+        // An upload that its announcement proves complete is committed even if the control connection ends.
         self.control.end_aborts &= completeness != Completeness::Whole;
         if !self.control.end_aborts {
             return Ok(None);

@@ -66,7 +66,8 @@ impl Ports {
         idle_time: Duration,
     ) -> Result<PassivePort, NoPort> {
         let now = io.now();
-        // Behind the idle time, a transfer may wait as long once more.
+        // The client may request the transfer at the end of the idle time, and its data connection may take
+        // as long again.
         let holder = Holder { account, address, now, until: now + 2 * idle_time };
         shares.check(&holder, self.count()).map_err(|HasItsShare| NoPort::HasItsShare)?;
         let is_short = shares.held() >= (self.count() / SHORT_PORTS_PART).max(1);

@@ -65,9 +65,10 @@ fn reply_to_store_error(error: StoreError) -> Reply {
         E::Home => (550, "The home itself cannot be replaced, moved or removed."),
         E::IntoItself => (553, "Nothing can be moved onto or into itself."),
         E::LeadsOut => (553, "A link in it leads to a folder outside it."),
-        E::OtherDisk => {
-            (553, "It would leave its disk, or is a disk itself: upload it there, then delete it.")
-        }
+        E::OtherDisk => (
+            553,
+            "It cannot move to another file system or be a mount point: upload it there, then delete it.",
+        ),
         E::Path(bad) => return Reply::formatted(553, format!("The path is invalid: {bad}.")),
         E::Precondition => (550, "The file was changed meanwhile; look at it and try again."),
         E::Digest | E::Length => (551, "The received bytes are not those that were announced."),

@@ -107,7 +107,7 @@ pub(super) async fn serve_control_during<T>(
             return Err(stopped);
         }
         if control.has_ended() {
-            // The end of an upload that is kept all the same. There is nothing more to receive.
+            // With `ftp_unconfirmed = keep`, the transfer continues after the control connection has ended.
             return work.await;
         }
         match select(control.line(bytes_max), work.as_mut()).await {

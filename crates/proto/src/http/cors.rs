@@ -1,6 +1,7 @@
 //! CORS: pages of other origins that may read responses, as the operator names them (Fetch, section 3.2).
 //!
-//! It grants no rights: a page presents credentials as any client does, and none that the browser has stored.
+//! It grants no rights: a page presents credentials as any client does. The browser adds stored ones to forms
+//! only, because no response permits it for other requests.
 //! Invariant: every response that depends on the origin says so by Vary, refusals too.
 
 use plimsoll_wire::http::head::{Field, Head, Method};

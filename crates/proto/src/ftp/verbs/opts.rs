@@ -24,7 +24,7 @@ pub(super) fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResul
         }
         Opts::Stor(announced) => {
             c.state.announcement.add(announced);
-            Ok(Reply::new(200, "The next upload must be that, or is not stored."))
+            Ok(Reply::new(200, "The next upload is stored only if it matches."))
         }
     }
 }
