@@ -59,7 +59,19 @@ impl Operations {
         place: &HomePath,
         operation: Operation,
     ) -> Result<(ReadAccess, OperationRecord), Error> {
-        let mut record = self.begin_at(caller, operation, place);
+        self.read_recorded(caller, place, self.begin_at(caller, operation, place)).await
+    }
+
+    /// As [`Operations::read`], with a record that [`Operations::begin_download`] started.
+    ///
+    /// # Errors
+    /// As [`Operations::read`].
+    pub async fn read_recorded(
+        &self,
+        caller: &Caller,
+        place: &HomePath,
+        mut record: OperationRecord,
+    ) -> Result<(ReadAccess, OperationRecord), Error> {
         match self.permit(caller, place, &[AccessRight::Read]).await {
             Ok(permitted) => {
                 record.set_permit(permitted.transfer_permit(self, caller, place, AccessRight::Read));
@@ -76,8 +88,8 @@ impl Operations {
         Some(self.try_own_home(caller, place)?.location(place.path.clone()))
     }
 
-    /// Starts the record of a download permitted by [`Operations::try_locate`]. The sender of the
-    /// contents ends it.
+    /// Starts the record of a download, which [`Operations::try_locate`] or [`Operations::read_recorded`]
+    /// permits. The sender of the contents ends it.
     pub fn begin_download(&self, caller: &Caller, place: &HomePath) -> OperationRecord {
         self.begin_at(caller, Operation::Download, place)
     }

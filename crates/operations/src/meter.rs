@@ -57,20 +57,18 @@ impl Meter {
         &self.cells[first..first + EACH]
     }
 
-    pub(crate) fn count(
-        &self,
-        protocol: Protocol,
-        operation: Operation,
-        time: Duration,
-        bytes: u64,
-        failed: bool,
-    ) {
+    /// Counts bytes of an operation, which may not have ended.
+    pub(crate) fn count_bytes(&self, protocol: Protocol, operation: Operation, bytes: u64) {
+        self.of(protocol, operation)[BYTES].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts an operation that has ended.
+    pub(crate) fn count(&self, protocol: Protocol, operation: Operation, time: Duration, failed: bool) {
         let cells = self.of(protocol, operation);
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_MICROS.partition_point(|bound| *bound < micros);
         cells[bucket].fetch_add(1, Ordering::Relaxed);
         cells[MICROS].fetch_add(micros, Ordering::Relaxed);
-        cells[BYTES].fetch_add(bytes, Ordering::Relaxed);
         if failed {
             cells[FAILED].fetch_add(1, Ordering::Relaxed);
         }
@@ -106,7 +104,8 @@ impl Meter {
 
     fn write_latencies(&self, text: &mut String) {
         const NAME: &str = "plimsoll_operation_duration_seconds";
-        let _ = writeln!(text, "# HELP {NAME} Time from the request to the end of its answer.");
+        let _ =
+            writeln!(text, "# HELP {NAME} Time from an operation's first request to the end of its answer.");
         let _ = writeln!(text, "# TYPE {NAME} histogram");
         for (labels, cells) in self.each() {
             let mut below = 0;
@@ -154,7 +153,8 @@ mod tests {
         let meter = Meter::default();
         for micros in [50, 51, 1_000_000, 60_000_000] {
             let time = Duration::from_micros(micros);
-            meter.count(Protocol::Http, Operation::Upload, time, 10, micros == 51);
+            meter.count(Protocol::Http, Operation::Upload, time, micros == 51);
+            meter.count_bytes(Protocol::Http, Operation::Upload, 10);
         }
         let text = meter.text();
         let labels = "protocol=\"http\",operation=\"upload\"";

@@ -50,7 +50,10 @@ pub struct OperationRecord {
     names: Option<Box<Names>>,
     start: SystemTime,
     bytes: u64,
+    /// The bytes that earlier parts of the same upload moved, which have no line of their own.
+    earlier_bytes: u64,
     in_ascii: bool,
+    is_omitted: bool,
     ended: bool,
     /// The right that the operation uses, if it is checked again while the operation is in progress.
     permit: Option<Box<Permit>>,
@@ -119,7 +122,9 @@ impl Recorder {
             names: has_lines.then(|| Box::new(names())),
             start: visitor.io.wall_exact(),
             bytes: 0,
+            earlier_bytes: 0,
             in_ascii: false,
+            is_omitted: false,
             ended: false,
             permit: None,
         }
@@ -155,6 +160,18 @@ impl OperationRecord {
     /// Sets the number of bytes of file contents transferred so far.
     pub fn moved(&mut self, bytes: u64) {
         self.bytes = bytes;
+    }
+
+    /// Extends the record to all parts of an upload, which began at `start` and has `bytes` in all.
+    pub(crate) fn include_earlier(&mut self, start: SystemTime, bytes: u64) {
+        self.start = self.start.min(start);
+        self.earlier_bytes = bytes.saturating_sub(self.bytes);
+    }
+
+    /// Omits the operation from the logs and from the number of operations: a part of an upload, or a
+    /// response without contents. Its bytes are counted.
+    pub fn omit(&mut self) {
+        self.is_omitted = true;
     }
 
     /// Marks the transfer as text: its lines are converted to network line ends.
@@ -216,9 +233,13 @@ impl OperationRecord {
             return;
         }
         let records = &self.recorder.0;
+        records.meter.count_bytes(self.protocol, self.operation, self.bytes);
+        if self.is_omitted {
+            return;
+        }
         let end = self.io.wall_exact();
         let time = end.duration_since(self.start).unwrap_or(Duration::ZERO);
-        records.meter.count(self.protocol, self.operation, time, self.bytes, failed.is_some());
+        records.meter.count(self.protocol, self.operation, time, failed.is_some());
         let Some(names) = &self.names else { return };
         if let Some(log) = &records.log {
             log.take(self.line(names, end, failed));
@@ -241,7 +262,7 @@ impl OperationRecord {
             account: &names.account,
             path: &names.path,
             to: names.to.as_deref(),
-            bytes: self.bytes,
+            bytes: self.bytes + self.earlier_bytes,
             result: failed.unwrap_or("ok"),
         };
         // Serialising strings and numbers into memory cannot fail.
@@ -264,7 +285,7 @@ impl OperationRecord {
             end,
             time,
             peer: &names.peer,
-            bytes: self.bytes,
+            bytes: self.bytes + self.earlier_bytes,
             path: &names.path,
             in_ascii: self.in_ascii,
             account: &names.account,

@@ -1,12 +1,13 @@
 //! Uploads: bytes for a place, in one request or in parts.
 //!
-//! The store writes them. Creating, inspecting and discarding a resumable upload are not operations: each
-//! part of it is one. Invariants: an aborted upload has its log line, with the bytes received.
+//! The store writes them. Creating, inspecting and discarding a resumable upload are not operations.
+//! Invariants: an aborted upload has its log line, with the bytes received; a complete one has one line, also
+//! if it was received in parts.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{EndProbe, Lease};
 use plimsoll_store::{
@@ -30,6 +31,8 @@ pub struct IncomingUpload {
     record: OperationRecord,
     /// Whether it is a part of a file, which is not committed by itself.
     is_part: bool,
+    /// The creation of a resumable upload with an identifier, whose earlier parts have no line of their own.
+    created: Option<SystemTime>,
 }
 
 /// The precondition and metadata of a resumable upload, which outlive its request.
@@ -246,7 +249,7 @@ impl Operations {
         again: fn(&str) -> Condition,
     ) -> Result<IncomingUpload, Error> {
         let kept = self.kept_upload(caller, id).await?;
-        let is_part = kept.is_part();
+        let (is_part, created) = (kept.is_part(), Some(kept.created));
         let place = HomePath::own(kept.to);
         let mut record = self.begin_at(caller, Operation::Upload, &place);
         let permitted = self.permit(caller, &place, &[AccessRight::Write]).await;
@@ -257,7 +260,7 @@ impl Operations {
             Ok(at.home.resume_upload(caller.io(), id, offset, digests, terms).await?)
         };
         let begun = begun.await;
-        Ok(IncomingUpload { is_part, ..IncomingUpload::new(record, begun)? })
+        Ok(IncomingUpload { is_part, created, ..IncomingUpload::new(record, begun)? })
     }
 
     /// Joins complete parts of the caller's into one file, in this order; the commit ends them. The file must
@@ -289,10 +292,10 @@ impl Operations {
             Ok(upload) => upload,
             Err(error) => return record.end(Err(error)),
         };
-        let mut arriving = IncomingUpload { upload, record, is_part: false };
+        let created = parts.iter().map(|part| part.created).min();
+        let mut arriving = IncomingUpload { upload, record, is_part: false, created };
         modified.into_iter().for_each(|modified| arriving.set_modified(modified));
-        let committed = arriving.commit_permitted(whole).await;
-        arriving.record.end(committed)
+        arriving.commit_whole(whole).await
     }
 }
 
@@ -327,7 +330,7 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 impl IncomingUpload {
     fn new(record: OperationRecord, begun: Result<Upload, Error>) -> Result<IncomingUpload, Error> {
         match begun {
-            Ok(upload) => Ok(IncomingUpload { upload, record, is_part: false }),
+            Ok(upload) => Ok(IncomingUpload { upload, record, is_part: false, created: None }),
             Err(error) => record.end(Err(error)),
         }
     }
@@ -459,6 +462,9 @@ impl IncomingUpload {
     /// As [`Upload::commit_whole`]; the reason why the right has ended.
     pub async fn commit_whole(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
         let committed = self.commit_permitted(whole).await;
+        if let (Ok(committed), Some(created)) = (&committed, self.created) {
+            self.record.include_earlier(created, committed.stat.size);
+        }
         self.record.end(committed)
     }
 
@@ -467,13 +473,16 @@ impl IncomingUpload {
     ///
     /// # Errors
     /// As [`Upload::commit_whole`] and [`Upload::pause`]; the reason why the right to upload has ended.
-    pub async fn end_part(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<PartOutcome, Error> {
+    pub async fn end_part(self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<PartOutcome, Error> {
         if !self.is_part && self.upload.announced() == Some(self.upload.bytes()) {
-            let committed = self.commit_permitted(whole).await.map(PartOutcome::Complete);
-            return self.record.end(committed);
+            return self.commit_whole(whole).await.map(PartOutcome::Complete);
         }
-        let IncomingUpload { upload, record, .. } = self;
-        record.end(upload.pause().await.map(PartOutcome::Paused))
+        let IncomingUpload { upload, mut record, .. } = self;
+        let paused = upload.pause().await;
+        if paused.is_ok() {
+            record.omit();
+        }
+        record.end(paused.map(PartOutcome::Paused))
     }
 
     /// Checks the right and commits. Starts over if rights change between the two. The right is also

@@ -40,6 +40,7 @@ mod revoked_rights;
 mod routes;
 mod sessions;
 mod sharing;
+mod transfer_log;
 mod transfers;
 mod tus;
 mod uploads;

@@ -1,8 +1,8 @@
 //! GET and HEAD of a file or of a folder's listing.
 //!
 //! Sending files is not done here (`proto` does it). Invariants: the record of a download ends when its
-//! last byte is sent, and contains the number of bytes sent; above a share, only the path to it is
-//! visible.
+//! last byte is sent, and contains the number of bytes sent; HEAD and 304, which send none, have no record;
+//! above a share, only the path to it is visible.
 
 use plimsoll_content::{Found, Visibility};
 use plimsoll_io::{Entry, FileKind, Io, Stat};
@@ -20,7 +20,11 @@ use crate::{RoutedRequest, Web, credentials};
 pub(crate) async fn get(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let request = ask.request;
-    let (access, record) = ask.web.operations.read(&caller, &spot.place, Operation::Download).await?;
+    let mut record = ask.web.operations.begin_download(&caller, &spot.place);
+    if request.method() == Method::Head {
+        record.omit();
+    }
+    let (access, record) = ask.web.operations.read_recorded(&caller, &spot.place, record).await?;
     let path = RequestPath { query: ask.called.query, path: spot.path, prefix_bytes: spot.prefix_bytes };
     if spot.place.path.is_root() && !spot.is_folder {
         return Ok(redirect(record, &path));
@@ -117,7 +121,10 @@ fn recorded(request: &Request<'_>, answer: Answer, mut record: OperationRecord) 
         }
         Status::PRECONDITION_FAILED => record.failed("precondition"),
         Status::RANGE_NOT_SATISFIABLE => record.failed("bad request"),
-        _ => record.done(),
+        _ => {
+            record.omit();
+            record.done();
+        }
     }
     answer
 }
@@ -166,6 +173,9 @@ async fn list(
     match listed {
         Ok(Some(answer)) => {
             let answer = answer.while_permitted(record.take_permit());
+            if answer.status() == Status::NOT_MODIFIED {
+                record.omit();
+            }
             record.done();
             Ok(answer)
         }
