@@ -8,7 +8,10 @@ use std::sync::Arc;
 use plimsoll_io::{Address, Handler, Networks, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::{AccessLog, Limits};
-use plimsoll_proxy::{Balance, FieldRules, ForwardHosts, Logs, Names, OriginTimes, Proxy, Settings};
+use plimsoll_proxy::limits::{ORIGIN_CONNECTIONS_MAX, SPOOL_BYTES_MAX};
+use plimsoll_proxy::{
+    Balance, FieldRules, ForwardHosts, Logs, Names, OriginTimes, Proxy, Settings, SpoolSpace,
+};
 
 /// Returns the settings of a proxy in front of the server at an address.
 pub type ProxySettings = fn(&Address) -> Settings;
@@ -36,6 +39,8 @@ pub fn plain(origin: &Address) -> Settings {
         channel: None,
         channels: plimsoll_channel::Settings::default(),
         header: None,
+        origin_connections: ORIGIN_CONNECTIONS_MAX,
+        spool: SpoolSpace::new(&std::env::temp_dir(), SPOOL_BYTES_MAX),
         cache: None,
     }
 }

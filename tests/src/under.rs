@@ -173,6 +173,8 @@ impl Simulation {
                 };
                 let origin = sim.serve(&server, &origin, &setup).expect("the address is free");
                 let (at, setup) = (Address::Ip((host.ip(), 80).into()), proxy_of(settings, &origin));
+                // The folder of its spool; a disk that is the server's has it already, at most.
+                let _ = host.disk().mkdir(std::env::temp_dir());
                 proxy_disk = Some(Disk::Simulated(Arc::clone(host.disk())));
                 let at = sim.serve(&host, &at, &counted(setup, &open)).expect("the address is free");
                 (at, host.stop().clone(), Some(origin))

@@ -15,8 +15,8 @@ use plimsoll_proto::http::{Api, Check, DecodedTarget, PendingAnswer, Request, pr
 use plimsoll_proxy::cache::opening::CacheOpener;
 use plimsoll_proxy::cache::response_cache::CacheSizes;
 use plimsoll_proxy::cache::store::{CacheFolder, Checksums, Claimant};
-use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX};
-use plimsoll_proxy::{Balance, ForwardHosts, Names, Purging, Settings, is_any_origin_up};
+use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX, SPOOL_SHARE};
+use plimsoll_proxy::{Balance, ForwardHosts, Names, Purging, Settings, SpoolSpace, is_any_origin_up};
 use plimsoll_wire::http::status::Status;
 
 use crate::config::Config;
@@ -81,8 +81,17 @@ pub(crate) fn settings(
         channel: proxy.proxy_channel.bodies(),
         channels: channels.clone(),
         header: proxy.proxy_header.0,
+        origin_connections: proxy.proxy_origin_connections,
+        spool: before.map_or_else(|| spool(config), |before| Arc::clone(&before.spool)),
         cache: before.map_or_else(|| cache(config), |before| before.cache.clone()),
     })
+}
+
+/// Returns the room for responses that their clients take slowly.
+fn spool(config: &Config) -> Arc<SpoolSpace> {
+    // Processes share no count: one that was killed could not release its part.
+    let part = if config.fixed.engine.forks() { SPOOL_SHARE } else { 1 };
+    SpoolSpace::new(&config.fixed.proxy_spool, config.fixed.proxy_spool_size.0 / part)
 }
 
 /// Returns the cache, which the first request opens.

@@ -87,7 +87,11 @@ mod tests {
     #[test]
     fn the_origin_with_the_fewest_requests_is_chosen_and_equal_ones_take_turns() {
         let balance = balance(3);
-        let mut active: Vec<_> = (0..6).map(|_| balance.choose(at(0), &[]).unwrap().begin()).collect();
+        let begin = || {
+            let origin = balance.choose(at(0), &[]).unwrap();
+            origin.begin(origin.admission.permit_for_tests())
+        };
+        let mut active: Vec<_> = (0..6).map(|_| begin()).collect();
         let counts = || balance.origins().iter().map(|origin| origin.counts.active.load(Ordering::Relaxed));
         assert!(counts().all(|active| active == 2), "{:?}", counts().collect::<Vec<_>>());
         active.swap_remove(4);

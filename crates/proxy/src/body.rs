@@ -82,6 +82,27 @@ impl BodyReader {
         self.received
     }
 
+    /// Returns the number of bytes of the body that have arrived, returned or not.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.received + self.unread.as_ref().map_or(0, |unread| unread.len() as u64)
+    }
+
+    /// Whether all of a body of an announced length has arrived.
+    pub(crate) fn has_all(&self) -> bool {
+        let unread = self.unread.as_ref().map_or(0, |unread| unread.len() as u64);
+        matches!(self.progress, Progress::Length(left) if left <= unread) || self.has_ended()
+    }
+
+    /// Receives more bytes, which stay to be returned.
+    pub(crate) async fn receive_more(&mut self, rx: &mut Rx) -> Result<(), BodyError> {
+        let lease = rx.recv(Want::Body).await.map_err(BodyError::Broken)?.ok_or_else(cut_short)?;
+        match &mut self.unread {
+            Some(unread) => unread.append(&lease),
+            None => self.unread = Some(lease),
+        }
+        Ok(())
+    }
+
     /// Returns the number of bytes that are announced and not received.
     pub(crate) fn announced(&self) -> Option<u64> {
         match self.progress {

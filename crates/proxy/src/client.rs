@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use core::net::SocketAddr;
 use plimsoll_io::{Elapsed, Instant, Lease, Parked, Peer, Resume, Stream, Tx};
-use plimsoll_proto::http::limits::{OVER_SHARE_DETAIL, RETRY_AFTER_SECONDS};
+use plimsoll_proto::http::limits::OVER_SHARE_DETAIL;
 use plimsoll_proto::http::{
     Answered, Ending, Inbox, LogEntry, NoHead, Turns, Waiting, answer_in_turn, forwarded_client,
 };
@@ -26,7 +26,7 @@ use crate::exchange::{
 };
 use crate::fields::forwarded_fields;
 use crate::limits::DISCARD_BYTES_MAX;
-use crate::own_answers::{AnswerForm, OwnAnswer};
+use crate::own_answers::{AnswerForm, OwnAnswer, try_again};
 use crate::proxy::Shared;
 use crate::request_head::ClientRequest;
 use crate::route::route;
@@ -238,6 +238,7 @@ impl<'a> Client<'a> {
             tx: &mut self.tx,
             deadlines: &self.deadlines,
             request,
+            client: self.client.clone().unwrap_or_else(|| self.state.peer.clone()),
             route: &route,
             body,
             keep,
@@ -351,12 +352,6 @@ impl<'a> Client<'a> {
             linger(&self.shared.io, &mut stream, deadline, limits.linger_time).await;
         }
     }
-}
-
-/// Returns a refusal of a request that may succeed a moment later.
-pub(crate) fn try_again(detail: &'static str) -> OwnAnswer {
-    const { assert!(RETRY_AFTER_SECONDS == 2, "the text below") };
-    OwnAnswer::new(Status::SERVICE_UNAVAILABLE, detail).field("Retry-After", "2")
 }
 
 /// Whether the rest of a body has an end, and is short enough to be read and dropped.

@@ -30,6 +30,7 @@ pub(crate) struct DetachedRequest {
     block: Vec<u8>,
     fields: FieldBlock,
     peer: Peer,
+    client: Peer,
     /// The forwarded host; `None` for the origins.
     forward: Option<Arc<Origin>>,
     target: Vec<u8>,
@@ -51,6 +52,7 @@ impl DetachedRequest {
             block: request.block.get(..request.head.len()).unwrap_or_default().to_vec(),
             fields: request.fields.clone(),
             peer: request.peer.clone(),
+            client: exchange.client.clone(),
             forward,
             target: route.target.clone(),
             host: route.host.clone(),
@@ -65,15 +67,16 @@ impl DetachedRequest {
         kind: PassKind,
         stored: Option<&Arc<Object>>,
     ) -> Outcome {
-        let DetachedRequest { shared, head, block, fields, peer, forward, target, host, addresses } = self;
+        let DetachedRequest { shared, head, block, fields, peer, client, forward, target, host, addresses } =
+            self;
         let to = forward.as_ref().map_or(Destination::Origins, Destination::Forward);
         let route = Route { to, target, host, max_forwards: None };
-        let client = ClientRequest { head: &head, block: &block, fields: &fields, peer: &peer };
+        let of_client = ClientRequest { head: &head, block: &block, fields: &fields, peer: &peer };
         let (mut rx, mut tx) = Stream::new(Rc::new(NoClient(peer.clone()))).split();
         let deadlines = Deadlines::new(&shared.io);
         let mut body = RequestBody::new(BodyReader::of_request(Framing::None, None), false);
         let mut own_connection = None;
-        let request = cache_request(&client, &route);
+        let request = cache_request(&of_client, &route);
         let mut pass = CachePass::new(cache, &request, kind, CacheStatus::default());
         if let Some(object) = stored {
             pass = pass.validating(object);
@@ -83,7 +86,8 @@ impl DetachedRequest {
             rx: &mut rx,
             tx: &mut tx,
             deadlines: &deadlines,
-            request: client,
+            request: of_client,
+            client,
             route: &route,
             body: &mut body,
             keep: false,

@@ -10,7 +10,7 @@ use plimsoll_wire::http::response::BadResponse;
 use plimsoll_wire::http::status::Status;
 
 use crate::body::BodyError;
-use crate::own_answers::OwnAnswer;
+use crate::own_answers::{OwnAnswer, try_again};
 
 /// The reason why a request has no whole response.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     ClientGone,
     /// The client's body cannot be received.
     ClientBody(Status, &'static str),
+    /// Too many requests wait for a connection to the origin.
+    Busy,
     /// No origin accepts a connection.
     Unreachable,
     /// No origin accepts a connection in time.
@@ -71,6 +73,9 @@ impl Failure {
             Failure::Malformed(bad) => bad.detail(),
             Failure::Broken => "the origin ended the connection before the end of its response",
             Failure::Late => "the origin did not answer in time",
+            Failure::Busy => {
+                "no connection to the origin became free in time; proxy.origin_connections is their bound"
+            }
             Failure::Unexpected => "the origin sent what was not requested",
             Failure::Unreachable => "the origin accepts no connection",
             Failure::ConnectLate => "the origin accepts no connection in time",
@@ -88,6 +93,9 @@ impl Failure {
         let (status, detail) = match self {
             Failure::ClientGone => return None,
             Failure::ClientBody(status, detail) => (*status, *detail),
+            Failure::Busy => {
+                return Some(try_again("The server behind this proxy is busy. Try again shortly."));
+            }
             Failure::Unreachable => {
                 (Status::BAD_GATEWAY, "The server behind this proxy cannot be reached. Try again later.")
             }

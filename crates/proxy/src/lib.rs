@@ -12,6 +12,7 @@
 //! Memory for an exchange is bounded, however slow either side is. Every wait has a limit.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod balance;
 mod body;
 pub mod cache;
@@ -34,6 +35,7 @@ mod response_head;
 mod route;
 mod settings;
 mod side_tasks;
+mod spool;
 
 pub use balance::{BadOrigins, Balance};
 pub use fields::FieldRules;
@@ -43,3 +45,4 @@ pub use origin::Origin;
 pub use proxy::{Logs, Proxy, is_any_origin_up};
 pub use purging::Purging;
 pub use settings::{ForwardHosts, Names, Settings};
+pub use spool::SpoolSpace;

@@ -34,6 +34,35 @@ pub const INTERIM_RESPONSES_MAX: u32 = 32;
 pub const RELAY_AHEAD_BYTES_MAX: u64 = 128 * 1024;
 /// Bytes of a request's body that are copied, so that the request can be repeated.
 pub const REPLAY_BYTES_MAX: usize = 16 * 1024;
+/// Connections to one origin that may be in use, unless the operator sets another number. A plimsoll origin
+/// with a limit of 1,024 open files has 160 slots for channels.
+pub const ORIGIN_CONNECTIONS_MAX: usize = 128;
+/// Divisor: one client may use this part of them while most are in use, and half otherwise.
+pub const CLIENT_CONNECTIONS_PART: usize = 16;
+/// Connections that one client may use at least: enough for a few browsers. It is half of all where these
+/// are few.
+pub const CLIENT_CONNECTIONS_MIN: usize = 16;
+/// Requests that wait for a connection to one origin.
+pub const ORIGIN_QUEUE_MAX: usize = 1024;
+/// How long a request waits for a connection before it is refused.
+pub const ORIGIN_WAIT_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long a request waits before a client is evicted that keeps a connection waiting, and then for each
+/// other one.
+pub const ORIGIN_RELIEF_TIME: Duration = Duration::from_millis(250);
+/// How long a client may take nothing of a response before the rest is spooled, so that it keeps no
+/// connection to the origin.
+pub const SLOW_CLIENT_TIME: Duration = Duration::from_millis(250);
+/// Bytes of files that spools of responses may have in all, unless the operator sets another number.
+pub const SPOOL_BYTES_MAX: u64 = 1 << 30;
+/// Divisor: one response may have this part of them.
+pub const SPOOL_SHARE: u64 = 8;
+/// Bytes of a spool in memory. Further ones are in its file.
+pub const SPOOL_MEMORY_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a spool's file that are sent at a time.
+pub const SPOOLED_PART_BYTES_MAX: u64 = 256 << 10;
+/// Bytes of a request's body that are received before its connection to an origin is chosen, so that a slow
+/// client keeps none waiting.
+pub const EARLY_BODY_BYTES_MAX: u64 = 64 << 10;
 /// Attempts of one request, each on another connection.
 pub const ATTEMPTS_MAX: usize = 3;
 /// Idle connections to one origin that a thread keeps.

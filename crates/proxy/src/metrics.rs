@@ -1,6 +1,6 @@
 //! The figures of a proxy and its origins: for `/metrics` in Prometheus' text format, and for `/api/status`.
 //!
-//! It serves no page. Invariant: reading takes no lock that a request holds.
+//! It serves no page. Invariant: reading takes no lock that a request holds while it waits.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -52,6 +52,25 @@ pub fn metrics(settings: &Settings) -> String {
             let _ = writeln!(text, "plimsoll_proxy_{name}{{{}}} {value}", label(origin));
         }
     }
+    let _ = writeln!(text, "# HELP plimsoll_proxy_requests_waiting Requests that wait for a connection.");
+    let _ = writeln!(text, "# TYPE plimsoll_proxy_requests_waiting gauge");
+    for origin in origins(settings) {
+        let waiting = origin.admission.waiting();
+        let _ = writeln!(text, "plimsoll_proxy_requests_waiting{{{}}} {waiting}", label(origin));
+    }
+    let (spooled, spool_max) = (settings.spool.bytes(), settings.spool.bytes_max());
+    for (name, help, value) in [
+        ("spool_bytes", "Bytes of responses that wait in files for slow clients.", spooled),
+        ("spool_bytes_max", "The limit of that.", spool_max),
+        (
+            "origin_connections_max",
+            "Connections to one origin that may be in use.",
+            settings.origin_connections as u64,
+        ),
+    ] {
+        let _ = writeln!(text, "# HELP plimsoll_proxy_{name} {help}");
+        let _ = writeln!(text, "# TYPE plimsoll_proxy_{name} gauge\nplimsoll_proxy_{name} {value}");
+    }
     let failures = limits::FAILURES_MAX;
     let help = format!("0 after {failures} failures in a row to connect, until a connection is accepted.");
     let _ = writeln!(text, "# HELP plimsoll_proxy_origin_up {help}");
@@ -86,6 +105,7 @@ pub fn status(settings: &Settings) -> serde_json::Value {
             .map(|(name, _, _, value)| ((*name).to_owned(), value(origin).load(Ordering::Relaxed).into()))
             .collect();
         figures.insert("origin".to_owned(), origin.key().to_string().into());
+        figures.insert("requests_waiting".to_owned(), origin.admission.waiting().into());
         figures.insert("up".to_owned(), (!origin.is_failing()).into());
         serde_json::Value::from(figures)
     };
@@ -95,6 +115,9 @@ pub fn status(settings: &Settings) -> serde_json::Value {
         "origins": settings.origins.origins().iter().map(of_origin).collect::<Vec<_>>(),
         "forward": settings.forward.origins().map(of_origin).collect::<Vec<_>>(),
         "limits": limits,
+        "origin_connections_max": settings.origin_connections,
+        "spool_bytes": settings.spool.bytes(),
+        "spool_bytes_max": settings.spool.bytes_max(),
         "cache": settings.cache.as_ref().and_then(|opener| opener.get()).map(|cache| cache.figures()),
     })
 }

@@ -12,6 +12,7 @@ use plimsoll_channel::Connector;
 use plimsoll_client::http::{Dial, Error, Resolve, Url};
 use plimsoll_io::{Address, Deadline, Instant, Io, Stream};
 
+use crate::admission::{Admission, Permit};
 use crate::connection::OriginConnection;
 use crate::histogram::Histogram;
 use crate::limits::{
@@ -27,6 +28,7 @@ pub struct Origin {
     key: Arc<str>,
     health: Health,
     pub(crate) counts: Counts,
+    pub(crate) admission: Arc<Admission>,
 }
 
 /// Whether connecting to an origin succeeds.
@@ -62,7 +64,11 @@ pub(crate) struct Counts {
 }
 
 /// A request in progress at an origin. Dropping it ends the count.
-pub(crate) struct ActiveRequest(Arc<Origin>);
+pub(crate) struct ActiveRequest {
+    origin: Arc<Origin>,
+    /// The right to use a connection, which is passed on.
+    _permit: Permit,
+}
 
 /// An idle connection in a thread's pool.
 struct Idle {
@@ -93,7 +99,8 @@ impl Origin {
     #[must_use]
     pub fn new(url: Url) -> Arc<Origin> {
         let key = url.to_string().into();
-        Arc::new(Origin { url, key, health: Health::default(), counts: Counts::default() })
+        let (health, counts, admission) = Default::default();
+        Arc::new(Origin { url, key, health, counts, admission })
     }
 
     /// Returns the URL.
@@ -147,10 +154,10 @@ impl Origin {
     }
 
     /// Counts a request in progress.
-    pub(crate) fn begin(self: &Arc<Origin>) -> ActiveRequest {
+    pub(crate) fn begin(self: &Arc<Origin>, permit: Permit) -> ActiveRequest {
         self.counts.active.fetch_add(1, Ordering::Relaxed);
         self.counts.requests.fetch_add(1, Ordering::Relaxed);
-        ActiveRequest(Arc::clone(self))
+        ActiveRequest { origin: Arc::clone(self), _permit: permit }
     }
 
     /// Takes an idle connection of this thread. A request that must not be repeated gets a recent one only.
@@ -233,7 +240,7 @@ impl Origin {
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.counts.active.fetch_sub(1, Ordering::Relaxed);
+        self.origin.counts.active.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

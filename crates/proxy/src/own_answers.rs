@@ -5,6 +5,7 @@
 
 use plimsoll_io::{Segment, Tx};
 use plimsoll_proto::http::Dates;
+use plimsoll_proto::http::limits::RETRY_AFTER_SECONDS;
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Method, Version};
 use plimsoll_wire::http::status::Status;
@@ -26,6 +27,12 @@ pub(crate) struct AnswerForm {
     pub(crate) version: Version,
     /// Whether the client may send another request.
     pub(crate) keep: bool,
+}
+
+/// Returns a refusal of a request that may succeed a moment later.
+pub(crate) fn try_again(detail: &'static str) -> OwnAnswer {
+    const { assert!(RETRY_AFTER_SECONDS == 2, "the text below") };
+    OwnAnswer::new(Status::SERVICE_UNAVAILABLE, detail).field("Retry-After", "2")
 }
 
 impl OwnAnswer {

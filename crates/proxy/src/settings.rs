@@ -17,6 +17,7 @@ use crate::cache::opening::CacheOpener;
 use crate::fields::FieldRules;
 use crate::limits::OriginTimes;
 use crate::origin::Origin;
+use crate::spool::SpoolSpace;
 
 /// The settings of a proxy.
 pub struct Settings {
@@ -44,6 +45,10 @@ pub struct Settings {
     pub channels: ChannelSettings,
     /// The version of the header of the PROXY protocol that each connection to an origin begins with.
     pub header: Option<HeaderVersion>,
+    /// Connections to one origin that may be in use.
+    pub origin_connections: usize,
+    /// The room for responses that their clients take slowly. A reload keeps it.
+    pub spool: Arc<SpoolSpace>,
     /// The cache, if there is one. A reload keeps it.
     pub cache: Option<Arc<CacheOpener>>,
 }

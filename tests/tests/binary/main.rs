@@ -60,6 +60,7 @@ mod revoked_rights;
 mod service_manager;
 mod signals;
 mod slots;
+mod slow_clients;
 mod smuggling;
 mod soak;
 mod stop_under_load;

@@ -18,8 +18,9 @@ const ON_EACH_COMMIT: [&str; 4] = ["thread", "epoll", "uring", "simulator"];
 /// The further engines under which a long run must have it.
 const IN_A_LONG_RUN: [&str; 2] = ["process", "pool"];
 /// Behaviours that an engine cannot have, by the start of their names. Under `process`, a test cannot read
-/// the hot cache and the counts of a channel: the connection's process has them. A proxy has no cache there.
-const LACKING: [(&str, &str); 7] = [
+/// the hot cache and the counts of a channel: the connection's process has them. A proxy has no cache there,
+/// and each of its processes has connections of its own.
+const LACKING: [(&str, &str); 8] = [
     ("process", "hot::sites::swept::"),
     ("process", "channel::copied::"),
     ("process", "channel::counted::"),
@@ -27,6 +28,7 @@ const LACKING: [(&str, &str); 7] = [
     ("process", "proxy::caching"),
     ("process", "proxy::passed"),
     ("process", "proxy::slices::"),
+    ("process", "proxy::slow_clients::busy::"),
 ];
 
 /// The behaviours found under each engine, with their outcomes.

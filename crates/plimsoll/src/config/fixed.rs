@@ -190,6 +190,15 @@ pub(crate) struct Fixed {
     #[arg(action = ArgAction::Set, hide_possible_values = true)]
     pub(crate) proxy_cache_checksums: bool,
 
+    /// The folder of files, without names, for responses that a proxy's clients take slowly
+    #[arg(long, value_name = "DIR", env = "PLIMSOLL_PROXY_SPOOL", default_value = "/var/tmp", hide = true)]
+    pub(crate) proxy_spool: PathBuf,
+
+    /// Bytes that these may have
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_PROXY_SPOOL_SIZE", default_value = "1GiB", hide = true)]
+    #[arg(value_parser = size_within("0", "1024TiB"))]
+    pub(crate) proxy_spool_size: Size,
+
     /// Read the sites' files before the first connection, as many as fit into the hot cache
     #[arg(long, value_name = "true|false", env = "PLIMSOLL_PREFETCH", default_value = "false")]
     #[arg(action = ArgAction::Set, hide_possible_values = true)]

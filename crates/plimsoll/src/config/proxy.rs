@@ -15,7 +15,7 @@ use plimsoll_wire::http::is_token;
 use plimsoll_wire::proxy::Version;
 use plimsoll_wire::units::{DAY, Time, time_within};
 
-use super::values::words;
+use super::values::{number_within, words};
 
 /// The shortest time that a limit may be set to.
 const SHORT: &str = "10ms";
@@ -65,6 +65,17 @@ pub(crate) struct ProxySettings {
         hide = true
     )]
     proxy_remove_fields: Vec<FieldName>,
+
+    /// Connections to one origin that may be in use; other requests wait, and clients take turns
+    #[arg(
+        long,
+        value_name = "COUNT",
+        env = "PLIMSOLL_PROXY_ORIGIN_CONNECTIONS",
+        default_value = "128",
+        hide = true
+    )]
+    #[arg(value_parser = number_within(1, 1_000_000))]
+    pub(crate) proxy_origin_connections: usize,
 
     /// Time for connecting to each address of an origin
     #[arg(
@@ -263,12 +274,21 @@ words!(Channel: CHANNELS, FieldNames: FIELD_NAMES, HeaderVersion: HEADERS);
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_proxy::limits::{ORIGIN_CONNECTIONS_MAX, SPOOL_BYTES_MAX};
+
     use super::super::Config;
     use super::*;
 
     #[test]
     fn the_default_times_are_those_of_the_proxy() {
         assert_eq!(Config::of(&[]).live.proxy.times(), OriginTimes::default());
+    }
+
+    #[test]
+    fn the_default_numbers_are_those_of_the_proxy() {
+        let config = Config::of(&[]);
+        assert_eq!(config.live.proxy.proxy_origin_connections, ORIGIN_CONNECTIONS_MAX);
+        assert_eq!(config.fixed.proxy_spool_size.0, SPOOL_BYTES_MAX);
     }
 
     #[test]

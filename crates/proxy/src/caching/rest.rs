@@ -47,10 +47,7 @@ impl Rest {
         framing: OutFraming,
     ) -> Option<Rest> {
         let etag = head.strong_etag()?.into();
-        let until = match Selection::of(request, head, length) {
-            Selection::Part(range, _) => Some(range.end),
-            _ => length,
-        };
+        let until = Selection::of(request, head, length).end().or(length);
         Some(Rest { etag, from: at, until, length, framing })
     }
 

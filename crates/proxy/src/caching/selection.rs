@@ -46,6 +46,14 @@ impl Selection {
         }
     }
 
+    /// Returns the end of the part, unless all of the body is sent.
+    pub(crate) fn end(&self) -> Option<u64> {
+        match self {
+            Selection::Part(range, _) => Some(range.end),
+            _ => None,
+        }
+    }
+
     /// Returns the status of the answer.
     pub(crate) fn status(&self, head: &StoredHead) -> Status {
         match self {

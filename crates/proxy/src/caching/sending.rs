@@ -141,7 +141,17 @@ impl ClientSide<'_> {
         let head = self.head(stored, stored.fields.lines(), &selection, length, status);
         self.tx.push(Segment::Owned(head));
         let Some(range) = range else { return Ok(()) };
-        let end = range.end;
+        self.finish_fetched(follower, range, length).await
+    }
+
+    /// Sends a range of the body of a fetched response, and its end.
+    pub(crate) async fn finish_fetched(
+        &mut self,
+        follower: &Follower,
+        range: Range<u64>,
+        length: Option<u64>,
+    ) -> Result<(), NotSent> {
+        let (framing, end) = (self.framing(length), range.end);
         let at = self.stream(follower, range, framing).await?;
         if length.is_some() && at < end {
             // The body is shorter than announced: a lead does not complete such a fetch.
@@ -330,7 +340,7 @@ impl ClientSide<'_> {
     }
 
     /// Returns the bytes of the content to send, or `None` if only the head is sent.
-    fn range_to_send(&self, selection: &Selection, length: u64) -> Option<Range<u64>> {
+    pub(crate) fn range_to_send(&self, selection: &Selection, length: u64) -> Option<Range<u64>> {
         let range = match selection {
             Selection::NotModified | Selection::Unsatisfiable(_) => return None,
             Selection::Whole => 0..length,

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use plimsoll_io::{Elapsed, Lease, Phase, Segment, Tx};
-use plimsoll_proto::drain;
 use plimsoll_wire::http::head::Version;
 use plimsoll_wire::http::response::ResponseHead;
 use plimsoll_wire::http::status::Status;
 
 use super::Deadlines;
 use super::recording::Offered;
+use super::rest::Unsent;
 use super::signals::{Signals, UploadState};
 use crate::body::{BodyReader, OutFraming};
 use crate::caching::{CachePass, Rest};
@@ -44,13 +44,15 @@ pub(super) struct Download<'a, 'r> {
 }
 
 /// The result of a download.
-pub(super) enum Downloaded {
-    /// The whole response was pushed.
+pub(super) enum Downloaded<'r> {
+    /// The whole response was received, and pushed up to the rest.
     Whole {
         /// Whether the client may send another request.
         keep: bool,
         /// Whether the origin may get another request.
         is_reusable: bool,
+        /// The part that is not pushed.
+        unsent: Option<Unsent<'r>>,
     },
     /// The connection changes to the requested protocol.
     Upgraded,
@@ -67,9 +69,16 @@ pub(super) enum Downloaded {
     },
 }
 
-impl Download<'_, '_> {
+impl Downloaded<'_> {
+    /// The whole response was pushed.
+    pub(super) fn whole(keep: bool, is_reusable: bool) -> Self {
+        Downloaded::Whole { keep, is_reusable, unsent: None }
+    }
+}
+
+impl<'r> Download<'_, 'r> {
     /// Relays the response.
-    pub(super) async fn run(&mut self) -> Result<Downloaded, Failure> {
+    pub(super) async fn run(&mut self) -> Result<Downloaded<'r>, Failure> {
         let sent_at = self.deadlines.download.now();
         let head = self.final_head().await?;
         self.origin.counts.first_byte.count(self.deadlines.download.now() - sent_at);
@@ -99,8 +108,8 @@ impl Download<'_, '_> {
         self.signals.answer(head.status());
         self.tx.push(Segment::Owned(write_final(&head, &block, &form)));
         block.consume(head.len());
-        let is_drained = self.body(&head, block, framing).await?;
-        Ok(Downloaded::Whole { keep, is_reusable: head.keeps_alive() && is_drained })
+        let (is_drained, unsent) = self.body(&head, block, framing).await?;
+        Ok(Downloaded::Whole { keep, is_reusable: head.keeps_alive() && is_drained, unsent })
     }
 
     /// Whether the client's connection stays usable after the response.
@@ -151,16 +160,20 @@ impl Download<'_, '_> {
         }
     }
 
-    /// Relays the body. Returns whether nothing was received behind it.
+    /// Relays the body, as far as the client takes it soon. Returns whether nothing was received behind it,
+    /// and the rest.
     async fn body(
         &mut self,
         head: &ResponseHead,
         block: Lease,
         framing: OutFraming,
-    ) -> Result<bool, Failure> {
-        let (times, limits) = (&self.shared.settings.times, &self.shared.settings.limits);
-        let deadline = &self.deadlines.download;
+    ) -> Result<(bool, Option<Unsent<'r>>), Failure> {
+        let (times, deadline) = (&self.shared.settings.times, &self.deadlines.download);
         let mut body = BodyReader::of_response(head.framing(), Some(block));
+        if let Some(file) = self.take_file(&mut body).await? {
+            return Ok((body.into_rest().is_none(), Some(Unsent::File(file, framing))));
+        }
+        let mut may_spool = true;
         loop {
             deadline.after(times.between_bytes);
             let received = deadline.within(body.next(&mut self.inbox.rx, self.tx)).await;
@@ -176,17 +189,20 @@ impl Download<'_, '_> {
             self.signals.count(segment.len());
             self.tx.slot().enter(Phase::Working, deadline.now());
             framing.push(segment, self.tx);
-            if self.tx.unsent() > RELAY_AHEAD_BYTES_MAX {
-                let drained = drain(self.tx, RELAY_AHEAD_BYTES_MAX, deadline, limits.send_time);
-                drained.await.map_err(|_| Failure::ClientGone)?;
+            if self.tx.unsent() > RELAY_AHEAD_BYTES_MAX
+                // Boxed: inlining it would enlarge every connection's future.
+                && let Some(spool) = Box::pin(self.wait_or_spool(&mut body, framing, &mut may_spool)).await?
+            {
+                let rest = Unsent::Spooled(spool, framing, trailer_lines(body.trailers()));
+                return Ok((body.into_rest().is_none(), Some(rest)));
             }
         }
         framing.push_end(&trailer_lines(body.trailers()), self.tx);
-        Ok(body.into_rest().is_none())
+        Ok((body.into_rest().is_none(), None))
     }
 
     /// Relays the change of the protocol, if the client has requested it.
-    fn switch(&mut self, head: &ResponseHead) -> Result<Downloaded, Failure> {
+    fn switch(&mut self, head: &ResponseHead) -> Result<Downloaded<'r>, Failure> {
         let block = self.inbox.buffered.as_deref().unwrap_or_default();
         if self.request.upgrade() != Upgrade::WebSocket || !is_to_websocket(head, block) {
             return Err(Failure::Unexpected);

@@ -6,6 +6,7 @@
 
 mod download;
 mod recording;
+mod rest;
 mod signals;
 mod tunnel;
 mod upload;
@@ -25,6 +26,7 @@ use self::download::{Download, Downloaded};
 pub(crate) use self::signals::Signals;
 pub(crate) use self::upload::RequestBody;
 use self::upload::Upload;
+use crate::admission::{Busy, Permit};
 use crate::cache::policy::Timestamp;
 use crate::caching::{CachePass, Rest};
 use crate::connection::OriginConnection;
@@ -61,6 +63,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) tx: &'a mut Tx,
     pub(crate) deadlines: &'a Deadlines,
     pub(crate) request: ClientRequest<'a>,
+    /// The client for which connections are counted: the one that a trusted proxy names, or the peer.
+    pub(crate) client: Peer,
     pub(crate) route: &'a Route<'a>,
     pub(crate) body: &'a mut RequestBody,
     /// Whether the client and the server allow another request on the connection.
@@ -112,10 +116,13 @@ struct Attempts {
     is_fresh: bool,
 }
 
-impl Exchange<'_> {
+impl<'a> Exchange<'a> {
     /// Performs the exchange.
     pub(crate) async fn run(&mut self) -> Outcome {
         let signals = Signals::default();
+        if let Err(failure) = self.receive_short_body().await {
+            return signals.outcome(ending_of(&failure, &signals));
+        }
         let mut attempts = Attempts { count: 0, tried: Vec::new(), is_fresh: false };
         let mut failure = Failure::Unreachable;
         // The origin that failed last, and why.
@@ -124,7 +131,12 @@ impl Exchange<'_> {
             && let Some(origin) = self.choose(&attempts)
         {
             attempts.count += 1;
-            let active = origin.begin();
+            let Ok(permit) = self.permit(&origin).await else {
+                failure = Failure::Busy;
+                last = Some((origin, failure.reason().to_owned()));
+                break;
+            };
+            let active = origin.begin(permit);
             let mut connection = match self.connection(&origin, &attempts).await {
                 Ok(connection) => connection,
                 Err(error) => {
@@ -158,11 +170,13 @@ impl Exchange<'_> {
         if let Some((origin, reason)) = last.filter(|_| !failure.is_of_client()) {
             origin.report(self.shared.io.now(), &reason);
         }
-        let ending = match failure.own_answer() {
-            Some(answer) if !signals.is_answered() => OutcomeEnding::Refused(answer),
-            _ => OutcomeEnding::Aborted,
-        };
-        signals.outcome(ending)
+        signals.outcome(ending_of(&failure, &signals))
+    }
+
+    /// Waits for the right to use a connection to an origin.
+    async fn permit(&mut self, origin: &Arc<Origin>) -> Result<Permit, Busy> {
+        let (max, slot) = (self.shared.settings.origin_connections, Rc::clone(self.tx.slot()));
+        origin.admission.enter(&self.client, max, &*slot, &self.deadlines.download).await
     }
 
     /// Chooses the origin of the next attempt.
@@ -250,7 +264,7 @@ impl Exchange<'_> {
         origin: &Arc<Origin>,
         connection: &mut OriginConnection,
         signals: &Signals,
-    ) -> Result<Downloaded, Failure> {
+    ) -> Result<Downloaded<'a>, Failure> {
         let settings = &self.shared.settings;
         let conditions = self.pass.as_ref().and_then(CachePass::conditions);
         let authority = origin.url().authority();
@@ -308,15 +322,17 @@ impl Exchange<'_> {
         active: ActiveRequest,
         origin: Arc<Origin>,
         connection: OriginConnection,
-        downloaded: Downloaded,
+        downloaded: Downloaded<'a>,
         signals: &Signals,
     ) -> Outcome {
-        let mut unfinished = None;
-        let keep = match downloaded {
-            Downloaded::Whole { keep, is_reusable } | Downloaded::Unfinished { keep, is_reusable, .. } => {
-                if let Downloaded::Unfinished { rest, .. } = downloaded {
-                    unfinished = Some(rest);
-                }
+        let (keep, unsent, unfinished) = match downloaded {
+            Downloaded::Whole { keep, is_reusable, .. }
+            | Downloaded::Unfinished { keep, is_reusable, .. } => {
+                let (unsent, unfinished) = match downloaded {
+                    Downloaded::Whole { unsent, .. } => (unsent, None),
+                    Downloaded::Unfinished { rest, .. } => (None, Some(rest)),
+                    Downloaded::Upgraded | Downloaded::Repeat => (None, None),
+                };
                 if !(is_reusable && signals.is_uploaded() && connection.tx.unsent() == 0) {
                     // Without a whole request, the origin must not take the connection's end for its end.
                     if signals.is_uploaded() {
@@ -332,7 +348,7 @@ impl Exchange<'_> {
                 } else {
                     origin.keep(&self.shared.io, connection);
                 }
-                keep
+                (keep, unsent, unfinished)
             }
             Downloaded::Repeat => {
                 drop(active);
@@ -346,8 +362,9 @@ impl Exchange<'_> {
                 let early = inbox.buffered.take();
                 let origin_end = tunnel::End { rx: &mut inbox.rx, tx: &mut tx, early };
                 let tunnel = tunnel::Tunnel::new(self.shared, self.deadlines, signals, slot);
-                let has_ended = Box::pin(tunnel.run(client, origin_end)).await;
+                // A tunnel lasts as long as its client's connection, whose number is bounded.
                 drop(active);
+                let has_ended = Box::pin(tunnel.run(client, origin_end)).await;
                 return signals.outcome(if has_ended {
                     OutcomeEnding::Tunnelled
                 } else {
@@ -356,10 +373,20 @@ impl Exchange<'_> {
             }
         };
         drop(active);
-        signals.outcome(match unfinished {
-            Some(rest) => OutcomeEnding::Unfinished { rest, keep },
-            None => OutcomeEnding::Relayed { keep },
-        })
+        if let Some(rest) = unfinished {
+            return signals.outcome(OutcomeEnding::Unfinished { rest, keep });
+        }
+        let Some(unsent) = unsent else { return signals.outcome(OutcomeEnding::Relayed { keep }) };
+        // Boxed: inlining it would enlarge every connection's future.
+        signals.outcome(Box::pin(self.send_rest(unsent, keep, signals)).await)
+    }
+}
+
+/// Returns the end of an exchange that failed.
+fn ending_of(failure: &Failure, signals: &Signals) -> OutcomeEnding {
+    match failure.own_answer() {
+        Some(answer) if !signals.is_answered() => OutcomeEnding::Refused(answer),
+        _ => OutcomeEnding::Aborted,
     }
 }
 

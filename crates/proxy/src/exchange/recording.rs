@@ -3,30 +3,30 @@
 //! It decides nothing about storing ([`crate::caching`] does). Invariants: recording goes on when the client
 //! has left; an error of the cache costs the stored object, and never the client's response.
 
-use std::sync::Arc;
+use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_io::{Deadline, Elapsed, Io, Rx, Segment, join};
+use plimsoll_io::{Deadline, Either, Elapsed, Io, Rx, Segment, select};
 use plimsoll_proto::drain;
 use plimsoll_wire::http::response::{Framing, ResponseHead};
 
 use super::download::{Download, Downloaded};
-use crate::body::BodyReader;
+use super::rest::{Unsent, UnsentObject, UnsentRecording};
+use crate::body::{BodyReader, OutFraming};
 use crate::cache::limits::RECORD_BYTES_MAX;
-use crate::cache::policy::{CacheRequest, CacheStatus, FieldBlock, FieldLines};
+use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines};
 use crate::cache::recorder::Recorder;
-use crate::cache::response_cache::ResponseCache;
-use crate::cache::store::{Object, PassedFile};
+use crate::cache::store::PassedFile;
 use crate::caching::{CachePass, ClientSide, HeadTime, NotSent, Part, Received, Recording, Rest, Selection};
 use crate::failure::Failure;
 use crate::limits::RELAY_AHEAD_BYTES_MAX;
 
 /// The state of a response that was offered to the cache.
-pub(super) enum Offered {
+pub(super) enum Offered<'r> {
     /// It is relayed, with this Cache-Status.
     Relay(CacheStatus),
     /// The client has its response.
-    Done(Downloaded),
+    Done(Downloaded<'r>),
 }
 
 /// The reason why a body was not recorded to its end.
@@ -37,32 +37,30 @@ enum NotRecorded {
     Cache(u64, Vec<u8>),
 }
 
-impl Download<'_, '_> {
+impl<'r> Download<'_, 'r> {
     /// Offers a response to the cache.
     pub(super) async fn offer(
         &mut self,
-        pass: CachePass<'_>,
+        pass: CachePass<'r>,
         head: &ResponseHead,
-    ) -> Result<Offered, Failure> {
+    ) -> Result<Offered<'r>, Failure> {
         let block = self.inbox.buffered.as_deref().unwrap_or_default();
         let lines = block.get(..head.len()).unwrap_or_default().to_vec();
         let request = pass.request().clone();
         let (status, is_refresh) = (pass.status(), pass.is_refresh());
         let received = pass.receive(&self.shared.io, head, FieldLines::of_head(&lines)).await;
-        let dropped = Downloaded::Whole { keep: self.keep, is_reusable: false };
+        let dropped = Downloaded::whole(self.keep, false);
         Ok(Offered::Done(match received {
             Received::Relay(status) => return Ok(Offered::Relay(status)),
             Received::Repeat => Downloaded::Repeat,
             Received::Dropped => dropped,
-            Received::Validated => {
-                Downloaded::Whole { keep: self.keep, is_reusable: self.take_bodiless(head) }
-            }
+            Received::Validated => Downloaded::whole(self.keep, self.take_bodiless(head)),
             Received::Unfit => return Err(Failure::Unexpected),
             Received::Rest(part) => {
                 let mut body = self.take_body(head);
                 self.relay_part(&mut body, Vec::new(), part).await?;
                 let is_reusable = head.keeps_alive() && body.has_ended() && body.into_rest().is_none();
-                Downloaded::Whole { keep: self.keep, is_reusable }
+                Downloaded::whole(self.keep, is_reusable)
             }
             Received::Record(recording) => self.store(&request, recording, head, status).await?,
             // The origin has changed its file since the request was sent.
@@ -71,13 +69,13 @@ impl Download<'_, '_> {
             {
                 Downloaded::Repeat
             }
-            Received::Stored { .. } if is_refresh => {
-                Downloaded::Whole { keep: self.keep, is_reusable: self.take_bodiless(head) }
-            }
+            Received::Stored { .. } if is_refresh => Downloaded::whole(self.keep, self.take_bodiless(head)),
             Received::Stored { cache, object, fields } => {
                 let is_reusable = self.take_bodiless(head);
                 let status = CachePass::stored_status(status, head.status());
-                self.send_stored(&request, &cache, (&object, &fields), &status, is_reusable).await?
+                let stored = UnsentObject { request, cache, object, fields, status };
+                let unsent = (!is_refresh).then(|| Unsent::Stored(Box::new(stored)));
+                Downloaded::Whole { keep: self.keep, is_reusable, unsent }
             }
         }))
     }
@@ -89,52 +87,14 @@ impl Download<'_, '_> {
         head.keeps_alive() && head.framing() == Framing::None && block.len() == head.len()
     }
 
-    /// Sends a stored object.
-    async fn send_stored(
-        &mut self,
-        request: &CacheRequest<'_>,
-        cache: &Arc<ResponseCache>,
-        (object, fields): (&Arc<Object>, &FieldBlock),
-        status: &CacheStatus,
-        is_reusable: bool,
-    ) -> Result<Downloaded, Failure> {
-        let length = Some(object.content.len());
-        let mut client = self.client_side(request);
-        let sent = client.send_object(cache, object, fields.lines(), status).await;
-        let (keep, framing) = (client.keep, client.framing(length));
-        match sent {
-            Ok(()) => Ok(Downloaded::Whole { keep, is_reusable }),
-            // Another response may have replaced the object since the request was sent, and its file was
-            // removed.
-            Err(NotSent::Unopened) => Ok(Downloaded::Repeat),
-            Err(NotSent::Unreadable(at, _)) => {
-                let rest = Rest::behind(request, &object.head, length, at, framing).map(Box::new);
-                Ok(Downloaded::Unfinished { rest, keep, is_reusable })
-            }
-            Err(error) => Err(error.failure()),
-        }
-    }
-
-    fn client_side<'s>(&'s mut self, request: &'s CacheRequest<'_>) -> ClientSide<'s> {
-        ClientSide {
-            shared: self.shared,
-            tx: &mut *self.tx,
-            deadline: &self.deadlines.upload,
-            signals: self.signals,
-            request,
-            version: self.request.head.version(),
-            keep: self.keep && !self.shared.io.is_stopping(),
-        }
-    }
-
     /// Keeps the body if the origin has passed it as an open file, or records it.
     async fn store(
         &mut self,
-        request: &CacheRequest<'_>,
+        request: &CacheRequest<'r>,
         recording: Recording,
         head: &ResponseHead,
         status: CacheStatus,
-    ) -> Result<Downloaded, Failure> {
+    ) -> Result<Downloaded<'r>, Failure> {
         let mut body = self.take_body(head);
         let Some(file) = self.passed_file(&mut body, recording.sent).await? else {
             return self.record(request, recording, (head, body), status).await;
@@ -147,12 +107,11 @@ impl Download<'_, '_> {
         // It may have replaced an object with a file on disk, which a start would find again.
         cache.remove_later(&self.shared.io);
         let is_reusable = head.keeps_alive() && body.into_rest().is_none();
-        if !is_for_client {
-            return Ok(Downloaded::Whole { keep: self.keep, is_reusable });
-        }
         let status = CacheStatus { is_stored, ..status };
-        let fields = &object.head.fields;
-        self.send_stored(request, &cache, (&object, fields), &status, is_reusable).await
+        let (request, fields) = (request.clone(), object.head.fields.clone());
+        let stored = UnsentObject { request, cache, object, fields, status };
+        let unsent = is_for_client.then(|| Unsent::Stored(Box::new(stored)));
+        Ok(Downloaded::Whole { keep: self.keep, is_reusable, unsent })
     }
 
     /// Receives the whole body as an open file, if the origin has passed one.
@@ -176,11 +135,11 @@ impl Download<'_, '_> {
     /// Records the body, and sends it to the client from the recording.
     async fn record(
         &mut self,
-        request: &CacheRequest<'_>,
+        request: &CacheRequest<'r>,
         recording: Recording,
         (head, mut body): (&ResponseHead, BodyReader),
         status: CacheStatus,
-    ) -> Result<Downloaded, Failure> {
+    ) -> Result<Downloaded<'r>, Failure> {
         let Recording { cache, lead, head: stored, length, room, is_for_client, .. } = recording;
         let recorder = Recorder::begin(&cache, *lead, (*stored).clone(), length, room);
         let follower = recorder.follower();
@@ -190,7 +149,7 @@ impl Download<'_, '_> {
         if !is_for_client {
             let is_recorded = recording.await.is_ok();
             let is_reusable = is_recorded && head.keeps_alive() && body.into_rest().is_none();
-            return Ok(Downloaded::Whole { keep: self.keep, is_reusable });
+            return Ok(Downloaded::whole(self.keep, is_reusable));
         }
         let mut client = ClientSide {
             shared,
@@ -202,20 +161,30 @@ impl Download<'_, '_> {
             keep: self.keep && !shared.io.is_stopping(),
         };
         let status = CacheStatus { is_stored: true, ..status };
-        let (recorded, sent) =
-            join(recording, client.send_fetched(&follower, &stored, length, &status, HeadTime::AtOnce)).await;
-        let (keep, framing) = (client.keep, client.framing(length));
+        let selection = Selection::of(request, &stored, length);
+        let range = client.range_to_send(&selection, length.unwrap_or(u64::MAX));
+        let (before, framing) = (self.signals.counted(), client.framing(length));
+        let keep = client.keep && framing != OutFraming::UntilClose;
+        let (recorded, sent) = {
+            let sending = client.send_fetched(&follower, &stored, length, &status, HeadTime::AtOnce);
+            record_while_sending(recording, sending).await
+        };
         let is_recorded = recorded.is_ok();
+        let Some(sent) = sent else {
+            let at = self.signals.counted() - before;
+            let unsent = range.map(|range| {
+                let (request, range) = (request.clone(), range.start + at..range.end);
+                Unsent::Recorded(Box::new(UnsentRecording { request, head: stored, follower, range, length }))
+            });
+            let is_reusable = head.keeps_alive() && body.into_rest().is_none();
+            return Ok(Downloaded::Whole { keep, is_reusable, unsent });
+        };
         match (recorded, sent) {
             (Err(NotRecorded::Origin(failure)), _) => return Err(failure),
             // The client has all that was recorded of what it wants.
             (Err(NotRecorded::Cache(recorded, rest)), Err(NotSent::CutShort(sent))) if sent >= recorded => {
-                let end = match Selection::of(request, &stored, length) {
-                    Selection::Part(range, _) => Some(range.end),
-                    _ => None,
-                };
-                let wanted = end.map(|end| end.saturating_sub(sent));
-                let part = Part { skipped: sent - recorded, length: wanted, framing };
+                let length = selection.end().map(|end| end.saturating_sub(sent));
+                let part = Part { skipped: sent - recorded, length, framing };
                 self.relay_part(&mut body, rest, part).await?;
             }
             // The client needed no more than was recorded.
@@ -228,7 +197,7 @@ impl Download<'_, '_> {
             (_, Err(error)) => return Err(error.failure()),
         }
         let is_reusable = is_recorded && head.keeps_alive() && body.into_rest().is_none();
-        Ok(Downloaded::Whole { keep, is_reusable })
+        Ok(Downloaded::whole(keep, is_reusable))
     }
 
     /// Takes the head out of the received bytes, and returns the reader of the body.
@@ -258,8 +227,10 @@ impl Download<'_, '_> {
             }
             self.signals.count(received.len() as u64);
             framing.push(Segment::Owned(received), self.tx);
-            let drained = drain(self.tx, RELAY_AHEAD_BYTES_MAX, deadline, limits.send_time);
-            drained.await.map_err(|_| Failure::ClientGone)?;
+            self.tx.slot().keep_upstream(true);
+            let drained = drain(self.tx, RELAY_AHEAD_BYTES_MAX, deadline, limits.send_time).await;
+            self.tx.slot().keep_upstream(false);
+            drained.map_err(|_| Failure::ClientGone)?;
             if left == Some(0) {
                 break;
             }
@@ -274,6 +245,20 @@ impl Download<'_, '_> {
         }
         framing.push_end(&[], self.tx);
         Ok(())
+    }
+}
+
+/// Records a body while its start is sent. Returns no result of the sending if the recording ends first.
+async fn record_while_sending<R, S>(
+    recording: impl Future<Output = Result<(), R>>,
+    sending: impl Future<Output = S>,
+) -> (Result<(), R>, Option<S>) {
+    let (mut recording, mut sending) = (pin!(recording), pin!(sending));
+    // The head is pushed when the sending is first polled.
+    match select(sending.as_mut(), recording.as_mut()).await {
+        Either::Left(sent) => (recording.await, Some(sent)),
+        Either::Right(Ok(())) => (Ok(()), None),
+        Either::Right(Err(error)) => (Err(error), Some(sending.await)),
     }
 }
 

@@ -67,6 +67,11 @@ impl Signals {
         self.body_bytes.set(self.body_bytes.get().saturating_sub(bytes));
     }
 
+    /// Returns the number of these bytes.
+    pub(crate) fn counted(&self) -> u64 {
+        self.body_bytes.get()
+    }
+
     pub(crate) fn outcome(&self, ending: OutcomeEnding) -> Outcome {
         Outcome { ending, status: self.status.get(), body_bytes: self.body_bytes.get() }
     }

@@ -9,16 +9,18 @@ use std::future::pending;
 use std::time::Duration;
 
 use plimsoll_io::{Elapsed, Instant, Lease, Phase, Rx, Segment, Slot, Tx, Want, pacing};
+use plimsoll_proto::http::Limits;
 use plimsoll_proto::http::limits::UNAUTHENTICATED_BYTES_PER_SECOND_MIN;
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::status::Status;
 
-use super::Deadlines;
 use super::signals::{Signals, UploadState};
+use super::{Deadlines, Exchange};
 use crate::body::{BodyReader, OutFraming};
 use crate::failure::Failure;
 use crate::limits::{
-    HALF_CLOSED_TIME, LATE_RESPONSE_TIME_MAX, RELAY_AHEAD_BYTES_MAX, REPLAY_BYTES_MAX, WATCH_AFTER_TIME,
+    EARLY_BODY_BYTES_MAX, HALF_CLOSED_TIME, LATE_RESPONSE_TIME_MAX, RELAY_AHEAD_BYTES_MAX, REPLAY_BYTES_MAX,
+    WATCH_AFTER_TIME,
 };
 use crate::proxy::Shared;
 use crate::response_head::trailer_lines;
@@ -44,6 +46,8 @@ pub(super) struct Upload<'a> {
     pub(super) signals: &'a Signals,
     pub(super) framing: Framing,
 }
+
+const LATE: &str = "The body came too slowly. Send it faster.";
 
 /// The reason why an upload has ended early.
 enum UploadError {
@@ -78,6 +82,13 @@ impl RequestBody {
         self.reader.into_rest()
     }
 
+    /// Returns how long the client may send nothing: a body has a minimum rate, beside some time.
+    fn patience(&self, limits: &Limits) -> Duration {
+        let seconds = self.reader.arrived() / UNAUTHENTICATED_BYTES_PER_SECOND_MIN;
+        let whole = limits.body_time + Duration::from_secs(seconds);
+        limits.receive_time.min(whole.saturating_sub(self.waited))
+    }
+
     /// Takes bytes that were received behind the request.
     pub(super) fn take_rest(&mut self) -> Option<Lease> {
         let none = BodyReader::of_request(Framing::None, None);
@@ -92,6 +103,31 @@ impl RequestBody {
         if let Some(sent) = &mut self.sent {
             sent.extend_from_slice(segment.bytes());
         }
+    }
+}
+
+impl Exchange<'_> {
+    /// Receives a short body before a connection to an origin is chosen, so that a slow client keeps none
+    /// waiting.
+    pub(super) async fn receive_short_body(&mut self) -> Result<(), Failure> {
+        let is_short = matches!(self.request.head.framing(), Framing::Length(1..=EARLY_BODY_BYTES_MAX));
+        if !is_short || self.body.expects_continue() {
+            return Ok(());
+        }
+        let (deadline, limits) = (&self.deadlines.upload, &self.shared.settings.limits);
+        while !self.body.reader.has_all() {
+            let begun = deadline.now();
+            deadline.after(self.body.patience(limits));
+            self.tx.slot().enter(Phase::Waiting, begun);
+            let received = deadline.within(self.body.reader.receive_more(self.rx)).await;
+            self.body.waited += deadline.now() - begun;
+            match received {
+                Ok(received) => received.map_err(Failure::of_client_body)?,
+                Err(Elapsed) => return Err(Failure::ClientBody(Status::REQUEST_TIMEOUT, LATE)),
+            }
+        }
+        self.tx.slot().enter(Phase::Working, self.shared.io.now());
+        Ok(())
     }
 }
 
@@ -157,7 +193,6 @@ impl Upload<'_> {
 
     /// Receives the next bytes of the body.
     async fn receive(&mut self) -> Result<Option<Segment>, Failure> {
-        const LATE: &str = "The body came too slowly. Send it faster.";
         const TOO_LONG: &str = "The body is longer than this proxy forwards. Send less.";
         let deadline = &self.deadlines.upload;
         let begun = deadline.now();
@@ -165,12 +200,14 @@ impl Upload<'_> {
             // The client waits for the origin, whose response has a deadline.
             deadline.set(Instant::NEVER);
         } else {
-            deadline.after(self.patience());
+            deadline.after(self.body.patience(&self.shared.settings.limits));
         }
         if !self.slot.is_authenticated() {
             self.slot.enter(Phase::Waiting, begun);
         }
+        self.slot.keep_upstream(true);
         let received = deadline.within(self.body.reader.next(self.rx, self.origin_tx)).await;
+        self.slot.keep_upstream(false);
         if self.signals.upload() != UploadState::Begun {
             self.body.waited += deadline.now() - begun;
         }
@@ -182,14 +219,6 @@ impl Upload<'_> {
             return Err(Failure::ClientBody(Status::CONTENT_TOO_LARGE, TOO_LONG));
         }
         Ok(segment)
-    }
-
-    /// Returns how long the client may send nothing: a body has a minimum rate, beside some time.
-    fn patience(&self) -> Duration {
-        let limits = &self.shared.settings.limits;
-        let seconds = self.body.reader.received() / UNAUTHENTICATED_BYTES_PER_SECOND_MIN;
-        let whole = limits.body_time + Duration::from_secs(seconds);
-        limits.receive_time.min(whole.saturating_sub(self.body.waited))
     }
 
     /// Waits until the client has left. Stays pending once the response has begun: then sending it detects

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use plimsoll_io::{Address, Handler, Io, Segment, Stream, Want};
 use plimsoll_proxy::limits::{ATTEMPTS_MAX, DISCARD_BYTES_MAX, IDLE_CONNECTIONS_MAX};
-use plimsoll_proxy::{Balance, Settings};
+use plimsoll_proxy::{Balance, Settings, SpoolSpace};
 use plimsoll_tests::proxy::plain;
 use plimsoll_tests::service::Each;
 use plimsoll_tests::{Engine, Protocol, Scenario, Scene, behaviours, together, under};
@@ -19,6 +19,8 @@ use plimsoll_tests::{Engine, Protocol, Scenario, Scene, behaviours, together, un
 const ENDLESS_BYTES: u64 = 96 << 20;
 /// The part of it that the buffers may take: the kernel's are up to 10 MiB on each of two connections.
 const BUFFERED_BYTES_MAX: u64 = 48 << 20;
+/// The bytes of all spools, much fewer than such a body has.
+const SPOOL_BYTES: u64 = 8 << 20;
 /// Bytes that the origin pushes at a time.
 const PUSHED_BYTES: usize = 64 * 1024;
 /// Clients at the same time: their connections to the origin are too many to be kept.
@@ -54,7 +56,9 @@ fn scenario() -> Scenario {
 }
 
 fn of_plain(origin: &Address) -> Settings {
-    plain(origin)
+    let spool = SpoolSpace::new(&std::env::temp_dir(), SPOOL_BYTES);
+    // The clients of a crowd have one address, which may use half of the connections.
+    Settings { spool, origin_connections: 2 * CROWD, ..plain(origin) }
 }
 
 /// The same origin several times, more often than a request is tried.
@@ -138,7 +142,7 @@ async fn settled(scene: &Scene, number: impl Fn() -> u64) -> u64 {
     }
 }
 
-async fn a_client_that_reads_nothing_holds_its_origin_up(scene: Scene) {
+async fn a_client_that_reads_nothing_holds_an_origin_up_whose_body_fits_no_spool(scene: Scene) {
     let (number, mut client) = (number(), scene.connect().await);
     client.send(format!("GET /endless/{number} HTTP/1.1\r\nHost: test\r\n\r\n")).await;
     let sent = settled(&scene, || counted(number)).await;
@@ -172,7 +176,7 @@ async fn a_long_refused_body_ends_the_connection(scene: Scene) {
 }
 
 behaviours!(scenario;
-    a_client_that_reads_nothing_holds_its_origin_up,
+    a_client_that_reads_nothing_holds_an_origin_up_whose_body_fits_no_spool,
     a_short_refused_body_is_discarded_and_the_connection_continues,
     a_long_refused_body_ends_the_connection,
 );

@@ -17,6 +17,7 @@ mod passed_changes;
 mod relaying;
 mod retries;
 mod slices;
+mod slow_clients;
 mod unreadable;
 mod upgrades;
 mod variants;
