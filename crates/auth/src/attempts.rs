@@ -16,7 +16,7 @@ use plimsoll_rpc::time::{self, Millis, millis};
 use plimsoll_rpc::{Budget, FailureCounts, Failures, Key, Source, Table};
 
 use crate::error::Error;
-use crate::limits::NETWORK_TRIED_TIME;
+use crate::limits::{NETWORK_FAILED_TIME, NETWORK_TRIED_TIME};
 use crate::remembered::draw_key;
 use crate::settings::Attempts;
 
@@ -49,6 +49,8 @@ pub(crate) struct Counts {
     table: FailureCounts,
     /// When a network last failed at a name, by [`Counted::NameFromAddress`].
     tried: Table<Millis>,
+    /// When a network last failed, by [`Counted::Address`]. Unlike its budget, it refuses nothing.
+    failed: Table<Millis>,
 }
 
 /// The kinds of counters, with the data that distinguishes counters of a kind.
@@ -71,13 +73,20 @@ pub(crate) struct Attempt<'a> {
     noted: Option<(Key, Budget)>,
     /// The name and the network, which does not count as fresh after a failure.
     tried: Option<Key>,
+    /// The network.
+    network: Option<Key>,
     /// Whether the budget of all networks was used up.
     is_slowest: bool,
 }
 
 impl Counts {
     pub(crate) fn new() -> Counts {
-        Counts { key: OnceLock::new(), table: FailureCounts::new(), tried: Table::new() }
+        Counts {
+            key: OnceLock::new(),
+            table: FailureCounts::new(),
+            tried: Table::new(),
+            failed: Table::new(),
+        }
     }
 
     /// Refuses a password that [`Counts::begin`] would refuse now. Counts nothing.
@@ -116,7 +125,9 @@ impl Counts {
         let limits = attempt.limits;
         let (key, is_exempt) = (|counted| self.key(io, &counted), limits.exempt_local && from.is_local());
         let from_here = key(Counted::NameFromAddress(name, from));
-        let address = Some((key(Counted::Address(from)), limits.per_address)).filter(|_| !is_exempt);
+        let network = key(Counted::Address(from));
+        attempt.network = Some(network);
+        let address = Some((network, limits.per_address)).filter(|_| !is_exempt);
         if standing != Standing::Known {
             attempt.charge((from_here, limits.per_name_from_address))?;
             attempt.tried = Some(from_here);
@@ -144,6 +155,12 @@ impl Counts {
         tried.is_none_or(|at| now.saturating_sub(at) >= millis(NETWORK_TRIED_TIME))
     }
 
+    /// Returns whether a network has failed, at any name, within [`NETWORK_FAILED_TIME`].
+    pub(crate) fn has_failed(&self, io: &Io, from: Source) -> bool {
+        let failed = self.failed.get(&self.key(io, &Counted::Address(from)), |at| *at);
+        failed.is_some_and(|at| time::now(io).saturating_sub(at) < millis(NETWORK_FAILED_TIME))
+    }
+
     /// Counts a sign-up, or returns when to retry.
     pub(crate) fn sign_up(&self, io: &Io, limits: Attempts, from: Source) -> Result<(), Error> {
         if limits.exempt_local && from.is_local() {
@@ -169,7 +186,8 @@ impl Counts {
 
     fn attempt(&self, io: &Io, limits: Attempts) -> Attempt<'_> {
         let (charged, now) = (Vec::new(), time::now(io));
-        Attempt { counts: self, limits, now, charged, noted: None, tried: None, is_slowest: false }
+        let (noted, tried, network, is_slowest) = (None, None, None, false);
+        Attempt { counts: self, limits, now, charged, noted, tried, network, is_slowest }
     }
 
     pub(crate) fn key(&self, io: &Io, counted: &Counted<'_>) -> Key {
@@ -200,7 +218,7 @@ impl Attempt<'_> {
     /// Ends an attempt with the right password, or one that was not checked for lack of time. Earlier
     /// failures are forgiven by time alone: the owner's log-ins give an attacker no more guesses.
     pub(crate) fn not_failed(mut self) {
-        (self.noted, self.tried) = (None, None);
+        (self.noted, self.tried, self.network) = (None, None, None);
         for (key, _) in std::mem::take(&mut self.charged) {
             self.counts.table.change(key, Failures::leave);
         }
@@ -221,6 +239,9 @@ impl Attempt<'_> {
     fn fail(&mut self) -> u64 {
         if let Some(tried) = self.tried.take() {
             self.counts.tried.put(tried, self.now, |at| *at);
+        }
+        if let Some(network) = self.network.take() {
+            self.counts.failed.put(network, self.now, |at| *at);
         }
         if let Some((key, budget)) = self.noted.take() {
             self.counts.table.change(key, |failures| failures.fail(self.now, budget));

@@ -1,9 +1,9 @@
 //! Turns at the password hashing: requests wait here, not in the engine's first-come queue.
 //!
-//! Networks take turns. Clients with a known network, password or session have a queue of their own,
-//! which has every second turn. It counts no failures (`attempts.rs` does): a right password costs as
-//! much as a wrong one. Invariant: a turn lasts until its hash is computed, also if the client
-//! disconnects.
+//! Networks take turns in each of three queues, the [`Lane`]s. Every second turn is for known clients. Of
+//! the other turns, every second is for networks without a recent failure, so that guessing networks delay
+//! them by few turns. It counts no failures (`attempts.rs` does): a right password costs as much as a
+//! wrong one. Invariant: a turn lasts until its hash is computed, also if the client disconnects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,10 +20,20 @@ pub(crate) struct Request {
     /// The account's name; none at a sign-up.
     pub(crate) name: Option<String>,
     pub(crate) network: Network,
-    /// Whether it is not a stranger's: see `attempts::Standing`.
-    pub(crate) is_known: bool,
+    pub(crate) lane: Lane,
     /// The number of turns in use at a time.
     pub(crate) at_once: usize,
+}
+
+/// The queue of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Clients with a known network, password or session: see `attempts::Standing`.
+    Known,
+    /// Other clients in networks without a recent failure.
+    Clean,
+    /// All others, and sign-ups: a network can have any number of those without a failure.
+    Others,
 }
 
 struct Waiter {
@@ -40,10 +50,12 @@ struct State {
     at_once: usize,
     hashing: usize,
     hashing_by_name: BTreeMap<String, usize>,
-    strangers: FairQueue<Network, Waiter>,
-    known: FairQueue<Network, Waiter>,
-    /// Whether the queue of known clients had the last turn.
+    /// The queue of each [`Lane`], in their order.
+    lanes: [FairQueue<Network, Waiter>; 3],
+    /// Whether [`Lane::Known`] had the last turn.
     known_was_last: bool,
+    /// Whether [`Lane::Clean`] had the last turn of the other two.
+    clean_was_last: bool,
 }
 
 /// A permit to hash one password. Dropping it admits the next request.
@@ -63,9 +75,9 @@ impl HashTurns {
             at_once: 1,
             hashing: 0,
             hashing_by_name: BTreeMap::new(),
-            strangers: lane(),
-            known: lane(),
+            lanes: [lane(), lane(), lane()],
             known_was_last: false,
+            clean_was_last: false,
         };
         Arc::new(HashTurns { state: Mutex::new(state) })
     }
@@ -83,15 +95,15 @@ impl HashTurns {
     }
 
     fn add(self: &Arc<Self>, request: Request, turn: Sender<Turn>) -> Result<(), Error> {
-        let Request { name, network, is_known, at_once } = request;
+        let Request { name, network, lane: kind, at_once } = request;
         let mut state = self.state();
         state.at_once = at_once.max(1);
-        let lane = if is_known { &mut state.known } else { &mut state.strangers };
+        let lane = &mut state.lanes[kind as usize];
         if lane.is_full() {
             lane.retain(|_, waiter| waiter.turn.is_wanted());
         }
         let of_name = |waiter: &&Waiter| name.is_some() && waiter.name == name && waiter.turn.is_wanted();
-        if !is_known && lane.iter().filter(of_name).count() >= HASHES_WAITING_PER_NAME_MAX {
+        if kind != Lane::Known && lane.iter().filter(of_name).count() >= HASHES_WAITING_PER_NAME_MAX {
             return Err(busy());
         }
         let displaced = lane.push(network, Waiter { name, turn });
@@ -135,16 +147,24 @@ impl State {
             let hashing = waiter.name.as_ref().and_then(|name| by_name.get(name));
             hashing.is_none_or(|count| *count < per_name) || !waiter.turn.is_wanted()
         };
-        let lanes = [&mut self.strangers, &mut self.known];
-        let order = if self.known_was_last { [0, 1] } else { [1, 0] };
-        for at in order {
-            if let Some((_, waiter)) = lanes[at].pop(|_| Some(is_ready)) {
-                self.known_was_last = at == 1;
+        for lane in order(self.known_was_last, self.clean_was_last) {
+            if let Some((_, waiter)) = self.lanes[lane as usize].pop(|_| Some(is_ready)) {
+                self.known_was_last = lane == Lane::Known;
+                if lane != Lane::Known {
+                    self.clean_was_last = lane == Lane::Clean;
+                }
                 return Some(waiter);
             }
         }
         None
     }
+}
+
+/// Returns the lanes in the order in which the next turn is offered to them.
+fn order(known_was_last: bool, clean_was_last: bool) -> [Lane; 3] {
+    let [first, second] =
+        if clean_was_last { [Lane::Others, Lane::Clean] } else { [Lane::Clean, Lane::Others] };
+    if known_was_last { [first, second, Lane::Known] } else { [Lane::Known, first, second] }
 }
 
 impl Drop for Turn {
@@ -172,10 +192,10 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll, Waker};
 
-    fn ask(turns: &Arc<HashTurns>, name: &str, network: u8, is_known: bool) -> Option<Receiver<Turn>> {
+    fn ask(turns: &Arc<HashTurns>, name: &str, network: u8, lane: Lane) -> Option<Receiver<Turn>> {
         let (turn, wait) = oneshot();
         let name = Some(name.to_owned());
-        turns.add(Request { name, network: vec![network], is_known, at_once: 4 }, turn).ok()?;
+        turns.add(Request { name, network: vec![network], lane, at_once: 4 }, turn).ok()?;
         Some(wait)
     }
 
@@ -189,10 +209,11 @@ mod tests {
     #[test]
     fn one_name_has_half_of_the_turns_and_others_have_the_rest_at_once() {
         let turns = HashTurns::new();
-        let mut alice: Vec<_> = (0..9).map(|network| ask(&turns, "alice", network, false).unwrap()).collect();
+        let mut alice: Vec<_> =
+            (0..9).map(|network| ask(&turns, "alice", network, Lane::Others).unwrap()).collect();
         let hers: Vec<_> = alice.iter_mut().filter_map(given).collect();
         assert_eq!(hers.len(), 2);
-        assert!(given(&mut ask(&turns, "bob", 99, false).unwrap()).is_some());
+        assert!(given(&mut ask(&turns, "bob", 99, Lane::Others).unwrap()).is_some());
         drop(hers);
         let next: Vec<_> = alice.iter_mut().filter_map(given).collect();
         assert_eq!(next.len(), 2);
@@ -202,31 +223,75 @@ mod tests {
     fn a_known_network_waits_for_one_turn_of_strangers_at_most() {
         let turns = HashTurns::new();
         let mut strangers: Vec<_> =
-            (0..60).map(|network| ask(&turns, "alice", network, false).unwrap()).collect();
+            (0..60).map(|network| ask(&turns, "alice", network, Lane::Others).unwrap()).collect();
         let mut running: Vec<_> = strangers.iter_mut().filter_map(given).collect();
-        let mut owner = ask(&turns, "alice", 200, true).unwrap();
+        let mut owner = ask(&turns, "alice", 200, Lane::Known).unwrap();
         assert!(given(&mut owner).is_none());
         running.pop();
         assert!(given(&mut owner).is_some());
     }
 
+    /// Ends the oldest of the turns in use. Returns how many of `waiting` received one.
+    fn end_one(running: &mut Vec<Turn>, waiting: &mut [Receiver<Turn>]) -> usize {
+        drop(running.remove(0));
+        let before = running.len();
+        running.extend(waiting.iter_mut().filter_map(given));
+        running.len() - before
+    }
+
+    #[test]
+    fn a_network_without_a_failure_waits_for_one_turn_of_guessing_networks_at_most() {
+        let turns = HashTurns::new();
+        let guess = |network: u8| ask(&turns, &format!("name{network}"), network, Lane::Others).unwrap();
+        let mut guesses: Vec<_> = (0..250).map(guess).collect();
+        let mut running: Vec<_> = guesses.iter_mut().filter_map(given).collect();
+        for newcomer in 250..=255 {
+            let mut new = [ask(&turns, "alice", newcomer, Lane::Clean).unwrap()];
+            let is_next = end_one(&mut running, &mut new) == 1;
+            running.extend(guesses.iter_mut().filter_map(given));
+            assert!(is_next || end_one(&mut running, &mut new) == 1, "{newcomer} waits for more");
+        }
+    }
+
+    #[test]
+    fn each_lane_has_its_part_of_the_turns_while_all_have_requests() {
+        let turns = HashTurns::new();
+        let mut waiting = [Lane::Known, Lane::Clean, Lane::Others].map(|lane| {
+            let ask = |network: u8| ask(&turns, &format!("name{network}"), network, lane).unwrap();
+            (0..60).map(ask).collect::<Vec<_>>()
+        });
+        let mut running: Vec<_> = waiting.iter_mut().flatten().filter_map(given).collect();
+        let mut counts = [0; 3];
+        for _ in 0..80 {
+            drop(running.remove(0));
+            for (waiting, count) in waiting.iter_mut().zip(&mut counts) {
+                let given: Vec<Turn> = waiting.iter_mut().filter_map(given).collect();
+                *count += given.len();
+                running.extend(given);
+            }
+        }
+        assert_eq!(counts, [40, 20, 20]);
+    }
+
     #[test]
     fn strangers_of_one_name_have_a_bounded_queue_which_known_networks_do_not_share() {
         let turns = HashTurns::new();
-        let asked = (0..=255).map_while(|network| ask(&turns, "alice", network, false));
+        let asked = (0..=255).map_while(|network| ask(&turns, "alice", network, Lane::Others));
         let strangers: Vec<_> = asked.collect();
         assert_eq!(strangers.len(), HASHES_WAITING_PER_NAME_MAX + 2);
-        assert!(ask(&turns, "alice", 1, true).is_some() && ask(&turns, "bob", 1, false).is_some());
+        assert!(
+            ask(&turns, "alice", 1, Lane::Known).is_some() && ask(&turns, "bob", 1, Lane::Others).is_some()
+        );
         // The clients disconnect.
         drop(strangers);
-        assert!(ask(&turns, "alice", 1, false).is_some());
+        assert!(ask(&turns, "alice", 1, Lane::Others).is_some());
     }
 
     #[test]
     fn turns_of_clients_that_have_gone_are_given_on() {
         let turns = HashTurns::new();
-        drop((0..9).map(|network| ask(&turns, "alice", network, false)).collect::<Vec<_>>());
-        assert!(given(&mut ask(&turns, "alice", 1, false).unwrap()).is_some());
+        drop((0..9).map(|network| ask(&turns, "alice", network, Lane::Others)).collect::<Vec<_>>());
+        assert!(given(&mut ask(&turns, "alice", 1, Lane::Others).unwrap()).is_some());
         assert_eq!(turns.state().hashing, 0);
         assert!(turns.state().hashing_by_name.is_empty());
     }

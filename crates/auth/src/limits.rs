@@ -25,11 +25,11 @@ pub const ARGON2_MEMORY_KIB_MAX: u32 = 1024 * 1024;
 pub const ARGON2_PASSES_MAX: u32 = 64;
 /// Lanes that a stored hash may demand.
 pub const ARGON2_LANES_MAX: u32 = 64;
-/// Requests that wait for a turn at the password hashing, in each of two queues: clients with a known
-/// network, password or session, and all others. One more is refused, or displaces one of the network
-/// that has most.
+/// Requests that wait for a turn at the password hashing, in each of three queues: clients with a known
+/// network, password or session; others in networks without a recent failure; and the rest. One more is
+/// refused, or displaces one of the network that has most.
 pub const HASHES_WAITING_MAX: usize = 512;
-/// Of the second queue, requests for one account's name.
+/// Of the second queue, and of the third, requests for one account's name.
 pub const HASHES_WAITING_PER_NAME_MAX: usize = 64;
 /// How long a request waits for its turn. Shorter than [`SLOW_ANSWER_TIME`] by more than a hash takes.
 pub const HASH_WAIT_TIME_MAX: Duration = Duration::from_secs(10);
@@ -52,6 +52,9 @@ pub const NETWORK_AGE_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
 pub const NETWORK_REFRESH_TIME: Duration = Duration::from_secs(24 * 3600);
 /// How long a wrong password keeps a network from counting as fresh for that account.
 pub const NETWORK_TRIED_TIME: Duration = Duration::from_secs(24 * 3600);
+/// How long a wrong password moves the requests of its network behind those of other networks, at the
+/// hashing. A network with one guess per such time is not moved.
+pub const NETWORK_FAILED_TIME: Duration = Duration::from_secs(10 * 60);
 /// Slots of the change counters. Accounts that share a slot are invalidated together, which costs one
 /// extra request.
 pub const CHANGE_PLACES: usize = 4096;

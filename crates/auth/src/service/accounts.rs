@@ -11,6 +11,7 @@ use crate::attempts::Standing;
 use crate::changes::Topic;
 use crate::directory::{NewAccount, NewSession};
 use crate::error::Error;
+use crate::hash_turns::Lane;
 use crate::limits::SESSIONS_PER_ACCOUNT_MAX;
 use crate::names::{account_name, check_password};
 use crate::networks::NetworkHash;
@@ -37,7 +38,7 @@ impl AccountService {
         check_password(&name, &password)?;
         // Before it is counted, so that a client that is refused and retries counts once. Without the
         // name: it has no account yet, or another client's.
-        let turn = self.turn(io, None, (from, Standing::Stranger)).await?;
+        let turn = self.turn(io, None, (from, Lane::Others)).await?;
         if let Some(limits) = settings.attempts {
             self.counts.sign_up(io, limits, from)?;
         }
@@ -120,7 +121,7 @@ impl AccountService {
         let name = known.ok_or(Error::NoSession)?.account.name;
         check_password(&name, &new)?;
         let version = self.verify(io, &name, old, (from, Standing::Familiar)).await?.version;
-        let turn = self.turn(io, Some(&name), (from, Standing::Familiar)).await?;
+        let turn = self.turn(io, Some(&name), (from, Lane::Known)).await?;
         let hash = self.hash(io, new, turn).await?;
         let network = NetworkHash::under(&hash, from);
         if self.replace_password(io, (id, version), hash, but).await? {

@@ -14,7 +14,7 @@ use super::{AccountService, settle};
 use crate::attempts::Standing;
 use crate::directory::{DirectoryError, Record};
 use crate::error::Error;
-use crate::hash_turns::{Request, Turn};
+use crate::hash_turns::{Lane, Request, Turn};
 use crate::limits::{NETWORK_AGE_MAX, NETWORK_REFRESH_TIME, NETWORKS_PER_ACCOUNT_MAX, PASSWORD_BYTES_MAX};
 use crate::names::account_name;
 use crate::networks::NetworkHash;
@@ -44,7 +44,7 @@ impl AccountService {
         let standing = if known.is_some() { standing.in_known_network() } else { standing };
         // Before the queue: a refused attempt must take no slot in it.
         self.counts.check(io, limits, (&name, from, standing))?;
-        let turn = self.turn(io, Some(&name), (from, standing)).await?;
+        let turn = self.turn(io, Some(&name), (from, self.lane(io, (from, standing)))).await?;
         let attempt = self.counts.begin(io, limits, (&name, from, standing))?;
         let weighed = self.weigh(io, name, password, turn).await;
         if let Ok(None) = weighed {
@@ -124,12 +124,21 @@ impl AccountService {
         Ok(record.filter(|_| weighed != Weighed::Wrong))
     }
 
+    /// Returns the queue of a client that presents a password.
+    fn lane(&self, io: &Io, (from, standing): (Source, Standing)) -> Lane {
+        match standing {
+            Standing::Familiar | Standing::Known => Lane::Known,
+            Standing::Stranger if self.counts.has_failed(io, from) => Lane::Others,
+            Standing::Stranger => Lane::Clean,
+        }
+    }
+
     /// Waits for a turn at the hashing. Returns `None` if attempts are not limited.
     pub(super) async fn turn(
         &self,
         io: &Io,
         name: Option<&str>,
-        (from, standing): (Source, Standing),
+        (from, lane): (Source, Lane),
     ) -> Result<Option<Turn>, Error> {
         let settings = self.settings();
         if settings.attempts.is_none() {
@@ -138,7 +147,7 @@ impl AccountService {
         let request = Request {
             name: name.map(str::to_owned),
             network: from.network(),
-            is_known: standing != Standing::Stranger,
+            lane,
             at_once: settings.hashes_at_once,
         };
         self.turns.wait(io, request).await.map(Some)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_auth::limits::{HASHES_WAITING_MAX, HASHES_WAITING_PER_NAME_MAX};
+use plimsoll_auth::limits::{HASHES_WAITING_MAX, HASHES_WAITING_PER_NAME_MAX, NETWORK_FAILED_TIME};
 use plimsoll_auth::{Attempts, Auth, Budget, Error, MemoryDirectory, Settings};
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Io, Peer};
@@ -72,6 +72,66 @@ fn one_network_that_fills_the_queue_delays_others_by_one_turn() {
         assert_eq!(hers, Ok(()));
         assert!(hashed < 50, "{hashed} passwords were hashed meanwhile");
         assert!((1..=91).contains(&busy(&theirs)), "{}", busy(&theirs));
+    });
+}
+
+/// Sends one wrong password from each of 300 networks, at names of their own.
+async fn guess_everywhere(io: &Io, auth: &Auth, round: usize) {
+    let networks: Vec<Peer> = (0..300).map(|at| peer(&format!("198.51.{}.{}", at / 250, at % 250))).collect();
+    let names: Vec<String> = (0..300).map(|at| format!("name{round}.{at}")).collect();
+    let wrong = secret("a guess");
+    all((0..300).map(async |at| {
+        io.sleep(ARRIVAL_TIME * u32::try_from(at / ARRIVALS).unwrap()).await;
+        auth.log_in(io, &names[at], &wrong, &networks[at]).await.unwrap_err();
+    }))
+    .await;
+}
+
+/// Returns how many passwords were hashed while a client logged in, beside 300 networks that guess at once.
+async fn hashes_beside_guesses(io: &Io, auth: &Auth, round: usize, from: &str) -> u64 {
+    let hers = async {
+        // When all guesses have arrived.
+        io.sleep(ARRIVAL_TIME * 7).await;
+        let before = auth.hashes();
+        assert_eq!(log_in(io, auth, "alice", &peer(from)).await, Ok(()));
+        auth.hashes() - before
+    };
+    plimsoll_io::join(guess_everywhere(io, auth, round), hers).await.1
+}
+
+#[test]
+fn three_hundred_guessing_networks_delay_a_log_in_from_a_new_network_by_a_few_turns() {
+    run(&guarded(), async |io, auth| {
+        join_as(&io, &auth, "alice").await;
+        guess_everywhere(&io, &auth, 0).await;
+        let hashed = hashes_beside_guesses(&io, &auth, 1, "203.0.113.9").await;
+        assert!(hashed <= 30, "{hashed} passwords were hashed meanwhile");
+        // Later they count as new, too, until each has failed once. Then a round of them is the bound.
+        io.sleep(NETWORK_FAILED_TIME).await;
+        let hashed = hashes_beside_guesses(&io, &auth, 2, "203.0.113.10").await;
+        assert!(hashed <= 300, "{hashed} passwords were hashed meanwhile");
+    });
+}
+
+#[test]
+fn sign_ups_from_many_networks_delay_a_log_in_from_a_new_network_by_a_few_turns() {
+    run(&guarded(), async |io, auth| {
+        join_as(&io, &auth, "alice").await;
+        let networks: Vec<Peer> = (0..200).map(|host| peer(&format!("198.51.100.{host}"))).collect();
+        let names: Vec<String> = (0..200).map(|number| format!("name{number}")).collect();
+        let password = secret(PASSWORD);
+        let joined = all((0..200).map(async |at| {
+            io.sleep(ARRIVAL_TIME * u32::try_from(at / ARRIVALS).unwrap()).await;
+            auth.sign_up(&io, &names[at], &password, &networks[at]).await.unwrap();
+        }));
+        let hers = async {
+            io.sleep(ARRIVAL_TIME * 5).await;
+            let before = auth.hashes();
+            assert_eq!(log_in(&io, &auth, "alice", &peer("203.0.113.9")).await, Ok(()));
+            auth.hashes() - before
+        };
+        let (_, hashed) = plimsoll_io::join(joined, hers).await;
+        assert!(hashed <= 30, "{hashed} passwords were hashed meanwhile");
     });
 }
 
