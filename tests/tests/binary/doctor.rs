@@ -117,6 +117,22 @@ fn a_data_folder_in_memory_is_a_warning() {
 }
 
 #[test]
+fn a_url_that_names_no_directory_is_not_taken_for_a_dead_server() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let bad =
+        ["oracle://me:secret@db/files", "postgres:files", "postgres://", "mysql://", "redis://db/x", "files"];
+    for url in bad {
+        let done = doctor(&["--http", ":0", "--data", data, "--directory", url]);
+        let told = [done.text(), done.stderr.clone()].concat();
+        assert_eq!(done.status.code(), Some(1), "{url}: {told}");
+        assert!(!told.contains("does not answer") && !told.contains("secret"), "{url}: {told}");
+        assert!(told.contains("directory"), "{url}: {told}");
+    }
+}
+
+#[test]
 fn it_reads_the_configuration_as_the_server_does() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();

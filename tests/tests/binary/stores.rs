@@ -226,6 +226,38 @@ fn a_front_with_another_secret_reaches_no_files_and_its_log_says_why(kind: Engin
     until("the log says why", || front.stderr().contains("does not take the secret"));
 }
 
+/// Runs the doctor of a front of this store. Returns its exit code and its line about the store.
+fn doctor(place: &Workspace, at: &str, secret: &str) -> (Option<i32>, String) {
+    let mut doctor = command();
+    doctor.args(["doctor", "--http", "127.0.0.1:0", "--store", at, "--secret-file"]);
+    let done = doctor.arg(place.path(secret)).arg("--data").arg(place.path("one")).output().unwrap();
+    let said = String::from_utf8(done.stdout).unwrap();
+    let line = said.lines().find(|line| line.contains(" store ")).unwrap_or(&said).to_owned();
+    (done.status.code(), line)
+}
+
+#[test]
+fn the_doctor_of_a_front_asks_its_storage_server() {
+    let place = Workspace::new();
+    let running = store(&place, EngineKind::Epoll);
+    let (code, said) = doctor(&place, &store_at(&place), "secret");
+    assert!(
+        code == Some(0) && said.starts_with("ok ") && said.contains("takes the secret"),
+        "{code:?} {said}"
+    );
+    std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
+    let (code, said) = doctor(&place, &store_at(&place), "another");
+    assert!(code == Some(1) && said.contains("does not take the secret"), "{code:?} {said}");
+    drop(running);
+    std::fs::create_dir(place.path("site")).unwrap();
+    let another_server = Server::start(EngineKind::Epoll, &place.path("site"), &[]);
+    for at in [store_at(&place), "http://127.0.0.1:1".to_owned(), another_server.url("")] {
+        let (code, said) = doctor(&place, &at, "secret");
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.starts_with("fail ") && said.contains("does not answer us"), "{said}");
+    }
+}
+
 on_each_engine! {
     fronts_of_one_storage_server_have_the_same_files,
     an_upload_that_one_front_completed_is_complete_at_another,

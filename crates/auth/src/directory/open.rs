@@ -51,17 +51,24 @@ pub fn open(url: &str) -> Result<Box<dyn Directory>, NotOpened> {
     match url.split_once("://").map(|(scheme, _)| scheme) {
         #[cfg(feature = "postgres")]
         Some("postgres" | "postgresql") => Ok(Box::new(super::PostgresDirectory::open(url)?)),
-        #[cfg(not(feature = "postgres"))]
-        Some("postgres" | "postgresql") => Err(left_out("PostgreSQL", "postgres")),
         #[cfg(feature = "mysql")]
         Some("mysql" | "mariadb") => Ok(Box::new(super::MysqlDirectory::open(url)?)),
-        #[cfg(not(feature = "mysql"))]
-        Some("mysql" | "mariadb") => Err(left_out("MariaDB and MySQL", "mysql")),
         #[cfg(feature = "redis")]
         Some("redis" | "redis+unix") => Ok(Box::new(super::RedisDirectory::open(url)?)),
+        _ => Err(invalid(url)),
+    }
+}
+
+/// Returns the error of a URL that names no directory of this program.
+fn invalid(url: &str) -> NotOpened {
+    match url.split_once("://").map(|(scheme, _)| scheme) {
+        #[cfg(not(feature = "postgres"))]
+        Some("postgres" | "postgresql") => left_out("PostgreSQL", "postgres"),
+        #[cfg(not(feature = "mysql"))]
+        Some("mysql" | "mariadb") => left_out("MariaDB and MySQL", "mysql"),
         #[cfg(not(feature = "redis"))]
-        Some("redis" | "redis+unix") => Err(left_out("Redis", "redis")),
-        _ => Err(unknown(url)),
+        Some("redis" | "redis+unix") => left_out("Redis", "redis"),
+        _ => unknown(url),
     }
 }
 
@@ -93,7 +100,8 @@ pub fn server_info(url: &str) -> Result<Option<ServerInfo>, NotOpened> {
         Some("mysql" | "mariadb") => super::MysqlInfo::of(url).map(ServerInfo::Mysql).map(Some),
         #[cfg(feature = "redis")]
         Some("redis" | "redis+unix") => super::RedisInfo::of(url).map(ServerInfo::Redis).map(Some),
-        _ => Ok(None),
+        _ if file_of(url).is_some() => Ok(None),
+        _ => Err(invalid(url)),
     }
 }
 

@@ -4,7 +4,6 @@
 //! that makes the fix permanent. A check that could not run is never reported as good.
 
 mod announced;
-mod auth_server;
 mod clock;
 mod congestion;
 mod data_folder;
@@ -23,6 +22,7 @@ mod proxies;
 mod queue;
 mod report;
 mod space;
+mod tier_servers;
 
 pub(crate) use report::{as_json, as_text};
 
@@ -92,7 +92,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 19] = [
     proxies::check,
     homes::check,
     directory::check,
-    auth_server::check,
+    tier_servers::check,
     disk::check,
     space::check,
     clock::check,

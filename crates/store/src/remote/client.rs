@@ -140,6 +140,18 @@ impl StoreClient {
     }
 }
 
+/// Checks that a storage server responds, and accepts the secret.
+///
+/// # Errors
+/// A description of the problem, for an operator.
+pub async fn check_server(server: ServerAddress, io: &Io) -> std::result::Result<(), String> {
+    let response =
+        RpcClient::new(server, LIMITS).call_with(io, CHECK, Network::new(), Vec::new().into()).await;
+    let checked = response.and_then(|json| decode::<(), ErrorJson>(&json));
+    let told = checked.map_err(|error| error.to_string())?;
+    told.map_err(|error| Error::from(error).to_string())
+}
+
 fn settle<T>(response: std::result::Result<std::result::Result<T, ErrorJson>, CallError>) -> Result<T> {
     match response {
         Ok(response) => response.map_err(Error::from),

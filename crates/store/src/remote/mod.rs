@@ -22,7 +22,7 @@ mod spool;
 mod upload;
 
 pub use ascii::{from_ascii, to_ascii};
-pub use client::{CALL, FILES, QUESTIONS, READY, STAT, StoreAddress, TROUBLE};
+pub use client::{CALL, FILES, QUESTIONS, READY, STAT, StoreAddress, TROUBLE, check_server};
 pub use error_json::ErrorJson;
 pub use file::{FileRequest, RemoteFile, SentPart};
 pub use frames::{Frame, Frames};

@@ -10,7 +10,7 @@ mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 
-use plimsoll_auth::directory::{ServerInfo, server_info, without_password};
+use plimsoll_auth::directory::{NotOpened, ServerInfo, server_info, without_password};
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
 use plimsoll_auth::limits::DATABASE_CONNECTIONS_MAX;
 
@@ -30,6 +30,10 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     match server_info(url) {
         Ok(None) => Vec::new(),
         Ok(Some(facts)) => judge(&facts),
+        Err(NotOpened::Url(bad)) => vec![Finding::fail(CHECK, bad.to_string()).mend(
+            "correct directory in the configuration, or --directory",
+            "docs/databases.md has the forms",
+        )],
         Err(error) => {
             vec![Finding::fail(CHECK, format!("{} does not answer: {error}", without_password(url))).mend(
                 "start it, and see that the address, the name and the password are right",
