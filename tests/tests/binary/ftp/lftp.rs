@@ -51,6 +51,23 @@ fn a_file_is_got_in_segments_and_by_patterns(kind: EngineKind) {
     assert!(std::fs::read(got.join("large.bin")).unwrap() == bytes);
 }
 
+/// lftp does not read FEAT for ALLO: it announces a size if its own setting says so.
+fn a_size_is_announced_if_lftp_is_told_to(kind: EngineKind) {
+    let served = Served::new(kind);
+    std::fs::write(served.folder("up").join("a"), "hello").unwrap();
+    for (setting, is_announced) in [("ftp:use-allo yes", true), ("ftp:use-allo no", false)] {
+        let script = format!("set {setting}; debug 5; put up/a -o a");
+        let done = tool::run(&mut lftp(&served, &served.port(), &script)).well();
+        assert_eq!(std::fs::read(served.home().join("a")).unwrap(), b"hello");
+        let sent = done.stderr.lines().position(|line| line.ends_with("> ALLO 5"));
+        assert_eq!(sent.is_some(), is_announced, "{}", done.stderr);
+        let Some(sent) = sent else { continue };
+        let replies: Vec<&str> =
+            done.stderr.lines().skip(sent).filter(|line| line.contains("<---")).collect();
+        assert!(replies[0].contains("<--- 200"), "{}", done.stderr);
+    }
+}
+
 /// An upload to replace an old file was interrupted. Whether a client then resumes or starts over, the file
 /// is the old one or the new one.
 fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: EngineKind) {
@@ -94,6 +111,7 @@ fn interrupt(served: &Served, part: &[u8]) {
 
 on_each_engine!(forks:
     a_folder_is_mirrored_up_and_down,
+    a_size_is_announced_if_lftp_is_told_to,
     a_file_is_got_in_segments_and_by_patterns,
     an_old_file_and_an_upload_to_replace_it_are_not_mixed,
 );
