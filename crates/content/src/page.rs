@@ -49,8 +49,20 @@ pub fn error(status: Status, detail: &str) -> Vec<u8> {
         h1 { (status.code()) " " (status.reason()) }
         p { (detail) }
         @if status == Status::NOT_FOUND { p { a href="/" { "Go to the start page" } } }
+        @if status == Status::UNAUTHORIZED { (ways_to_log_in()) }
     };
     page(&status.to_string(), &content).into_bytes()
+}
+
+/// Returns the ways to log in, for a person whose browser was refused.
+fn ways_to_log_in() -> Markup {
+    html! {
+        p { "Reload the page, and enter the name and the password of an account. In a terminal:" }
+        pre { "plimsoll login NAME --server URL\nplimsoll ls" }
+        p { "Or with curl:" }
+        pre { "curl --user NAME URL/files/" }
+        p { "URL is the address of the server's " a href="/" { "start page" } "." }
+    }
 }
 
 /// Returns the start page of a server without a site under `/`.
@@ -66,6 +78,7 @@ pub fn start(has_accounts: bool) -> Vec<u8> {
             }
             p { "In a terminal:" }
             pre { "plimsoll login NAME --server URL\nplimsoll put FILE\nplimsoll ls" }
+            p { "URL is the address of this page." }
             p { "Programs: " a href="/api/openapi.json" { "the description of the API" } "." }
         }
     };
@@ -155,17 +168,23 @@ fn table(path: &str, order: Order, summary: Summary) -> Markup {
     }
 }
 
-/// The head of a column, which sorts by it. Search engines need not follow: it is the same folder.
+/// The head of a column, which sorts by it. A form, because wget and crawlers follow links, and would fetch
+/// the same folder in each order.
 fn head(order: Order, column: Column, title: &str) -> Markup {
     let (sorted, arrow) = match (order.by == column, order.descending) {
         (false, _) => (None, ""),
         (true, false) => (Some("ascending"), " ↑"),
         (true, true) => (Some("descending"), " ↓"),
     };
+    let next = order.after_click(column);
     html! {
         th scope="col" aria-sort=[sorted] {
-            a href=(order.after_click(column).query()) rel="nofollow" {
-                (title) @if column == Column::Modified { span { " (UTC)" } } b aria-hidden="true" { (arrow) }
+            form {
+                input type="hidden" name="order" value=(next.direction());
+                button name="sort" value=(column.name()) {
+                    (title) @if column == Column::Modified { span { " (UTC)" } }
+                    b aria-hidden="true" { (arrow) }
+                }
             }
         }
     }

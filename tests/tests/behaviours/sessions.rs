@@ -77,6 +77,26 @@ async fn without_a_good_credential_everything_is_401_and_says_how_to_get_one(sce
     assert_eq!(alice.get("/files/a").await.text(), "hello");
 }
 
+async fn a_browser_without_an_account_is_told_what_a_person_does(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
+    let wrong = "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n";
+    for (target, fields) in [("/files/", ""), ("/files/a", ""), ("/shared/", ""), ("/files/", wrong)] {
+        let page = alice.client.get_with(target, &format!("{BROWSER}{fields}")).await;
+        assert_eq!((page.status, page.field("Content-Type")), (401, Some("text/html; charset=utf-8")));
+        let text = page.text();
+        for command in ["plimsoll login NAME --server URL", "curl --user NAME URL/files/", "Reload the page"]
+        {
+            assert!(text.contains(command), "{target} {fields}: {text}");
+        }
+        assert!(!text.contains("POST") && !text.contains("Bearer") && !text.contains("<script"), "{text}");
+    }
+    for accept in ["", "Accept: */*\r\n", "Accept: application/json\r\n"] {
+        let detail = alice.client.get_with("/files/", accept).await.problem(401);
+        assert!(detail.contains("POST /api/sessions") && detail.contains("Bearer"), "{detail}");
+    }
+}
+
 async fn after_logging_out_the_token_is_dead_at_once(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let mut elsewhere = Person::again(&scene, "alice").await;
@@ -170,6 +190,7 @@ async fn every_log_in_and_each_refused_one_has_its_line(scene: Scene) {
 behaviours!(scenario and remote;
     an_unknown_name_and_a_wrong_password_are_told_alike,
     without_a_good_credential_everything_is_401_and_says_how_to_get_one,
+    a_browser_without_an_account_is_told_what_a_person_does,
     after_logging_out_the_token_is_dead_at_once,
     a_name_and_a_password_do_with_each_request,
     each_request_of_a_connection_is_of_who_it_shows,

@@ -122,8 +122,8 @@ fn a_tree_is_mirrored_through_the_listing_pages(kind: EngineKind) {
     let (_folder, site, out) = folders(&tree);
     let server = Server::start(kind, &site, &[]);
     let mut mirror = wget();
-    // The pages are not part of the tree; their sorting links lead to the same folder again.
-    mirror.args(["-r", "-l", "inf", "-np", "-nH", "-R", "index.html*", "--reject-regex", "[?]"]);
+    // The pages are not part of the tree.
+    mirror.args(["-r", "-l", "inf", "-np", "-nH", "-R", "index.html*"]);
     mirror.args(["--restrict-file-names=unix,nocontrol", "-e", "robots=off"]);
     let done = tool::run(mirror.arg("-P").arg(&out).arg(server.url("/"))).well();
     let (served, mirrored) = (files(&site), files(&out));
@@ -133,9 +133,51 @@ fn a_tree_is_mirrored_through_the_listing_pages(kind: EngineKind) {
     assert_eq!(mirrored.len(), served.len(), "nothing else: {:?}", mirrored.keys());
 }
 
+/// A listing is not fetched again in each of its orders.
+fn a_recursive_download_fetches_each_listing_once(kind: EngineKind) {
+    let tree = Tree::new().file("a.txt", "a").file("sub/b.txt", "b").file("sub/deep/c.txt", "c");
+    let (folder, site, out) = folders(&tree);
+    let log = folder.path().join("access.log");
+    let server = Server::start(kind, &site, &["--access-log", log.to_str().unwrap()]);
+    tool::run(wget().args(["-r", "-l", "inf", "-np", "-nH", "-P"]).arg(&out).arg(server.url("/"))).well();
+    assert_eq!(std::fs::read(out.join("sub/deep/c.txt")).unwrap(), b"c");
+    // wget asks for robots.txt, too, and for the last file last.
+    until("the log has the last file", || {
+        std::fs::read_to_string(&log).unwrap().contains("GET /sub/deep/c.txt")
+    });
+    let log = std::fs::read_to_string(&log).unwrap();
+    for target in ["/", "/sub/", "/sub/deep/"] {
+        assert_eq!(log.matches(&format!("\"GET {target} ")).count(), 1, "{target}: {log}");
+    }
+    assert!(!log.contains('?'), "{log}");
+}
+
+/// The start page of `make run` is right at any address.
+fn the_links_of_the_start_page_lead_somewhere_at_any_port(kind: EngineKind) {
+    let (_folder, _, out) = folders(&Tree::new());
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let page = std::fs::read_to_string(docs.join("index.html")).unwrap();
+    for fixed in ["8080", "127.0.0.1", "localhost", "target/release"] {
+        assert!(!page.contains(fixed), "{fixed}");
+    }
+    let server = Server::start(kind, &docs, &[]);
+    // 401 and 403 of pages that need an account are no broken links.
+    let reached = wget()
+        .args(["-r", "-l", "1", "-nH", "-X", "/files,/shared", "-P"])
+        .arg(&out)
+        .arg(server.url("/"))
+        .output();
+    assert!(reached.unwrap().status.success());
+    for there in ["index.html", "examples/index.html", "examples/load-line.txt", "examples/engines.txt"] {
+        assert!(out.join(there).is_file(), "{there}");
+    }
+}
+
 on_each_engine!(
     a_file_and_its_head,
     a_download_that_was_cut_off_is_resumed,
     a_copy_that_is_new_enough_is_left,
     a_tree_is_mirrored_through_the_listing_pages,
+    a_recursive_download_fetches_each_listing_once,
+    the_links_of_the_start_page_lead_somewhere_at_any_port,
 );

@@ -21,7 +21,7 @@ pub(crate) enum Column {
 
 impl Column {
     /// Its name in a query.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Column::Name => "name",
             Column::Size => "size",
@@ -56,10 +56,9 @@ impl Order {
         order
     }
 
-    /// Returns the query that [`Order::from_query`] parses as this order, with its `?`.
-    pub(crate) fn query(self) -> String {
-        let direction = if self.descending { "desc" } else { "asc" };
-        format!("?sort={}&order={direction}", self.by.name())
+    /// Returns the name of the direction in a query.
+    pub(crate) fn direction(self) -> &'static str {
+        if self.descending { "desc" } else { "asc" }
     }
 
     /// Returns the order after a click on a column's head: the reverse order, or the usual order of another
@@ -190,7 +189,8 @@ mod tests {
         for by in [Column::Name, Column::Size, Column::Modified] {
             for descending in [false, true] {
                 let written = Order { by, descending };
-                assert_eq!(order(written.query().trim_start_matches('?')), written);
+                let query = format!("order={}&sort={}", written.direction(), by.name());
+                assert_eq!(order(&query), written);
             }
         }
     }

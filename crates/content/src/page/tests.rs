@@ -138,16 +138,20 @@ fn heads_of_columns_say_the_order_and_turn_it() {
     assert_in_order(
         &page("/", vec![file("a")], "sort=size&order=desc"),
         &[
-            "<th scope=\"col\"><a href=\"?sort=name&amp;order=asc\" rel=\"nofollow\">Name",
-            "<th scope=\"col\" aria-sort=\"descending\"><a href=\"?sort=size&amp;order=asc\"",
-            ">Size",
+            "<th scope=\"col\"><form><input type=\"hidden\" name=\"order\" value=\"asc\">",
+            "<button name=\"sort\" value=\"name\">Name",
+            "<th scope=\"col\" aria-sort=\"descending\"><form>",
+            "<input type=\"hidden\" name=\"order\" value=\"asc\">",
+            "<button name=\"sort\" value=\"size\">Size",
             "<b aria-hidden=\"true\"> ↓</b>",
-            "<th scope=\"col\"><a href=\"?sort=modified&amp;order=desc\" rel=\"nofollow\">Modified",
+            "<th scope=\"col\"><form><input type=\"hidden\" name=\"order\" value=\"desc\">",
+            "<button name=\"sort\" value=\"modified\">Modified",
         ],
     );
     let by_name = page("/", vec![file("a")], "");
-    assert_in_order(&by_name, &["aria-sort=\"ascending\"><a href=\"?sort=name&amp;order=desc\"", " ↑"]);
+    assert_in_order(&by_name, &["aria-sort=\"ascending\"><form>", "name=\"order\" value=\"desc\">", " ↑"]);
     assert_eq!(by_name.matches("aria-sort=").count(), 1);
+    assert!(!by_name.contains("href=\"?"), "a link to the folder in another order");
 }
 
 #[test]

@@ -27,6 +27,9 @@ use super::request::Request;
 pub const TOO_MANY_ENTRIES: &str = "The folder has too many entries to be listed at once. List it in pages: \
                                     ?format=json&limit=1000, then as next_href says.";
 
+/// The detail of a request without credentials, for a person.
+const LOGIN_REQUIRED: &str = "This needs an account on this server.";
+
 /// The requested path of a file or folder.
 pub struct RequestPath<'a> {
     /// The query: what follows the `?`.
@@ -157,6 +160,8 @@ pub fn refused_with(
     code: Option<ProblemCode>,
 ) -> Answer {
     if wants_page(request) {
+        // The detail for programs names requests; the page says what to type.
+        let detail = if code == Some(ProblemCode::LoginRequired) { LOGIN_REQUIRED } else { detail };
         our_page(Answer::new(status), page::error(status, detail))
     } else {
         // A 404 may be cached by default: a browser must not get the response for a program.
@@ -180,9 +185,9 @@ fn page_with(answer: Answer, page: Vec<u8>) -> Answer {
     answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(page))
 }
 
-/// Returns a generated page, in which nothing may load or run anything.
+/// Returns a generated page, in which nothing may load or run anything. The forms of listings sort them.
 fn our_page(answer: Answer, page: Vec<u8>) -> Answer {
     const POLICY: &str =
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'";
     page_with(answer.field("Content-Security-Policy", POLICY), page)
 }
