@@ -27,8 +27,13 @@ mod send_queue;
 mod sendfile;
 pub mod serve;
 mod sockets;
+mod splice;
 mod stream_state;
 mod tcp_state;
+
+#[cfg(test)]
+#[path = "../../../tests/src/skips.rs"]
+mod skips;
 
 pub use block_on::{block_on, run_all};
 pub use clock::since_start;

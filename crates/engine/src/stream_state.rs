@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 
 use crate::sendfile::FileSender;
+use crate::splice;
 
 /// The state of one stream socket.
 #[derive(Default)]
@@ -147,9 +148,13 @@ impl StreamState {
         self.is_queued = is_queued;
     }
 
-    /// Sends a part of the file at the front by one call, and returns how many bytes.
-    pub(crate) fn send_file(&mut self, to: BorrowedFd<'_>) -> Result<u64, Errno> {
-        let Some(Front::File(file, range)) = self.outbox.front() else { return Ok(0) };
+    /// Sends a part of the file or of the pipe at the front by one call, and returns how many bytes.
+    pub(crate) fn send_unread(&mut self, to: BorrowedFd<'_>) -> Result<u64, Errno> {
+        let (file, range) = match self.outbox.front() {
+            Some(Front::File(file, range)) => (file, range),
+            Some(Front::Piped(pipe)) => return splice::empty(pipe, to, self.outbox.more_after(1)),
+            Some(Front::Bytes) | None => return Ok(0),
+        };
         let source = file.descriptor().ok_or(Errno::BADF)?;
         // The full bound, even if other bytes were sent before in this turn. A part of a file then goes in
         // one call, without a second one for as many bytes as the head had.

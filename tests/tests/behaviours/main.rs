@@ -35,6 +35,7 @@ mod proxy;
 mod quota;
 mod ranges;
 mod refused;
+mod relayed;
 mod requests;
 mod revoked_rights;
 mod routes;

@@ -10,8 +10,6 @@ mod listener;
 mod park;
 mod reactor;
 mod socket;
-#[cfg(test)]
-mod tests;
 mod watched;
 
 pub use address::{Bound, Service, bind, check_bind};

@@ -17,9 +17,10 @@ use plimsoll_io::Pool;
 use plimsoll_io::limits::{BODY_BLOCK_BYTES, DISCARD_BYTES_MAX, HEAD_BLOCK_BYTES};
 
 use super::park::{EpollSet, Hint, Interest, Park, wait_in_poll};
-use super::socket::{Socket, pipes_max};
+use super::socket::Socket;
 use crate::flush_queue::FlushQueue;
 use crate::notifier::Notifier;
+use crate::splice::pipes_max;
 
 /// An object with a descriptor that events refer to.
 pub(super) trait Source: AsFd {

@@ -12,22 +12,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_io::limits::{GATHER_SEGMENTS_MAX, PIPE_BYTES};
+use plimsoll_io::limits::GATHER_SEGMENTS_MAX;
 use plimsoll_io::outbox::{Front, Outbox};
 use plimsoll_io::{
     Address, Discarded, EndProbe, Endpoint, Filled, Lease, Peer, Pipe, Segment, Transport, Want,
 };
 use rustix::fs::CWD;
-use rustix::io::{Errno, ioctl_fionread};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown};
-use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
-use rustix::process::{Resource, getrlimit};
 
 use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
 use super::reactor::{Reactor, Source};
-use crate::limits::pipes_of;
 use crate::send_queue::unacknowledged;
+use crate::splice::{fill, new_pipe};
 use crate::stream_state::StreamState;
 use crate::tcp_state::{end_probe, round_trip};
 
@@ -155,14 +153,7 @@ impl Socket {
     fn send_once(&self, state: &mut State) -> Result<u64, Errno> {
         let outbox = state.stream.outbox();
         match outbox.front() {
-            Some(Front::File(..)) => state.stream.send_file(self.fd.as_fd()),
-            Some(Front::Piped(pipe)) => {
-                let mut flags = SpliceFlags::NONBLOCK;
-                flags.set(SpliceFlags::MORE, outbox.more_after(1));
-                let count = usize::try_from(pipe.bytes()).unwrap_or(usize::MAX);
-                // A short splice does not mean that the buffer is full: a signal may have interrupted it.
-                Ok(splice(pipe.source(), None, &self.fd, None, count, flags)? as u64)
-            }
+            Some(Front::File(..) | Front::Piped(_)) => state.stream.send_unread(self.fd.as_fd()),
             Some(Front::Bytes) => {
                 let (sent, whole) = self.send_bytes(outbox)?;
                 // The kernel took a part: the buffer is full, and an event will follow when there is room.
@@ -234,54 +225,19 @@ impl Socket {
         pipe: &Pipe,
         bytes_max: u64,
     ) -> io::Result<Option<Received<Filled>>> {
-        let is_empty = pipe.bytes() == 0;
-        let room = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(PIPE_BYTES);
-        let splice = || splice(&self.fd, None, pipe.sink(), None, room, SpliceFlags::NONBLOCK);
-        let mut moved = splice();
-        // A full pipe and an empty socket give the same error. Edge-triggered epoll reports bytes that were
-        // there before, and were not taken, only once.
-        if !is_empty && moved == Err(Errno::AGAIN) && (state.has_more || ioctl_fionread(&self.fd)? > 0) {
-            moved = splice();
-            if moved == Err(Errno::AGAIN) {
-                return Ok(Some(Received::Bytes(Filled::Full)));
-            }
-        }
-        // Nor does the kernel move anything beyond an urgent byte. Splice then reports an empty socket or,
-        // after the peer's end, the end.
-        let is_nothing = |moved| moved == Ok(0) || moved == Err(Errno::AGAIN);
-        if is_nothing(moved) {
-            match self.has_bytes() {
-                Ok(false) => {}
-                Ok(true) => {
-                    // The bytes may have arrived since.
-                    moved = splice();
-                    if is_nothing(moved) {
-                        let why = if is_empty { Filled::Refused } else { Filled::Full };
-                        return Ok(Some(Received::Bytes(why)));
-                    }
-                }
-                // The kernel reports an error once, and then an end: so this one must be kept.
-                Err(error) => moved = Err(error),
-            }
-        }
-        // Not counted in the share of bytes, as no byte is copied. A pipe may be full before it holds `room`
-        // bytes, so a short splice does not mean that the socket is empty: only EAGAIN does.
-        Ok(state.received(moved, moved.unwrap_or(room))?.map(|received| match received {
-            Received::Bytes(bytes) => {
-                pipe.filled(bytes as u64);
-                Received::Bytes(Filled::Bytes(bytes as u64))
-            }
-            Received::End => Received::Bytes(Filled::End),
-        }))
-    }
-
-    /// Returns whether a receive would find bytes now, or the pending error.
-    fn has_bytes(&self) -> Result<bool, Errno> {
-        match recv(&self.fd, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Ok((_, bytes)) => Ok(bytes > 0),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+        let filled = fill(pipe, self.fd.as_fd(), bytes_max, state.has_more);
+        let bytes = match filled {
+            Ok(Filled::Full | Filled::Refused) => return Ok(filled.ok().map(Received::Bytes)),
+            Ok(Filled::End) => Ok(0),
+            Ok(Filled::Bytes(bytes)) => Ok(usize::try_from(bytes).unwrap_or(usize::MAX)),
             Err(error) => Err(error),
-        }
+        };
+        // Not counted in the share of bytes, as no byte is copied. A pipe may be full before it holds
+        // `bytes_max`, so a short splice does not mean that the socket is empty: only EAGAIN does.
+        Ok(state.received(bytes, bytes.unwrap_or(0))?.map(|received| match received {
+            Received::Bytes(bytes) => Received::Bytes(Filled::Bytes(bytes as u64)),
+            Received::End => Received::End,
+        }))
     }
 
     /// Reads by `read` when the socket is readable, and waits otherwise; `None` is the peer's end.
@@ -361,20 +317,6 @@ impl State {
         self.stream.drop_unsendable();
         self.readable = true;
     }
-}
-
-/// Returns how many pipes this process may have.
-pub(super) fn pipes_max() -> usize {
-    let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from(pipes_of(open_files)).unwrap_or(0)
-}
-
-/// Creates a pipe with a capacity of [`PIPE_BYTES`], if the kernel permits: the pipes of one user share a
-/// limit of memory (pipe(7), `pipe-user-pages-soft`).
-fn new_pipe() -> Option<(OwnedFd, OwnedFd)> {
-    let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
-    fcntl_setpipe_size(&sink, PIPE_BYTES).ok()?;
-    Some((source, sink))
 }
 
 impl Transport for Socket {

@@ -4,19 +4,21 @@
 //! operation uses it. Invariants: at most one receive and one send are in progress. Memory that is lent to a
 //! send stays unchanged until the send has completed.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use io_uring::types::Fd;
-use plimsoll_io::{Lease, Peer, Want};
+use plimsoll_io::{Filled, Lease, Peer, Pipe, Want};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use super::operations::Key;
 use super::ring::{ReceiveMode, Received, Ring};
 use crate::ready::connected;
+use crate::splice::fill;
 use crate::stream_state::StreamState;
 
 /// One stream of the ring.
@@ -31,7 +33,7 @@ pub(crate) struct Connection {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) stream: StreamState,
-    /// The receive in progress.
+    /// The receive, or the wait for readability, in progress.
     receiving: Option<Key>,
     /// The send, or the wait for writability, in progress.
     pub(super) sending: Option<Key>,
@@ -40,6 +42,8 @@ pub(super) struct State {
     received: Option<Lease>,
     /// Whether the last receive emptied the socket.
     is_empty: bool,
+    /// Whether the peer has ended its sending or broken the connection, as a wait for readability reported.
+    has_hung_up: bool,
     has_ended: bool,
     /// Whether the connection broke and all bytes before that have been received.
     is_exhausted: bool,
@@ -93,23 +97,85 @@ impl Connection {
         want: Want,
     ) -> Poll<io::Result<Option<Lease>>> {
         let mut state = self.state.borrow_mut();
-        let exhaustion = if state.is_exhausted { state.stream.error() } else { None };
-        if let Some(error) = state.stream.truncation().or(exhaustion) {
-            return Poll::Ready(Err(error));
-        }
+        state.check_receivable()?;
         if let Some(lease) = state.received.take() {
             return Poll::Ready(Ok(Some(lease)));
         }
         if state.has_ended {
-            // The kernel reports an error once, and then an end. The stored error is reported until the
-            // stream is dropped.
-            return Poll::Ready(state.stream.error().map_or(Ok(None), Err));
+            return Poll::Ready(Ok(None));
         }
         if state.receiving.is_none() && !state.stream.connecting {
             self.receive(&mut state, want);
         }
         state.stream.wait_to_receive(cx);
         Poll::Pending
+    }
+
+    /// Moves received bytes into a pipe, or waits for readability. Bytes of a receive into memory that is
+    /// in progress come first.
+    pub(super) fn poll_recv_into(
+        self: &Rc<Self>,
+        cx: &mut Context<'_>,
+        pipe: &Pipe,
+        bytes_max: u64,
+    ) -> Poll<io::Result<Filled>> {
+        let mut state = self.state.borrow_mut();
+        loop {
+            state.check_receivable()?;
+            if state.received.is_some() {
+                return Poll::Ready(Ok(if pipe.bytes() == 0 { Filled::Refused } else { Filled::Full }));
+            }
+            if state.has_ended {
+                return Poll::Ready(Ok(Filled::End));
+            }
+            if state.receiving.is_some() || state.stream.connecting {
+                break;
+            }
+            if !state.stream.share.may_receive(self.ring.to_flush.turn()) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if state.is_empty && !state.stream.has_failed() {
+                state.receiving = Some(self.ring.wait_for_bytes(self));
+                break;
+            }
+            if let Some(filled) = self.fill(&mut state, pipe, bytes_max) {
+                return Poll::Ready(Ok(filled));
+            }
+        }
+        state.stream.wait_to_receive(cx);
+        Poll::Pending
+    }
+
+    /// Moves received bytes into a pipe. Returns `None` if the state has changed and is to be evaluated.
+    fn fill(&self, state: &mut State, pipe: &Pipe, bytes_max: u64) -> Option<Filled> {
+        match self.with_fd(|fd| fill(pipe, fd, bytes_max, state.has_hung_up)) {
+            Ok(Filled::End) => state.has_ended = true,
+            Ok(filled) => {
+                state.stream.share.receives += 1;
+                return Some(filled);
+            }
+            Err(Errno::AGAIN) => {
+                state.is_empty = true;
+                state.is_exhausted = state.stream.has_failed();
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => {
+                state.is_exhausted = true;
+                state.fail(error);
+            }
+        }
+        None
+    }
+
+    /// Handles the end of a wait for readability.
+    pub(super) fn on_readable(self: &Rc<Self>, result: Result<u32, Errno>) {
+        let mut state = self.state.borrow_mut();
+        let hang_up = u32::from((PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR).bits());
+        state.has_hung_up |= result.is_ok_and(|events| events & hang_up != 0);
+        // A task that still waits tries again, even if the wait has failed.
+        state.is_empty = false;
+        self.end_receive(state);
     }
 
     fn receive(self: &Rc<Self>, state: &mut State, want: Want) {
@@ -147,6 +213,12 @@ impl Connection {
                 state.fail(error);
             }
         }
+        self.end_receive(state);
+    }
+
+    /// Wakes the tasks that wait, after a receive has completed.
+    fn end_receive(self: &Rc<Self>, mut state: RefMut<'_, State>) {
+        state.receiving = None;
         let receiver = state.stream.receiver.take();
         state.stream.wake_after_sending();
         self.settle(&mut state);
@@ -214,6 +286,16 @@ impl Connection {
 }
 
 impl State {
+    /// Returns the error that later receives report: a file that was too short, or the one that broke the
+    /// connection, once the bytes before it were received.
+    fn check_receivable(&self) -> io::Result<()> {
+        // The kernel reports an error once, and then an end. The stored error is reported until the stream is
+        // dropped.
+        let is_over = self.is_exhausted || (self.has_ended && self.received.is_none());
+        let broken = if is_over { self.stream.error() } else { None };
+        self.stream.truncation().or(broken).map_or(Ok(()), Err)
+    }
+
     pub(super) fn can_send(&self) -> bool {
         self.sending.is_none() && !self.is_stuck && self.stream.has_unsent()
     }

@@ -28,7 +28,9 @@ pub(super) enum Operation {
     Send(Rc<Connection>),
     /// A send of bytes that were gathered for it.
     SendGathered(Rc<Connection>, Vec<u8>),
-    /// A wait for writability before sending a file, or for a connection to be established.
+    /// A wait for readability before receiving into a pipe.
+    Readable(Rc<Connection>),
+    /// A wait for writability before sending a file or a pipe, or for a connection to be established.
     Room(Rc<Connection>),
     /// An accept, and the memory for the peer's address.
     Accept(Rc<Accepting>, Box<Name>),

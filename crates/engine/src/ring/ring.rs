@@ -30,6 +30,7 @@ use crate::limits::{
     GATHERED_BYTES_MAX, RING_BODY_BLOCKS, RING_END_TIME, RING_FAILED_PAUSE, RING_HEAD_BLOCKS,
 };
 use crate::notifier::Notifier;
+use crate::splice::pipes_max;
 
 /// `IORING_RECVSEND_POLL_FIRST` of the kernel's interface: wait for data before the first attempt.
 const POLL_FIRST: u16 = 1;
@@ -54,6 +55,7 @@ pub(crate) struct Ring {
     gathers: RefCell<Vec<Vec<u8>>>,
     notifier: Arc<Notifier>,
     pub(crate) to_flush: FlushQueue<Rc<Connection>>,
+    pub(super) pipes_max: usize,
     flags: EnterFlags,
     has_ended: Cell<bool>,
 }
@@ -75,6 +77,7 @@ impl Ring {
             gathers: RefCell::default(),
             notifier: Arc::clone(notifier),
             to_flush: FlushQueue::default(),
+            pipes_max: pipes_max(),
             flags,
             has_ended: Cell::new(false),
         });
@@ -158,6 +161,7 @@ impl Ring {
             Some(Operation::Receive(connection, want)) => {
                 connection.on_received(self.received(want, completion));
             }
+            Some(Operation::Readable(connection)) => connection.on_readable(completion.result),
             Some(Operation::Send(connection)) => connection.on_sent(completion.result),
             Some(Operation::SendGathered(connection, bytes)) => {
                 self.give_back(bytes);
@@ -271,6 +275,13 @@ impl Ring {
         if gathers.len() < POOL_KEPT_BLOCKS_MAX {
             gathers.push(bytes);
         }
+    }
+
+    /// Waits until `connection` has bytes, the peer's end or an error to receive.
+    pub(super) fn wait_for_bytes(&self, connection: &Rc<Connection>) -> Key {
+        let events = PollFlags::IN | PollFlags::RDHUP;
+        let poll = opcode::PollAdd::new(connection.raw(), u32::from(events.bits()));
+        self.start(Operation::Readable(Rc::clone(connection)), poll.build())
     }
 
     /// Waits until `connection` is writable, connected, or broken.

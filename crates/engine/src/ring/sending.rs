@@ -1,8 +1,9 @@
-//! Sending on a connection of the ring: memory by the ring, files by sendfile(2) as far as the socket has
-//! room.
+//! Sending on a connection of the ring: memory by the ring, files by sendfile(2) and pipes by splice(2) as
+//! far as the socket has room.
 //!
 //! It is not a queue (the outbox is). Invariants: at most one send is in progress, and the segment lent to
-//! it stays at the outbox's front until it has completed. A file is sent in bounded shares of a turn.
+//! it stays at the outbox's front until it has completed. Files and pipes are sent in bounded shares of a
+//! turn.
 
 use std::rc::Rc;
 
@@ -60,10 +61,8 @@ impl Connection {
         let turn = self.ring.to_flush.turn();
         while state.can_send() && state.stream.share.may_send(turn) {
             match state.stream.outbox().front() {
-                Some(Front::File(..)) => self.send_file(state),
-                // This transport does not declare that it takes pipes.
-                Some(Front::Piped(_)) => self.fail(state, Errno::OPNOTSUPP),
-                _ => self.send_bytes(state),
+                Some(Front::File(..) | Front::Piped(_)) => self.send_unread(state),
+                Some(Front::Bytes) | None => self.send_bytes(state),
             }
         }
         // After a drop, the close that follows sends the end: no call for it. Otherwise the connection may
@@ -74,9 +73,9 @@ impl Connection {
         state.stream.wake_after_sending();
     }
 
-    /// Sends a part of the file at the front, or waits for writability.
-    fn send_file(self: &Rc<Self>, state: &mut State) {
-        match self.with_fd(|fd| state.stream.send_file(fd)) {
+    /// Sends a part of the file or of the pipe at the front, or waits for writability.
+    fn send_unread(self: &Rc<Self>, state: &mut State) {
+        match self.with_fd(|fd| state.stream.send_unread(fd)) {
             Ok(sent) => state.stream.count_sent(sent),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if state.is_dropped => state.is_stuck = true,

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_io::{Address, EndProbe, Endpoint, Lease, Peer, Segment, Transport, Want};
+use plimsoll_io::{Address, EndProbe, Endpoint, Filled, Lease, Peer, Pipe, Segment, Transport, Want};
 use rustix::io::Errno;
 
 use super::connection::Connection;
 use super::ring::Ring;
 use crate::ready::local_address;
 use crate::send_queue::unacknowledged;
+use crate::splice::new_pipe;
 use crate::tcp_state::{end_probe, round_trip};
 
 /// A stream socket of one thread.
@@ -39,6 +40,18 @@ impl Socket {
 impl Transport for Socket {
     fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
         self.connection.poll_recv(cx, want)
+    }
+
+    fn takes_piped(&self) -> bool {
+        true
+    }
+
+    fn pipe(&self) -> Option<Pipe> {
+        Pipe::open(self.connection.ring.pipes_max, new_pipe)
+    }
+
+    fn poll_recv_into(&self, cx: &mut Context<'_>, pipe: &Pipe, bytes_max: u64) -> Poll<io::Result<Filled>> {
+        self.connection.poll_recv_into(cx, pipe, bytes_max)
     }
 
     fn push(&self, segment: Segment) {

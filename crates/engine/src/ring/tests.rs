@@ -15,9 +15,7 @@ use crate::block_on;
 use crate::limits::RING_BODY_BLOCKS;
 use crate::notifier::Notifier;
 use crate::serve::EngineKind;
-
-#[path = "../../../../tests/src/skips.rs"]
-mod skips;
+use crate::skips;
 
 /// Runs a test that needs a ring; skips it where none can be created.
 fn with_a_ring(test: impl FnOnce()) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_tests::{Scene, behaviours};
 
-use super::origin::scripted_scenario as scenario;
+use super::origin::{LARGE, scripted_scenario as scenario};
 
 fn request(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n")
@@ -73,6 +73,16 @@ async fn a_switch_of_protocols_that_was_not_requested_gets_502(scene: Scene) {
 
 async fn a_body_cut_short_of_its_length_is_an_abort(scene: Scene) {
     is_aborted(scene, "/cut-length", "half").await;
+}
+
+async fn a_large_body_cut_short_of_its_length_is_an_abort_for_a_slow_client(scene: Scene) {
+    let mut client = scene.connect().await;
+    client.send(request("/cut-large")).await;
+    assert_eq!(client.answer_to_head().await.status, 200);
+    scene.io.sleep(Duration::from_millis(200)).await;
+    let body = client.expect_abort().await;
+    assert!(body.len() <= LARGE && body.iter().all(|byte| *byte == b'x'), "{} bytes", body.len());
+    assert_eq!(scene.get("/count").await.status, 200, "another connection is not affected");
 }
 
 async fn a_body_cut_short_by_a_reset_is_an_abort_or_502(scene: Scene) {
@@ -156,6 +166,7 @@ behaviours!(scenario;
     endless_interim_responses_get_502,
     a_switch_of_protocols_that_was_not_requested_gets_502,
     a_body_cut_short_of_its_length_is_an_abort,
+    a_large_body_cut_short_of_its_length_is_an_abort_for_a_slow_client,
     a_body_cut_short_by_a_reset_is_an_abort_or_502,
     a_chunked_body_without_its_last_chunk_is_an_abort,
     a_chunk_cut_short_is_an_abort,

@@ -13,6 +13,9 @@ use plimsoll_tests::{Protocol, Scenario};
 /// How long an origin of these tests may be silent. The simulator delays each byte by some milliseconds.
 const SHORT: Duration = Duration::from_secs(4);
 
+/// The bytes of a large body.
+pub(super) const LARGE: usize = 1_000_000;
+
 /// The next step of the origin after a response.
 enum Then {
     /// Waits for the next request.
@@ -130,6 +133,9 @@ fn play(received: &mut Received, head: &str, target: &str, requests: usize) -> T
         "/head" => (with_length(head), Then::Keep),
         "/count" => (with_length(&requests.to_string()), Then::Keep),
         "/cut-length" => (format!("{ok}Content-Length: 100\r\n\r\nhalf"), Then::Close),
+        "/cut-large" => {
+            (format!("{ok}Content-Length: {}\r\n\r\n{}", LARGE + 1, "x".repeat(LARGE)), Then::Close)
+        }
         "/cut-chunked" => (format!("{ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), Then::Close),
         "/cut-chunk" => (format!("{ok}Transfer-Encoding: chunked\r\n\r\n9\r\nhello"), Then::Close),
         "/cut-head" => ("HTTP/1.1 200 OK\r\nContent-Le".to_owned(), Then::Close),

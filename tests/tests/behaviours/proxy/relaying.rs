@@ -104,6 +104,20 @@ async fn a_slow_client_gets_the_whole_response(scene: Scene) {
     assert!(text.ends_with(&pattern(LARGE)), "{} bytes", text.len());
 }
 
+async fn a_client_that_aborts_in_the_middle_disturbs_no_other(scene: Scene) {
+    let mut slow = scene.connect().await;
+    slow.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").await;
+    for parts in [0, 1, 4] {
+        let mut gone = scene.connect().await;
+        gone.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").await;
+        assert_eq!(gone.answer_to_head().await.status, 200);
+        gone.body(LARGE / 8 * parts).await.unwrap();
+        drop(gone);
+        assert!(scene.get("/large.bin").await.body == pattern(LARGE), "{parts}");
+    }
+    assert!(slow.answer().await.body == pattern(LARGE));
+}
+
 async fn a_connection_ends_as_the_client_requests(scene: Scene) {
     let mut client = scene.connect().await;
     let answer = client.get_with("/small.txt", "Connection: close\r\n").await;
@@ -136,3 +150,15 @@ behaviours!(scenario;
     a_connection_ends_as_the_client_requests,
     a_request_in_progress_is_completed_when_the_proxy_stops,
 );
+
+mod large {
+    use plimsoll_tests::{Scenario, behaviours};
+
+    use super::a_client_that_aborts_in_the_middle_disturbs_no_other;
+
+    fn scenario() -> Scenario {
+        Scenario { is_large: true, ..super::scenario() }
+    }
+
+    behaviours!(scenario; a_client_that_aborts_in_the_middle_disturbs_no_other);
+}

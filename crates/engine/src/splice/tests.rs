@@ -1,4 +1,4 @@
-//! Tests of splicing: bytes that the readiness socket leaves in the kernel.
+//! Tests of splicing, under every kind of socket: bytes that stay in the kernel.
 
 use std::future::poll_fn;
 use std::io::Write as _;
@@ -14,7 +14,19 @@ use rustix::net::SendFlags;
 
 use crate::block_on;
 use crate::files::SystemFs;
+use crate::ring::check_ring;
 use crate::serve::EngineKind;
+use crate::skips;
+
+/// Returns an engine for each way to wait: epoll, poll, and the ring where one can be created.
+fn kinds() -> Vec<EngineKind> {
+    let mut kinds = vec![EngineKind::Epoll, EngineKind::Thread];
+    match check_ring() {
+        Ok(()) => kinds.push(EngineKind::Uring),
+        Err(reason) => skips::skip(skips::Need::Uring, &reason.to_string()),
+    }
+    kinds
+}
 
 const BODY_BYTES: usize = 300_000;
 
@@ -63,7 +75,7 @@ async fn pass_on(io: Io, from: Address) -> bool {
 #[test]
 fn what_is_passed_on_stays_with_the_system_from_sockets_of_both_kinds() {
     let folder = tempfile::tempdir().unwrap();
-    for kind in [EngineKind::Epoll, EngineKind::Thread] {
+    for kind in kinds() {
         let unix = Address::Unix(folder.path().join(kind.to_string()));
         for from in ["127.0.0.1:0".parse().unwrap(), unix] {
             let told = format!("{kind} from {from}");
@@ -136,7 +148,7 @@ async fn emptied_when_full(io: Io, from: Address, file: File) -> u32 {
 fn what_a_full_pipe_does_not_take_is_received_once_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let root = SystemFs.open_root(folder.path()).unwrap();
-    for kind in [EngineKind::Epoll, EngineKind::Thread] {
+    for kind in kinds() {
         let unix = Address::Unix(folder.path().join(kind.to_string()));
         for from in ["127.0.0.1:0".parse().unwrap(), unix] {
             let told = format!("{kind} from {from}");
@@ -181,9 +193,12 @@ async fn emptied_meanwhile(io: Io, file: File) {
 fn a_pipe_may_be_emptied_by_another_thread_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let root = SystemFs.open_root(folder.path()).unwrap();
-    let file = SystemFs.create(&root, b"received").unwrap();
-    block_on(EngineKind::Epoll, |io| emptied_meanwhile(io, file)).unwrap();
-    assert!(std::fs::read(folder.path().join("received")).unwrap() == large());
+    for kind in [EngineKind::Epoll, EngineKind::Uring].into_iter().filter(|kind| kinds().contains(kind)) {
+        let file = SystemFs.create(&root, b"received").unwrap();
+        block_on(kind, |io| emptied_meanwhile(io, file)).unwrap();
+        assert!(std::fs::read(folder.path().join("received")).unwrap() == large(), "{kind}");
+        SystemFs.remove_file(&root, b"received").unwrap();
+    }
 }
 
 /// Receives bytes with an urgent byte among them, into pipes until they refuse.
@@ -225,7 +240,7 @@ async fn received_with_an_urgent_byte(io: Io, ends: bool) -> Vec<u8> {
 
 #[test]
 fn what_comes_behind_an_urgent_byte_is_not_taken_for_nothing_nor_for_the_end() {
-    for kind in [EngineKind::Epoll, EngineKind::Thread] {
+    for kind in kinds() {
         for ends in [true, false] {
             let received = block_on(kind, move |io| received_with_an_urgent_byte(io, ends)).unwrap();
             let of = |byte: u8| received.iter().filter(|&&found| found == byte).count();
@@ -256,7 +271,7 @@ async fn ended_by(io: Io, is_reset: bool) -> std::io::Result<Filled> {
 
 #[test]
 fn a_peer_that_breaks_off_has_not_ended() {
-    for kind in [EngineKind::Epoll, EngineKind::Thread] {
+    for kind in kinds() {
         let of = |is_reset| block_on(kind, move |io| ended_by(io, is_reset)).unwrap();
         assert_eq!(of(false).unwrap(), Filled::End, "{kind}");
         assert_eq!(of(true).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset, "{kind}");
