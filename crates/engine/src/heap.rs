@@ -3,7 +3,7 @@
 //! By default glibc raises its mmap threshold to the size of the first mapped block that is freed. It also
 //! has eight arenas for each core. After a burst of log-ins, each of which hashes in 19 MiB, and of uploads,
 //! a server retained 177 MiB. With these settings it retains 35 MiB, about as much as with mimalloc or
-//! jemalloc (docs/performance.md), so neither is linked.
+//! jemalloc (November 2026), so neither is linked. `plimsoll lab run memory` compares both settings.
 
 /// Sets the heap's bounds for this process, unless its environment sets glibc's own (`MALLOC_*`,
 /// `GLIBC_TUNABLES`).

@@ -49,7 +49,7 @@ impl Failure {
 
     /// The failure of a body that a client sends.
     pub(crate) fn of_client_body(error: BodyError) -> Failure {
-        const CUT_SHORT: &str = "The body ended before its end. Send all of it.";
+        const CUT_SHORT: &str = "The connection ended before the body was complete. Send it again.";
         match error {
             BodyError::Malformed(refusal) => Failure::ClientBody(refusal.status(), refusal.detail()),
             BodyError::Broken(error) if error.kind() == io::ErrorKind::UnexpectedEof => {

@@ -69,7 +69,9 @@ impl BodyError {
     /// Returns the status and the sentence of a response to the client.
     pub fn refusal(&self) -> (Status, &'static str) {
         match self {
-            BodyError::Broken(_) => (Status::BAD_REQUEST, "The body ended before its end. Send all of it."),
+            BodyError::Broken(_) => {
+                (Status::BAD_REQUEST, "The connection ended before the body was complete. Send it again.")
+            }
             BodyError::Late => (Status::REQUEST_TIMEOUT, "The body came too slowly. Send it faster."),
             BodyError::TooLong => {
                 (Status::CONTENT_TOO_LARGE, "The body is longer than this server takes. Send less.")

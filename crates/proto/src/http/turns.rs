@@ -170,7 +170,7 @@ impl Waiting<'_> {
     /// Returns the head of a request that will be refused. Waits no longer for it than for a client's end.
     ///
     /// # Errors
-    /// There is none.
+    /// [`NoHead`], if the head is late or refused, the client leaves, or the server stops.
     pub async fn head_before_refusal(&mut self) -> Result<(Lease, Head), NoHead> {
         self.deadline.after(self.limits.linger_time);
         let first = select(self.inbox.first_bytes(), self.io.stopping());

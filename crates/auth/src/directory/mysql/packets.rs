@@ -24,7 +24,7 @@ pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
 }
 
 pub(super) fn strange() -> DirectoryError {
-    broken("it said something else than was asked")
+    broken("the response does not fit the request; check the server's version")
 }
 
 impl Packets {

@@ -61,7 +61,7 @@ pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
 }
 
 fn strange(what: &str) -> DirectoryError {
-    broken(format!("it said something else than was asked: {what}"))
+    broken(format!("the response does not fit the request ({what}); check the server's version"))
 }
 
 impl Value<'_> {

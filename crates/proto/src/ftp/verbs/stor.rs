@@ -37,7 +37,7 @@ pub(super) fn resolve_in_account(c: &Conversation<'_>, path: &[u8]) -> Result<Ho
     match c.state.resolve(path)? {
         PathTarget::Home(place) => Ok(place),
         PathTarget::Sharers => {
-            Err(Reply::new(553, "This is where what others share is; it cannot be changed."))
+            Err(Reply::new(553, "/shared itself cannot be changed. Name a path in it: /shared/OWNER/PATH."))
         }
         PathTarget::Site(_) => Err(Reply::new(550, "Guests can look and download, and nothing else.")),
     }
@@ -139,7 +139,7 @@ async fn commit_upload(
         // The control connection has ended, and the session with it.
         Err(Error::Store(StoreError::Cancelled)) => Err(TransferError::ControlClosed.reply()),
         Err(error) => Err(error.into()),
-        Ok(_) => Ok(Reply::formatted(226, format!("All {bytes} bytes have come and are in their place."))),
+        Ok(_) => Ok(Reply::formatted(226, format!("The file is stored and has {bytes} bytes."))),
     }
 }
 
