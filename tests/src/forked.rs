@@ -133,7 +133,10 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
         }
         Forked::Program(master) => {
             let (at, beside) = listening.addresses();
-            let origin = listening.origin.map(|bound| {
+            let Listening { http, origin, beside: others } = listening;
+            // Only the master may have the listeners.
+            drop((http, others));
+            let origin = origin.map(|bound| {
                 let setup = setup_of(scenario, &SystemFs, folder.path(), &common.seen, None);
                 let nothing = OtherProtocols { ftp: None, classic: None };
                 start(EngineKind::Epoll, (bound, setup), nothing, scenario.grace)
