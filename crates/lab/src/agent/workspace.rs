@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, fcntl_lock};
 use tempfile::TempDir;
 
 use super::{FileSet, Folders, Location};
@@ -144,11 +144,12 @@ impl Workspace {
     }
 }
 
-/// Creates the lock file of an agent's folder. The agent holds the lock until it ends.
+/// Creates the lock file of an agent's folder. The agent holds the lock until it ends. It is a lock of the
+/// process: with flock(2), a program that a killed agent had just begun to start would hold it, too.
 fn locked(folder: &Path) -> Result<File> {
     let unfinished = folder.join("new-lock");
     let lock = File::create(&unfinished)?;
-    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive)?;
     // Under its name, the file is locked from its first moment.
     fs::rename(unfinished, folder.join(LOCK))?;
     Ok(lock)
@@ -181,8 +182,8 @@ fn remove_abandoned(work: &Path) -> Result<()> {
 
 /// Returns whether no agent holds the lock of a folder that only this user can write.
 fn is_abandoned(folder: &Path) -> bool {
-    let lock = File::open(folder.join(LOCK));
-    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+    let lock = File::options().write(true).open(folder.join(LOCK));
+    lock.is_ok_and(|lock| fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
 }
 
 /// Returns the conditions of the machine. The page cache is prepared for each trial.
