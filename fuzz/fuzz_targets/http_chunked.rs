@@ -1,12 +1,15 @@
-//! The chunked coding: no bytes may be read as two bodies.
+//! Bodies, above all in the chunked coding: no bytes may be read as two bodies.
 //!
 //! Not here: heads. Invariants: whole, byte by byte and in two pieces, a body has the same data, the same
-//! end and the same refusal. It equals the result of a simple reference parser. Framing is bounded.
+//! end and the same refusal, decoded in place too. It equals the result of a simple reference parser.
+//! Framing is bounded.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use plimsoll_wire::http::body::BodyDecoder;
 use plimsoll_wire::http::chunked::{CHUNK_END, ChunkedDecoder, LAST_CHUNK, Step, write_chunk_header};
 use plimsoll_wire::http::refusal::Refusal;
+use plimsoll_wire::http::response::Framing;
 use plimsoll_wire::limits::{CHUNK_EXT_TOTAL_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_FIELDS_MAX};
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,6 +25,9 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(whole, feed(bytes, 1..=bytes.len()), "byte by byte");
     let middle = usize::from(bytes.first().copied().unwrap_or_default()) % (bytes.len() + 1);
     assert_eq!(whole, feed(bytes, [middle, bytes.len()]), "in two pieces");
+    for framing in [Framing::Chunked, Framing::Length(middle as u64), Framing::UntilClose] {
+        decoded_in_place_alike(framing, bytes, middle, &whole);
+    }
     framing_is_bounded(&whole);
     if whole.ended {
         assert_eq!(read_plainly(&bytes[..whole.consumed]).as_ref(), Some(&whole.data));
@@ -60,6 +66,29 @@ fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Body {
     // The position of a refusal depends on the piece that it is in.
     body.consumed *= usize::from(body.refusal.is_none());
     body
+}
+
+/// Checks the body that [`BodyDecoder`] finds in two pieces.
+fn decoded_in_place_alike(framing: Framing, bytes: &[u8], middle: usize, chunked: &Body) {
+    let (mut decoder, mut data, mut consumed) = (BodyDecoder::new(framing), Vec::new(), 0);
+    for end in [middle, bytes.len()] {
+        let mut piece = bytes[consumed..end].to_vec();
+        match decoder.decode(&mut piece) {
+            Ok(decoded) => {
+                data.extend_from_slice(&piece[..decoded.len]);
+                consumed += decoded.consumed;
+            }
+            Err(refusal) => return assert_eq!((framing, Some(refusal)), (Framing::Chunked, chunked.refusal)),
+        }
+    }
+    match framing {
+        Framing::Length(_) => assert_eq!(data, bytes[..middle]),
+        Framing::UntilClose | Framing::None => assert_eq!(data, bytes),
+        Framing::Chunked => {
+            assert_eq!((&data, consumed), (&chunked.data, chunked.consumed));
+            assert_eq!(decoder.has_ended(), chunked.ended);
+        }
+    }
 }
 
 /// Checks that framing is at most 20 bytes per byte of data, beyond the named limits.

@@ -102,6 +102,14 @@ impl Lease {
         self.block.truncate(self.start.saturating_add(bytes));
     }
 
+    /// Keeps only the first `bytes`, and returns a copy of those behind.
+    #[must_use]
+    pub fn split_off(&mut self, bytes: usize) -> Lease {
+        let rest = Lease::owned(self.get(bytes..).unwrap_or_default().to_vec());
+        self.truncate(bytes);
+        rest
+    }
+
     /// Returns the number of bytes at which this lease is accounted.
     pub fn capacity(&self) -> usize {
         self.block.capacity()

@@ -6,8 +6,8 @@
 use std::io;
 
 use plimsoll_io::{FileRange, Lease, Rx, Segment, Tx, Want};
-use plimsoll_wire::http::chunked::{CHUNK_END, ChunkedDecoder, unchunk, write_chunk_header};
-use plimsoll_wire::http::head::Framing as RequestFraming;
+use plimsoll_wire::http::body::BodyDecoder;
+use plimsoll_wire::http::chunked::{CHUNK_END, write_chunk_header};
 use plimsoll_wire::http::refusal::Refusal;
 use plimsoll_wire::http::response::Framing;
 
@@ -15,20 +15,11 @@ use crate::limits::RELAYED_PART_BYTES_MAX;
 
 /// The part of a body that has not been received.
 pub(crate) struct BodyReader {
-    progress: Progress,
+    decoder: BodyDecoder,
     /// Received bytes that have not been consumed.
     unread: Option<Lease>,
     /// Bytes of the body that were returned.
     received: u64,
-}
-
-enum Progress {
-    Length(u64),
-    Chunked(Box<ChunkedDecoder>),
-    UntilClose,
-    /// The chunked coding is malformed, so that the end of the body is unknown.
-    Malformed(Refusal),
-    Ended(Option<Box<ChunkedDecoder>>),
 }
 
 /// The reason why a body cannot be received to its end.
@@ -41,35 +32,20 @@ pub(crate) enum BodyError {
 }
 
 impl BodyReader {
-    /// Creates a reader of a request's body; `unread` was received behind the head.
-    pub(crate) fn of_request(framing: RequestFraming, unread: Option<Lease>) -> BodyReader {
-        let framing = match framing {
-            RequestFraming::None => Framing::None,
-            RequestFraming::Length(bytes) => Framing::Length(bytes),
-            RequestFraming::Chunked => Framing::Chunked,
-        };
-        BodyReader::of_response(framing, unread)
-    }
-
-    /// Creates a reader of a response's body; `unread` was received behind the head.
-    pub(crate) fn of_response(framing: Framing, unread: Option<Lease>) -> BodyReader {
-        let progress = match framing {
-            Framing::None | Framing::Length(0) => Progress::Ended(None),
-            Framing::Length(bytes) => Progress::Length(bytes),
-            Framing::Chunked => Progress::Chunked(Box::new(ChunkedDecoder::keeping_trailers())),
-            Framing::UntilClose => Progress::UntilClose,
-        };
-        BodyReader { progress, unread: unread.filter(|lease| !lease.is_empty()), received: 0 }
+    /// Creates a reader of a message's body; `unread` was received behind the head.
+    pub(crate) fn new(framing: impl Into<Framing>, unread: Option<Lease>) -> BodyReader {
+        let decoder = BodyDecoder::keeping_trailers(framing.into());
+        BodyReader { decoder, unread: unread.filter(|lease| !lease.is_empty()), received: 0 }
     }
 
     /// Whether the body has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        matches!(self.progress, Progress::Ended(_))
+        self.decoder.has_ended()
     }
 
     /// Whether the end of the body cannot be found any more.
     pub(crate) fn is_malformed(&self) -> bool {
-        matches!(self.progress, Progress::Malformed(_))
+        self.decoder.refusal().is_some()
     }
 
     /// Whether no byte of the body has been received.
@@ -89,8 +65,7 @@ impl BodyReader {
 
     /// Whether all of a body of an announced length has arrived.
     pub(crate) fn has_all(&self) -> bool {
-        let unread = self.unread.as_ref().map_or(0, |unread| unread.len() as u64);
-        matches!(self.progress, Progress::Length(left) if left <= unread) || self.has_ended()
+        self.announced().is_some_and(|left| left <= self.arrived() - self.received)
     }
 
     /// Receives more bytes, which stay to be returned.
@@ -105,11 +80,7 @@ impl BodyReader {
 
     /// Returns the number of bytes that are announced and not received.
     pub(crate) fn announced(&self) -> Option<u64> {
-        match self.progress {
-            Progress::Length(left) => Some(left),
-            Progress::Ended(_) => Some(0),
-            Progress::Chunked(_) | Progress::UntilClose | Progress::Malformed(_) => None,
-        }
+        self.decoder.left()
     }
 
     /// Returns the bytes received behind the body.
@@ -130,46 +101,35 @@ impl BodyReader {
 
     /// Returns the trailer fields, name and value, once the body has ended.
     pub(crate) fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let decoder = match &self.progress {
-            Progress::Ended(decoder) => decoder.as_deref(),
-            _ => None,
-        };
-        decoder.into_iter().flat_map(ChunkedDecoder::trailers)
+        self.decoder.trailers()
     }
 
     /// Returns the next bytes, or `None` at the end of the body, for forwarding to `to`. Bytes of an
     /// announced length stay in the kernel where that is possible.
     pub(crate) async fn next(&mut self, rx: &mut Rx, to: &Tx) -> Result<Option<Segment>, BodyError> {
         loop {
-            if self.has_ended() {
-                return Ok(None);
-            }
             if let Some(lease) = self.take_unread()? {
                 self.received += lease.len() as u64;
                 return Ok(Some(Segment::Lease(lease)));
             }
-            match self.progress {
-                Progress::Ended(_) => {}
-                Progress::Malformed(refusal) => return Err(BodyError::Malformed(refusal)),
-                Progress::Length(left) => {
-                    // A passed file is relayed in parts, each of which is in memory before it is sent.
-                    let received =
-                        rx.recv_for(to, left.min(RELAYED_PART_BYTES_MAX)).await.map_err(BodyError::Broken)?;
-                    let segment = received.ok_or_else(cut_short)?;
+            if self.has_ended() {
+                return Ok(None);
+            }
+            let plain = self.decoder.plain();
+            if plain == 0 {
+                let received = rx.recv(Want::Body).await.map_err(BodyError::Broken)?;
+                self.unread = Some(received.ok_or_else(cut_short)?);
+                continue;
+            }
+            // A passed file is relayed in parts, each of which is in memory before it is sent.
+            let received = rx.recv_for(to, plain.min(RELAYED_PART_BYTES_MAX)).await;
+            match received.map_err(BodyError::Broken)? {
+                Some(segment) => {
                     self.received_piece(segment.len());
                     return Ok(Some(segment));
                 }
-                Progress::Chunked(_) => {
-                    let received = rx.recv(Want::Body).await.map_err(BodyError::Broken)?;
-                    self.unread = Some(received.ok_or_else(cut_short)?);
-                }
-                Progress::UntilClose => match rx.recv_for(to, u64::MAX).await.map_err(BodyError::Broken)? {
-                    Some(segment) => {
-                        self.received += segment.len();
-                        return Ok(Some(segment));
-                    }
-                    None => self.progress = Progress::Ended(None),
-                },
+                None if self.decoder.close() => {}
+                None => return Err(cut_short()),
             }
         }
     }
@@ -177,10 +137,7 @@ impl BodyReader {
     /// Returns the range of an open file that the peer has passed as the whole body, which stays to be
     /// received.
     pub(crate) async fn passed_file(&self, rx: &mut Rx) -> Option<FileRange> {
-        let Progress::Length(length) = self.progress else { return None };
-        if !self.is_untouched() {
-            return None;
-        }
+        let length = self.announced().filter(|_| self.is_untouched() && !self.has_ended())?;
         let file = rx.passed_file().await?;
         (file.range.end.checked_sub(file.range.start) == Some(length)).then_some(file)
     }
@@ -213,11 +170,8 @@ impl BodyReader {
                 return Ok(None);
             }
             let leases = rx.recv_available(Want::Body, bytes_wanted).await.map_err(BodyError::Broken)?;
-            if leases.is_empty() {
-                if !matches!(self.progress, Progress::UntilClose) {
-                    return Err(cut_short());
-                }
-                self.progress = Progress::Ended(None);
+            if leases.is_empty() && !self.decoder.close() {
+                return Err(cut_short());
             }
             for lease in leases {
                 match &mut self.unread {
@@ -231,67 +185,30 @@ impl BodyReader {
         }
     }
 
-    /// Counts bytes of a body of an announced length.
+    /// Counts bytes of the body that were received without being decoded.
     fn received_piece(&mut self, bytes: u64) {
         self.received += bytes;
-        if let Progress::Length(left) = &mut self.progress {
-            *left = left.saturating_sub(bytes);
-            if *left == 0 {
-                self.progress = Progress::Ended(None);
-            }
-        }
+        self.decoder.skip(bytes);
     }
 
     /// Takes bytes of the body out of the unread ones; `None` if there are none.
     pub(crate) fn take_unread(&mut self) -> Result<Option<Lease>, BodyError> {
-        let Some(mut lease) = self.unread.take() else { return Ok(None) };
-        match &mut self.progress {
-            Progress::Length(left) => {
-                let bytes = usize::try_from(*left).unwrap_or(usize::MAX).min(lease.len());
-                *left -= bytes as u64;
-                if *left == 0 {
-                    self.progress = Progress::Ended(None);
-                }
-                self.unread = split_off(&mut lease, bytes);
-            }
-            Progress::Chunked(decoder) => {
-                let unchunked = match unchunk(decoder, &mut lease) {
-                    Ok(unchunked) => unchunked,
-                    Err(refusal) => {
-                        self.progress = Progress::Malformed(refusal);
-                        return Err(BodyError::Malformed(refusal));
-                    }
-                };
-                self.unread = split_off(&mut lease, unchunked.consumed);
-                lease.truncate(unchunked.len);
-                if decoder.is_ended()
-                    && let Progress::Chunked(decoder) =
-                        std::mem::replace(&mut self.progress, Progress::Ended(None))
-                {
-                    self.progress = Progress::Ended(Some(decoder));
-                }
-            }
-            Progress::UntilClose => {}
-            Progress::Malformed(refusal) => return Err(BodyError::Malformed(*refusal)),
-            Progress::Ended(_) => {
-                self.unread = Some(lease);
-                return Ok(None);
-            }
+        if let Some(refusal) = self.decoder.refusal() {
+            return Err(BodyError::Malformed(refusal));
         }
+        if self.has_ended() {
+            return Ok(None);
+        }
+        let Some(mut lease) = self.unread.take() else { return Ok(None) };
+        let decoded = self.decoder.decode(&mut lease).map_err(BodyError::Malformed)?;
+        self.unread = Some(lease.split_off(decoded.consumed)).filter(|rest| !rest.is_empty());
+        lease.truncate(decoded.len);
         Ok(Some(lease).filter(|lease| !lease.is_empty()))
     }
 }
 
 fn cut_short() -> BodyError {
     BodyError::Broken(io::ErrorKind::UnexpectedEof.into())
-}
-
-/// Truncates `lease` to `bytes`; returns a copy of the bytes behind.
-pub(crate) fn split_off(lease: &mut Lease, bytes: usize) -> Option<Lease> {
-    let rest = lease.get(bytes..).unwrap_or_default();
-    let rest = (!rest.is_empty()).then(|| Lease::owned(rest.to_vec()));
-    lease.truncate(bytes);
-    rest
 }
 
 /// How a forwarded body is delimited.

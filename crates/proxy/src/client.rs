@@ -132,7 +132,7 @@ impl Turns for Client<'_> {
         let takes_rest = has_body || head.field(block, Field::Upgrade).is_some();
         let received = block.get(head.len()..).filter(|rest| takes_rest && !rest.is_empty());
         let received = received.map(|rest| Lease::owned(rest.to_vec()));
-        let reader = BodyReader::of_request(head.framing(), received);
+        let reader = BodyReader::new(head.framing(), received);
         let mut body = RequestBody::new(reader, head.expects_continue());
         let allowed = head.keeps_alive() && !self.shared.io.is_stopping();
         let outcome = self.answer(block, head, &mut body, allowed).await;

@@ -74,7 +74,7 @@ impl DetachedRequest {
         let of_client = ClientRequest { head: &head, block: &block, fields: &fields, peer: &peer };
         let (mut rx, mut tx) = Stream::new(Rc::new(NoClient(peer.clone()))).split();
         let deadlines = Deadlines::new(&shared.io);
-        let mut body = RequestBody::new(BodyReader::of_request(Framing::None, None), false);
+        let mut body = RequestBody::new(BodyReader::new(Framing::None, None), false);
         let mut own_connection = None;
         let request = cache_request(&of_client, &route);
         let mut pass = CachePass::new(cache, &request, kind, CacheStatus::default());

@@ -18,7 +18,6 @@ mod body;
 pub mod cache;
 mod caching;
 mod client;
-mod connection;
 mod detached;
 mod exchange;
 mod failure;

@@ -6,8 +6,6 @@
 
 use std::time::Duration;
 
-use plimsoll_wire::http::head::HeadLimits;
-
 /// How long connecting to each address of an origin may take.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long an origin may take from the end of a request to the head of its response. Each interim response
@@ -25,9 +23,6 @@ pub const HALF_CLOSED_TIME: Duration = Duration::from_secs(1);
 pub const WATCH_AFTER_TIME: Duration = Duration::from_millis(100);
 /// How long no byte may pass through a tunnel, in either direction.
 pub const TUNNEL_IDLE_TIME: Duration = Duration::from_secs(600);
-/// Bounds on the head of an origin's response.
-pub const RESPONSE_HEAD: HeadLimits =
-    HeadLimits { bytes_max: 32 * 1024, fields_max: 100, target_bytes_max: 0 };
 /// Interim responses to one request.
 pub const INTERIM_RESPONSES_MAX: u32 = 32;
 /// Bytes in memory that may be unsent to one side before more are received from the other.

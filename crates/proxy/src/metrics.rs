@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plimsoll_client::http::limits::HEAD;
+
 use crate::cache::response_cache::CacheFigures;
 use crate::limits;
 use crate::origin::Origin;
@@ -36,7 +38,7 @@ const LIMITS: [(&str, u64); 6] = [
     ("idle_connections_max", limits::IDLE_CONNECTIONS_MAX as u64),
     ("relay_ahead_bytes_max", limits::RELAY_AHEAD_BYTES_MAX),
     ("replay_bytes_max", limits::REPLAY_BYTES_MAX as u64),
-    ("response_head_bytes_max", limits::RESPONSE_HEAD.bytes_max as u64),
+    ("response_head_bytes_max", HEAD.bytes_max as u64),
     ("interim_responses_max", limits::INTERIM_RESPONSES_MAX as u64),
 ];
 

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_channel::Connector;
-use plimsoll_client::http::{Dial, Error, Resolve, Url};
+use plimsoll_client::http::{Connection, Dial, Error, Resolve, Url};
 use plimsoll_io::{Address, Deadline, Instant, Io, Stream};
 
 use crate::admission::{Admission, Permit};
-use crate::connection::OriginConnection;
 use crate::histogram::Histogram;
 use crate::limits::{
     FAILURE_REPORT_TIME, FAILURES_MAX, FRESH_CONNECTION_TIME, IDLE_CONNECTION_TIME, IDLE_CONNECTIONS_MAX,
@@ -72,7 +71,7 @@ pub(crate) struct ActiveRequest {
 
 /// An idle connection in a thread's pool.
 struct Idle {
-    connection: Option<OriginConnection>,
+    connection: Option<Connection>,
     since: Instant,
     origin: Arc<Origin>,
 }
@@ -80,7 +79,7 @@ struct Idle {
 impl Drop for Idle {
     fn drop(&mut self) {
         self.origin.counts.idle.fetch_sub(1, Ordering::Relaxed);
-        self.connection.take().into_iter().for_each(OriginConnection::close);
+        self.connection.take().into_iter().for_each(Connection::close);
     }
 }
 
@@ -161,7 +160,7 @@ impl Origin {
     }
 
     /// Takes an idle connection of this thread. A request that must not be repeated gets a recent one only.
-    pub(crate) fn take_idle(&self, io: &Io, may_repeat: bool) -> Option<OriginConnection> {
+    pub(crate) fn take_idle(&self, io: &Io, may_repeat: bool) -> Option<Connection> {
         let age_max = if may_repeat { IDLE_CONNECTION_TIME } else { FRESH_CONNECTION_TIME };
         while let Some(mut idle) = io.resource_pool().take::<Idle>(&self.key) {
             if io.now() >= idle.since + age_max {
@@ -172,7 +171,7 @@ impl Origin {
                 }
                 continue;
             }
-            if idle.connection.as_mut().is_some_and(OriginConnection::is_quiet) {
+            if idle.connection.as_mut().is_some_and(Connection::is_quiet) {
                 return idle.connection.take();
             }
         }
@@ -180,7 +179,7 @@ impl Origin {
     }
 
     /// Keeps a connection for the next request of this thread.
-    pub(crate) fn keep(self: &Arc<Origin>, io: &Io, mut connection: OriginConnection) {
+    pub(crate) fn keep(self: &Arc<Origin>, io: &Io, mut connection: Connection) {
         if !connection.watch() {
             return connection.close();
         }
@@ -193,7 +192,7 @@ impl Origin {
     pub(crate) fn close_expired(&self, io: &Io) {
         let is_usable = |idle: &mut Idle| {
             io.now() < idle.since + IDLE_CONNECTION_TIME
-                && idle.connection.as_mut().is_some_and(OriginConnection::is_quiet)
+                && idle.connection.as_mut().is_some_and(Connection::is_quiet)
         };
         let all: Vec<Idle> = std::iter::from_fn(|| io.resource_pool().take(&self.key)).collect();
         for mut idle in all.into_iter().rev() {
@@ -216,7 +215,7 @@ impl Origin {
     }
 
     /// Opens a connection.
-    pub(crate) async fn connect(&self, by: &Connecting<'_>) -> Result<OriginConnection, Error> {
+    pub(crate) async fn connect(&self, by: &Connecting<'_>) -> Result<Connection, Error> {
         let connected = match by.connector.zip(self.url.unix_socket()) {
             Some((connector, at)) => self.connect_channel(connector, at, by).await,
             None => {
@@ -228,7 +227,7 @@ impl Origin {
             Ok(stream) => {
                 self.succeeded();
                 self.counts.connections.fetch_add(1, Ordering::Relaxed);
-                Ok(OriginConnection::new(stream))
+                Ok(Connection::new(stream))
             }
             Err(error) => {
                 self.failed(by.io.now(), &error);

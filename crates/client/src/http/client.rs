@@ -13,8 +13,9 @@ use std::time::Duration;
 use plimsoll_io::{Address, Deadline, Either, Elapsed, Io, Stream, select};
 use plimsoll_wire::http::response::ResponseHead;
 
-use super::connection::{Connection, HeadWait, InterimState};
+use super::connection::Connection;
 use super::error::{Error, When};
+use super::interim::{HeadWait, InterimState};
 use super::limits::{INTERIM_ANSWERS_MAX, LATE_ANSWER_TIME_MAX, Times};
 use super::outgoing::{Outgoing, SendContext};
 use super::request::Request;
@@ -199,7 +200,7 @@ impl Client {
             between_bytes: self.times.between_bytes,
             interim_state: &interim_state,
         };
-        let Connection { inbox, tx } = connection;
+        let Connection { inbox, tx, .. } = connection;
         let wait = HeadWait {
             method: outgoing.method,
             deadline: &self.deadline,
@@ -207,8 +208,7 @@ impl Client {
             interims_max: self.interims_max,
             interim_state: &interim_state,
         };
-        inbox.begin();
-        let sent = match select(inbox.final_head(&wait), outgoing.send(tx, &context)).await {
+        let sent = match select(wait.final_head(inbox), outgoing.send(tx, &context)).await {
             Either::Left(answered) => return answered,
             Either::Right(sent) => sent,
         };
@@ -219,7 +219,7 @@ impl Client {
             Err(error) => return Err(error),
         };
         self.deadline.after(patience);
-        match (self.deadline.within(inbox.final_head(&wait)).await, sent) {
+        match (self.deadline.within(wait.final_head(inbox)).await, sent) {
             (Ok(Ok(head)), _) => Ok(head),
             (_, Err(broken)) => Err(broken),
             (Ok(Err(error)), Ok(())) => Err(error),

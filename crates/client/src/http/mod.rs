@@ -7,6 +7,7 @@
 mod client;
 mod connection;
 mod error;
+mod interim;
 pub mod limits;
 mod outgoing;
 mod request;
@@ -14,6 +15,7 @@ mod response;
 mod url;
 
 pub use client::{Client, Dial, KeepAlive, Resolve, Resolving};
+pub use connection::{Connection, NoResponse, ResponseInbox};
 pub use error::{Error, When};
 pub use limits::Times;
 pub use request::{Body, Request};

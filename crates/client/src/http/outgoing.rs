@@ -16,8 +16,8 @@ use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::target::parse_target;
 use zeroize::{Zeroize as _, Zeroizing};
 
-use super::connection::InterimState;
 use super::error::{Error, When};
+use super::interim::InterimState;
 use super::limits::{CONTINUE_TIME_MAX, EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
 use super::request::{Body, Request};
 use super::url::Url;

@@ -6,7 +6,7 @@
 use std::io;
 
 use plimsoll_io::{Elapsed, Lease, Segment, Tx, Want};
-use plimsoll_wire::http::chunked::{ChunkedDecoder, unchunk};
+use plimsoll_wire::http::body::BodyDecoder;
 use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead};
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
@@ -22,7 +22,7 @@ pub struct Response<'a> {
     connection: Option<Connection>,
     head: ResponseHead,
     block: Vec<u8>,
-    progress: Progress,
+    body: BodyDecoder,
     /// Whether the connection can carry another request when the body has ended.
     keeps: bool,
 }
@@ -44,14 +44,6 @@ impl Owner<'_> {
     }
 }
 
-enum Progress {
-    Length(u64),
-    Chunked(ChunkedDecoder),
-    UntilClose,
-    Ended,
-    Broken,
-}
-
 impl<'a> Response<'a> {
     /// Creates the answer whose head is at the front of the connection's received bytes.
     pub(super) fn new(
@@ -60,16 +52,9 @@ impl<'a> Response<'a> {
         head: ResponseHead,
         keeps: bool,
     ) -> Response<'a> {
-        let buffered = &mut connection.inbox.buffered;
-        let block = buffered.get(..head.len()).unwrap_or_default().to_vec();
-        buffered.consume(head.len());
-        let progress = match head.framing() {
-            Framing::None | Framing::Length(0) => Progress::Ended,
-            Framing::Length(bytes) => Progress::Length(bytes),
-            Framing::Chunked => Progress::Chunked(ChunkedDecoder::new()),
-            Framing::UntilClose => Progress::UntilClose,
-        };
-        let mut response = Response { client, connection: Some(connection), head, block, progress, keeps };
+        let block = connection.inbox.take_head(head.len());
+        let body = BodyDecoder::new(head.framing());
+        let mut response = Response { client, connection: Some(connection), head, block, body, keeps };
         response.end_if_ended();
         response
     }
@@ -157,37 +142,26 @@ impl<'a> Response<'a> {
     /// # Errors
     /// As [`Response::recv`].
     pub async fn recv_for(&mut self, to: &Tx) -> Result<Option<Segment>, Error> {
-        let received = match (&self.progress, &mut self.connection) {
-            (Progress::Length(left), Some(connection)) if connection.inbox.buffered.is_empty() => {
+        let received = match (self.body.left(), &mut self.connection) {
+            (Some(left), Some(connection)) if connection.inbox.buffered.is_none() => {
                 let client = self.client.client();
                 client.deadline.after(client.times.between_bytes);
-                let received = connection.inbox.rx.recv_for(to, *left);
+                let received = connection.inbox.rx.recv_for(to, left);
                 came(client.deadline.within(received).await)
             }
             _ => return Ok(self.recv().await?.map(Segment::Lease)),
         };
         match received {
             Ok(segment) => {
-                self.took(segment.len());
+                self.body.skip(segment.len());
+                self.end_if_ended();
                 Ok(Some(segment))
             }
             Err(error) => Err(self.fail(error)),
         }
     }
 
-    /// Counts bytes of a body whose length was announced.
-    fn took(&mut self, bytes: u64) {
-        if let Progress::Length(left) = &mut self.progress {
-            *left -= bytes;
-            if *left == 0 {
-                self.progress = Progress::Ended;
-            }
-        }
-        self.end_if_ended();
-    }
-
     fn fail(&mut self, error: Error) -> Error {
-        self.progress = Progress::Broken;
         self.connection = None;
         error
     }
@@ -196,25 +170,24 @@ impl<'a> Response<'a> {
         loop {
             let Some(connection) = &mut self.connection else {
                 // The cause was reported once; a second call must not look like an end.
-                return match self.progress {
-                    Progress::Ended => Ok(None),
-                    _ => Err(broken(io::ErrorKind::InvalidData.into())),
+                return match self.body.has_ended() {
+                    true => Ok(None),
+                    false => Err(broken(io::ErrorKind::InvalidData.into())),
                 };
             };
-            if connection.inbox.buffered.is_empty() {
+            let Connection { inbox, .. } = connection;
+            if inbox.buffered.is_none() {
                 let client = self.client.client();
                 client.deadline.after(client.times.between_bytes);
-                match client.deadline.within(connection.inbox.rx.recv(Want::Body)).await {
-                    Ok(Ok(None)) if matches!(self.progress, Progress::UntilClose) => {
-                        self.progress = Progress::Ended;
-                    }
-                    received => connection.inbox.buffered = came(received)?,
+                match client.deadline.within(inbox.rx.recv(Want::Body)).await {
+                    Ok(Ok(None)) if self.body.close() => {}
+                    received => inbox.buffered = Some(came(received)?),
                 }
             }
-            let taken = take_some(&mut self.progress, &mut connection.inbox.buffered)?;
+            let taken = inbox.take_body(&mut self.body).map_err(BadResponse::Chunk)?;
             self.end_if_ended();
-            if let Some(lease) = taken {
-                return Ok(Some(lease));
+            if taken.is_some() {
+                return Ok(taken);
             }
         }
     }
@@ -222,50 +195,18 @@ impl<'a> Response<'a> {
     /// Returns the connection to the client, or ends it, once the body has ended. Bytes after the body were
     /// not requested, and could be taken for the answer to a later request.
     fn end_if_ended(&mut self) {
-        if !matches!(self.progress, Progress::Ended) {
+        if !self.body.has_ended() {
             return;
         }
         match self.connection.take() {
-            Some(connection) if self.keeps && connection.inbox.buffered.is_empty() => {
+            Some(mut connection) if self.keeps && connection.inbox.buffered.is_none() => {
+                connection.rest();
                 self.client.client().keep_alive = Some(connection);
             }
             Some(connection) => connection.close(),
             None => {}
         }
     }
-}
-
-/// Takes body bytes out of the received ones; `None` if there are none.
-fn take_some(progress: &mut Progress, buffered: &mut Lease) -> Result<Option<Lease>, Error> {
-    let mut lease = std::mem::replace(buffered, Lease::owned(Vec::new()));
-    match progress {
-        Progress::Length(left) => {
-            let bytes = usize::try_from(*left).unwrap_or(usize::MAX).min(lease.len());
-            *left -= bytes as u64;
-            if *left == 0 {
-                *progress = Progress::Ended;
-            }
-            *buffered = split_off(&mut lease, bytes);
-        }
-        Progress::Chunked(decoder) => {
-            let unchunked = unchunk(decoder, &mut lease).map_err(BadResponse::Chunk)?;
-            if decoder.is_ended() {
-                *progress = Progress::Ended;
-            }
-            *buffered = split_off(&mut lease, unchunked.consumed);
-            lease.truncate(unchunked.len);
-        }
-        Progress::UntilClose => {}
-        Progress::Ended | Progress::Broken => std::mem::swap(buffered, &mut lease),
-    }
-    Ok(Some(lease).filter(|lease| !lease.is_empty()))
-}
-
-/// Cuts `lease` after `bytes`; returns the rest in its own memory.
-fn split_off(lease: &mut Lease, bytes: usize) -> Lease {
-    let rest = Lease::owned(lease.get(bytes..).unwrap_or_default().to_vec());
-    lease.truncate(bytes);
-    rest
 }
 
 /// Maps the result of a receive in the middle of a body.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use plimsoll_io::{Deadline, Either, Elapsed, Instant, Lease, Phase, Rx, Segment, Tx, Want, select};
 use plimsoll_store::{ReceivePipe, ReceivedBytes};
 use plimsoll_wire::http::answer::{CONTINUE, PROCESSING};
-use plimsoll_wire::http::chunked::{ChunkedDecoder, Step};
+use plimsoll_wire::http::body::BodyDecoder;
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::refusal::Refusal;
 use plimsoll_wire::http::status::Status;
@@ -32,20 +32,15 @@ pub struct RequestBody<'a> {
 
 /// The progress of a body. It outlives the request that borrows it.
 pub(super) struct BodyState {
-    progress: Progress,
+    decoder: BodyDecoder,
+    /// Whether reading it has failed.
+    is_broken: bool,
     /// Received bytes that have not been parsed: first those behind the head, then those of each receive.
     unread: Option<Lease>,
     received: u64,
     /// The time of the first wait for the body, if its client has not authenticated.
     first_awaited: Option<Instant>,
     expects_continue: bool,
-}
-
-enum Progress {
-    Length(u64),
-    Chunked(ChunkedDecoder),
-    Ended,
-    Broken,
 }
 
 /// The reason why a body could not be read.
@@ -84,30 +79,22 @@ impl BodyError {
 impl BodyState {
     /// Creates the state for a request whose head is followed by `unread`.
     pub(super) fn new(framing: Framing, unread: Option<Lease>, expects_continue: bool) -> BodyState {
-        let progress = match framing {
-            Framing::None | Framing::Length(0) => Progress::Ended,
-            Framing::Length(bytes) => Progress::Length(bytes),
-            Framing::Chunked => Progress::Chunked(ChunkedDecoder::new()),
-        };
         // "A server MAY omit sending a 100 (Continue) response if it has already received some or all of the
         // content for the corresponding request" (RFC 9110, section 10.1.1).
         let expects_continue = expects_continue && unread.is_none();
-        BodyState { progress, unread, received: 0, first_awaited: None, expects_continue }
+        let decoder = BodyDecoder::new(framing.into());
+        BodyState { decoder, is_broken: false, unread, received: 0, first_awaited: None, expects_continue }
     }
 
     /// Whether the connection stays usable: the body has ended, or its rest is short enough to be read and
     /// dropped.
     pub(super) fn can_be_discarded(&self) -> bool {
-        match self.progress {
-            Progress::Ended => true,
-            Progress::Length(left) => left <= DISCARD_BYTES_MAX && !self.expects_continue,
-            Progress::Chunked(_) => !self.expects_continue,
-            Progress::Broken => false,
-        }
+        let is_short = self.decoder.left().is_none_or(|left| left <= DISCARD_BYTES_MAX);
+        self.has_ended() || is_short && !self.expects_continue && !self.is_broken
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        matches!(self.progress, Progress::Ended)
+        !self.is_broken && self.decoder.has_ended()
     }
 
     /// Returns the bytes received behind the body, which belong to the next request.
@@ -123,16 +110,15 @@ impl RequestBody<'_> {
     /// The body cannot be read. The caller responds, and the connection ends.
     pub async fn recv(&mut self) -> Result<Option<Lease>, BodyError> {
         loop {
-            match self.state.progress {
-                Progress::Ended => {
-                    if self.state.first_awaited.take().is_some() {
-                        self.tx.slot().enter(Phase::Working, self.deadline.now());
-                    }
-                    return Ok(None);
-                }
+            if self.state.is_broken {
                 // The cause was reported once. A caller that retries must not loop for ever.
-                Progress::Broken => return Err(BodyError::Broken(io::ErrorKind::InvalidData.into())),
-                Progress::Length(_) | Progress::Chunked(_) => {}
+                return Err(BodyError::Broken(io::ErrorKind::InvalidData.into()));
+            }
+            if self.state.has_ended() {
+                if self.state.first_awaited.take().is_some() {
+                    self.tx.slot().enter(Phase::Working, self.deadline.now());
+                }
+                return Ok(None);
             }
             self.fill().await?;
             match self.state.take_body_bytes() {
@@ -296,7 +282,7 @@ impl RequestBody<'_> {
     }
 
     fn broken(&mut self, error: BodyError) -> BodyError {
-        self.state.progress = Progress::Broken;
+        self.state.is_broken = true;
         error
     }
 }
@@ -355,83 +341,24 @@ impl BodyState {
     /// Returns how many bytes of the body are still in the connection, if all received ones have been parsed
     /// and the connection carries them as they are. None at the end of the body.
     fn left_in_connection(&self) -> Option<u64> {
-        match self.progress {
-            Progress::Length(left) if self.unread.as_ref().is_none_or(|lease| lease.is_empty()) => Some(left),
-            _ => None,
-        }
+        let has_parsed_all = self.unread.as_ref().is_none_or(|lease| lease.is_empty());
+        Some(self.decoder.plain()).filter(|left| *left > 0 && has_parsed_all && !self.is_broken)
     }
 
     /// Notes that this many [bytes left in the connection](BodyState::left_in_connection) were received.
     fn received_unparsed(&mut self, bytes: u64) {
         self.received += bytes;
-        if let Progress::Length(left) = &mut self.progress {
-            *left -= bytes;
-            if *left == 0 {
-                self.progress = Progress::Ended;
-            }
-        }
+        self.decoder.skip(bytes);
     }
 
     /// Takes body bytes from the unread bytes; `None` if there are none.
     fn take_body_bytes(&mut self) -> Result<Option<Lease>, Refusal> {
         let Some(mut lease) = self.unread.take() else { return Ok(None) };
-        match &mut self.progress {
-            Progress::Length(left) => {
-                let bytes = usize::try_from(*left).unwrap_or(usize::MAX).min(lease.len());
-                *left -= bytes as u64;
-                if *left == 0 {
-                    self.progress = Progress::Ended;
-                }
-                self.unread = split_off(&mut lease, bytes);
-            }
-            Progress::Chunked(decoder) => {
-                let unchunked = unchunk(decoder, &mut lease)?;
-                if decoder.is_ended() {
-                    self.progress = Progress::Ended;
-                }
-                self.unread = split_off(&mut lease, unchunked.consumed);
-                lease.truncate(unchunked.bytes);
-            }
-            Progress::Ended | Progress::Broken => {
-                self.unread = Some(std::mem::replace(&mut lease, Lease::owned(Vec::new())))
-            }
-        }
+        let decoded = self.decoder.decode(&mut lease)?;
+        self.unread = Some(lease.split_off(decoded.consumed)).filter(|rest| !rest.is_empty());
+        lease.truncate(decoded.len);
         Ok(Some(lease).filter(|lease| !lease.is_empty()))
     }
-}
-
-/// The number of bytes of a lease that were parsed, and of body bytes that are at its start now.
-struct Unchunked {
-    consumed: usize,
-    bytes: usize,
-}
-
-/// Moves the bytes of all chunks in `lease` to its start. The lease is exclusive, so no other memory is
-/// needed, and a chunk that fills the lease moves by the few bytes of its header.
-fn unchunk(decoder: &mut ChunkedDecoder, lease: &mut Lease) -> Result<Unchunked, Refusal> {
-    let mut done = Unchunked { consumed: 0, bytes: 0 };
-    loop {
-        match decoder.decode(&lease[done.consumed..])? {
-            Step::Data { skip, len } => {
-                let start = done.consumed + skip;
-                lease.copy_within(start..start + len, done.bytes);
-                done.consumed = start + len;
-                done.bytes += len;
-            }
-            Step::More { consumed } | Step::End { consumed } => {
-                done.consumed += consumed;
-                return Ok(done);
-            }
-        }
-    }
-}
-
-/// Truncates `lease` to `bytes`; returns a copy of the bytes behind.
-fn split_off(lease: &mut Lease, bytes: usize) -> Option<Lease> {
-    let rest = &lease[bytes..];
-    let rest = (!rest.is_empty()).then(|| Lease::owned(rest.to_vec()));
-    lease.truncate(bytes);
-    rest
 }
 
 #[cfg(test)]

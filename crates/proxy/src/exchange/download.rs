@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_client::http::{NoResponse, ResponseInbox};
 use plimsoll_io::{Elapsed, Lease, Phase, Segment, Tx};
 use plimsoll_wire::http::head::Version;
 use plimsoll_wire::http::response::ResponseHead;
@@ -16,7 +17,6 @@ use super::rest::Unsent;
 use super::signals::{Signals, UploadState};
 use crate::body::{BodyReader, OutFraming};
 use crate::caching::{CachePass, Rest};
-use crate::connection::{NoResponse, ResponseInbox};
 use crate::failure::Failure;
 use crate::limits::{INTERIM_RESPONSES_MAX, RELAY_AHEAD_BYTES_MAX};
 use crate::origin::Origin;
@@ -127,7 +127,7 @@ impl<'r> Download<'_, 'r> {
             let waited = self.deadlines.download.within(self.inbox.head(self.request.head.method())).await;
             let head = match waited {
                 Ok(Ok(head)) => head,
-                Ok(Err(NoResponse::Broken)) => return Err(Failure::Broken),
+                Ok(Err(NoResponse::Broken(_))) => return Err(Failure::Broken),
                 Ok(Err(NoResponse::Malformed(bad))) => return Err(Failure::Malformed(bad)),
                 Err(Elapsed) => return Err(Failure::Late),
             };
@@ -145,7 +145,7 @@ impl<'r> Download<'_, 'r> {
     /// Relays an interim response. A client of HTTP/1.0 knows none: "Since HTTP/1.0 did not define any 1xx
     /// status codes, a server MUST NOT send a 1xx response to an HTTP/1.0 client" (RFC 9110, section 15.2).
     fn interim(&mut self, head: &ResponseHead) {
-        let block = self.inbox.take_interim(head.len());
+        let block = self.inbox.take_head(head.len());
         let is_wanted = !self.pass.as_ref().is_some_and(CachePass::is_detached);
         if self.request.head.version() == Version::Http11 && is_wanted {
             let interim = write_interim(head, &block, &self.shared.settings.pseudonym);
@@ -169,7 +169,7 @@ impl<'r> Download<'_, 'r> {
         framing: OutFraming,
     ) -> Result<(bool, Option<Unsent<'r>>), Failure> {
         let (times, deadline) = (&self.shared.settings.times, &self.deadlines.download);
-        let mut body = BodyReader::of_response(head.framing(), Some(block));
+        let mut body = BodyReader::new(head.framing(), Some(block));
         if let Some(file) = self.take_file(&mut body).await? {
             return Ok((body.into_rest().is_none(), Some(Unsent::File(file, framing))));
         }
@@ -208,7 +208,7 @@ impl<'r> Download<'_, 'r> {
             return Err(Failure::Unexpected);
         }
         self.signals.answer(head.status());
-        let block = self.inbox.take_interim(head.len());
+        let block = self.inbox.take_head(head.len());
         self.tx.push(Segment::Owned(write_switch(head, &block, &self.shared.settings.pseudonym)));
         Ok(Downloaded::Upgraded)
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use core::net::SocketAddr;
-use plimsoll_client::http::Error;
+use plimsoll_client::http::{Connection, Error};
 use plimsoll_io::{Deadline, Either, Instant, Io, Peer, Rx, Segment, Stream, Tx, select};
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::status::Status;
@@ -29,7 +29,6 @@ use self::upload::Upload;
 use crate::admission::{Busy, Permit};
 use crate::cache::policy::Timestamp;
 use crate::caching::{CachePass, Rest};
-use crate::connection::OriginConnection;
 use crate::failure::Failure;
 use crate::limits::ATTEMPTS_MAX;
 use crate::origin::{ActiveRequest, Connecting, Origin};
@@ -54,7 +53,7 @@ impl Deadlines {
 }
 
 /// The connection to an origin that belongs to one client, because it began with that client's address.
-pub(crate) type OwnConnection = Option<Box<(Arc<Origin>, OriginConnection)>>;
+pub(crate) type OwnConnection = Option<Box<(Arc<Origin>, Connection)>>;
 
 /// One request, and the connection of its client.
 pub(crate) struct Exchange<'a> {
@@ -198,11 +197,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Returns an idle connection to the origin, or opens one.
-    async fn connection(
-        &mut self,
-        origin: &Arc<Origin>,
-        attempts: &Attempts,
-    ) -> Result<OriginConnection, Error> {
+    async fn connection(&mut self, origin: &Arc<Origin>, attempts: &Attempts) -> Result<Connection, Error> {
         let shared = self.shared;
         let is_own = shared.settings.header.is_some() && matches!(self.route.to, Destination::Origins);
         let may_repeat = self.may_repeat();
@@ -251,7 +246,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Whether the request is sent again after this failure.
-    fn may_retry(&self, failure: &Failure, connection: &OriginConnection, signals: &Signals) -> bool {
+    fn may_retry(&self, failure: &Failure, connection: &Connection, signals: &Signals) -> bool {
         matches!(failure, Failure::Broken)
             && connection.inbox.is_untouched()
             && !signals.is_answered()
@@ -262,7 +257,7 @@ impl<'a> Exchange<'a> {
     async fn attempt(
         &mut self,
         origin: &Arc<Origin>,
-        connection: &mut OriginConnection,
+        connection: &mut Connection,
         signals: &Signals,
     ) -> Result<Downloaded<'a>, Failure> {
         let settings = &self.shared.settings;
@@ -273,7 +268,7 @@ impl<'a> Exchange<'a> {
         if let Some(pass) = &mut self.pass {
             pass.note_sent(Timestamp::now(&self.shared.io));
         }
-        let OriginConnection { inbox, tx: origin_tx, .. } = connection;
+        let Connection { inbox, tx: origin_tx, .. } = connection;
         origin_tx.push(Segment::Owned(head));
         signals.begin();
         let has_body = !matches!(self.request.head.framing(), Framing::None | Framing::Length(0));
@@ -321,7 +316,7 @@ impl<'a> Exchange<'a> {
         &mut self,
         active: ActiveRequest,
         origin: Arc<Origin>,
-        connection: OriginConnection,
+        connection: Connection,
         downloaded: Downloaded<'a>,
         signals: &Signals,
     ) -> Outcome {
@@ -358,7 +353,7 @@ impl<'a> Exchange<'a> {
                 let slot = Rc::clone(self.tx.slot());
                 let client =
                     tunnel::End { rx: &mut *self.rx, tx: &mut *self.tx, early: self.body.take_rest() };
-                let OriginConnection { mut inbox, mut tx, .. } = connection;
+                let Connection { mut inbox, mut tx, .. } = connection;
                 let early = inbox.buffered.take();
                 let origin_end = tunnel::End { rx: &mut inbox.rx, tx: &mut tx, early };
                 let tunnel = tunnel::Tunnel::new(self.shared, self.deadlines, signals, slot);

@@ -204,7 +204,7 @@ impl<'r> Download<'_, 'r> {
     fn take_body(&mut self, head: &ResponseHead) -> BodyReader {
         let mut block = self.inbox.take();
         block.consume(head.len());
-        BodyReader::of_response(head.framing(), Some(block))
+        BodyReader::new(head.framing(), Some(block))
     }
 
     /// Relays a part of a body behind the bytes that the client has. `received` was received before.

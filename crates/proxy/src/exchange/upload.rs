@@ -91,7 +91,7 @@ impl RequestBody {
 
     /// Takes bytes that were received behind the request.
     pub(super) fn take_rest(&mut self) -> Option<Lease> {
-        let none = BodyReader::of_request(Framing::None, None);
+        let none = BodyReader::new(Framing::None, None);
         std::mem::replace(&mut self.reader, none).into_rest()
     }
 

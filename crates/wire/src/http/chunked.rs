@@ -5,6 +5,7 @@
 //! size allows request smuggling. Framing costs at most 20 bytes for each byte of data, beyond the named
 //! limits. An error is permanent.
 
+use super::body::Decoded;
 use super::fields::lines;
 use super::grammar::{is_field_byte, is_tchar};
 use super::refusal::Refusal;
@@ -111,6 +112,33 @@ impl ChunkedDecoder {
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.state == State::End
+    }
+
+    /// Returns why the coding is malformed, if it is.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        match self.state {
+            State::Failed(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// Moves the data of all chunks in `bytes` to their start.
+    pub(super) fn unchunk(&mut self, bytes: &mut [u8]) -> Result<Decoded, Refusal> {
+        let mut done = Decoded::default();
+        loop {
+            match self.decode(bytes.get(done.consumed..).unwrap_or_default())? {
+                Step::Data { skip, len } => {
+                    let start = done.consumed + skip;
+                    bytes.copy_within(start..start + len, done.len);
+                    done.consumed = start + len;
+                    done.len += len;
+                }
+                Step::More { consumed } | Step::End { consumed } => {
+                    done.consumed += consumed;
+                    return Ok(done);
+                }
+            }
+        }
     }
 
     /// Decodes the bytes that follow those already consumed.
@@ -259,36 +287,3 @@ pub fn write_chunk_header(len: u64, out: &mut Vec<u8>) {
 
 /// The end of a chunk, after its data.
 pub const CHUNK_END: &[u8] = b"\r\n";
-
-/// The result of [`unchunk`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unchunked {
-    /// Bytes examined. If the decoder has ended, the bytes after them belong to the next message.
-    pub consumed: usize,
-    /// Bytes of data, at the start of the buffer.
-    pub len: usize,
-}
-
-/// Moves the data of all chunks in `bytes` to their start. A chunk that fills the buffer moves by its
-/// header's few bytes, and no other memory is used.
-///
-/// # Errors
-///
-/// As [`ChunkedDecoder::decode`].
-pub fn unchunk(decoder: &mut ChunkedDecoder, bytes: &mut [u8]) -> Result<Unchunked, Refusal> {
-    let mut done = Unchunked::default();
-    loop {
-        match decoder.decode(bytes.get(done.consumed..).unwrap_or_default())? {
-            Step::Data { skip, len } => {
-                let start = done.consumed + skip;
-                bytes.copy_within(start..start + len, done.len);
-                done.consumed = start + len;
-                done.len += len;
-            }
-            Step::More { consumed } | Step::End { consumed } => {
-                done.consumed += consumed;
-                return Ok(done);
-            }
-        }
-    }
-}

@@ -6,6 +6,7 @@
 
 pub mod answer;
 mod base64;
+pub mod body;
 pub mod chunked;
 pub mod conditional;
 pub mod credentials;

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 
 use super::field::Field;
 use super::fields::{BadLineEnd, Fields, Gathered, gather, has_bare_cr, narrow};
-use super::head::{HeadLimits, Method, Version};
+use super::head::{Framing as RequestFraming, HeadLimits, Method, Version};
 use super::refusal::Refusal;
 use super::status::Status;
 use crate::decimal::decimal;
@@ -27,6 +27,16 @@ pub enum Framing {
     /// "the response message body length is determined by the number of octets received prior to the server
     /// closing the connection".
     UntilClose,
+}
+
+impl From<RequestFraming> for Framing {
+    fn from(framing: RequestFraming) -> Self {
+        match framing {
+            RequestFraming::None => Self::None,
+            RequestFraming::Length(bytes) => Self::Length(bytes),
+            RequestFraming::Chunked => Self::Chunked,
+        }
+    }
 }
 
 /// An error in a response. The server is at fault in all cases.

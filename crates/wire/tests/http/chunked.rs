@@ -1,8 +1,6 @@
 //! The chunked coding: the data is independent of how the input is split, and nothing lenient is accepted.
 
-use plimsoll_wire::http::chunked::{
-    CHUNK_END, ChunkedDecoder, LAST_CHUNK, Step, unchunk, write_chunk_header,
-};
+use plimsoll_wire::http::chunked::{CHUNK_END, ChunkedDecoder, LAST_CHUNK, Step, write_chunk_header};
 use plimsoll_wire::http::refusal::Refusal;
 use plimsoll_wire::limits::{
     CHUNK_EXT_BYTES_MAX, CHUNK_EXT_TOTAL_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_FIELDS_MAX,
@@ -228,40 +226,4 @@ proptest! {
         let bytes = text.as_bytes();
         prop_assert_eq!(whole(bytes), feed(bytes, 1..=bytes.len()));
     }
-}
-
-#[test]
-fn chunk_data_moves_to_the_start_of_its_buffer() {
-    for (text, data) in GOOD {
-        for cut in 0..=text.len() {
-            let (mut first, mut second) = (text.as_bytes()[..cut].to_vec(), text.as_bytes()[cut..].to_vec());
-            second.extend_from_slice(b"next");
-            let mut decoder = ChunkedDecoder::new();
-            let one = unchunk(&mut decoder, &mut first).unwrap();
-            let two = unchunk(&mut decoder, &mut second).unwrap();
-            let joined = [&first[..one.len], &second[..two.len]].concat();
-            assert_eq!(joined, data.as_bytes(), "{text:?} at {cut}");
-            assert!(decoder.is_ended());
-            assert_eq!(&second[two.consumed..], b"next", "{text:?} at {cut}");
-        }
-    }
-    let (mut decoder, mut broken) = (ChunkedDecoder::new(), b"1\r\nab".to_vec());
-    assert_eq!(unchunk(&mut decoder, &mut broken), Err(Refusal::ChunkLineEnd));
-}
-
-#[test]
-fn trailers_are_kept_on_request_however_the_body_is_split() {
-    let text = b"5;x=y\r\nhello\r\n0\r\nDigest: a, b\r\nX-Empty:\r\n\r\nnext";
-    for cut in 0..=text.len() {
-        let (mut first, mut second) = (text[..cut].to_vec(), text[cut..].to_vec());
-        let mut decoder = ChunkedDecoder::keeping_trailers();
-        unchunk(&mut decoder, &mut first).unwrap();
-        unchunk(&mut decoder, &mut second).unwrap();
-        assert!(decoder.is_ended());
-        let trailers: Vec<_> = decoder.trailers().collect();
-        assert_eq!(trailers, [(&b"Digest"[..], &b"a, b"[..]), (b"X-Empty", b"")], "cut at {cut}");
-    }
-    let mut decoder = ChunkedDecoder::new();
-    unchunk(&mut decoder, &mut text.to_vec()).unwrap();
-    assert_eq!(decoder.trailers().count(), 0, "they are discarded by default");
 }

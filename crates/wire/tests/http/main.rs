@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
 mod answer;
+mod body;
 mod chunked;
 mod conditional;
 mod credentials;

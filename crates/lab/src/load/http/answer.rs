@@ -6,7 +6,7 @@
 use std::io;
 
 use plimsoll_io::{Lease, Rx, Want};
-use plimsoll_wire::http::chunked::{ChunkedDecoder, unchunk};
+use plimsoll_wire::http::body::BodyDecoder;
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead, parse_response};
 
@@ -34,9 +34,7 @@ pub(super) async fn receive_answer(
         // Bytes behind a response without a body are of no response if the connection ends with it.
         Framing::None if held.is_empty() || !head.keeps_alive() => 0,
         Framing::None => return Err(MORE),
-        Framing::Length(length) => receive_length(rx, held, length, taking).await?,
-        Framing::Chunked => receive_chunks(rx, held, taking).await?,
-        Framing::UntilClose => receive_until_close(rx, held, taking).await?,
+        framing => receive_body(rx, framing, held, taking).await?,
     };
     Ok(Answer { status: head.status().code(), bytes, keeps_alive: head.keeps_alive() })
 }
@@ -67,67 +65,48 @@ async fn next(rx: &mut Rx, want: Want) -> io::Result<Lease> {
     rx.recv(want).await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-async fn receive_length(
+/// Receives a body, of which `held` came behind the head. Returns its length.
+async fn receive_body(
     rx: &mut Rx,
-    held: Lease,
-    length: u64,
+    framing: Framing,
+    mut held: Lease,
     taking: &mut Option<Taking>,
 ) -> Result<u64, Failure> {
-    let mut left = take(&held, length, taking)?;
-    // Frees the lease's memory for the next receive.
-    drop(held);
-    while left > 0 {
-        if taking.is_some() {
-            let lease = next(rx, Want::Body).await.map_err(Failure::Short)?;
-            left = take(&lease, left, taking)?;
-        } else {
-            match rx.discard(left).await.map_err(Failure::Short)? {
-                0 => return Err(Failure::Short(io::ErrorKind::UnexpectedEof.into())),
-                discarded => left -= discarded,
-            }
-        }
-    }
-    Ok(length)
-}
-
-/// Takes bytes of a body. `left` is its remaining length before; returns the one after.
-fn take(bytes: &[u8], left: u64, taking: &mut Option<Taking>) -> Result<u64, Failure> {
-    if let Some(taking) = taking {
-        taking.take(bytes);
-    }
-    left.checked_sub(bytes.len() as u64).ok_or(MORE)
-}
-
-async fn receive_chunks(rx: &mut Rx, mut held: Lease, taking: &mut Option<Taking>) -> Result<u64, Failure> {
-    let (mut decoder, mut bytes) = (ChunkedDecoder::new(), 0);
+    let (mut decoder, mut bytes) = (BodyDecoder::new(framing), 0);
     loop {
-        let found = unchunk(&mut decoder, &mut held).map_err(BadResponse::Chunk)?;
-        let data = held.get(..found.len).unwrap_or_default();
-        bytes += data.len() as u64;
+        let decoded = decoder.decode(&mut held).map_err(BadResponse::Chunk)?;
+        bytes += decoded.len as u64;
         if let Some(taking) = taking {
-            taking.take(data);
+            taking.take(held.get(..decoded.len).unwrap_or_default());
         }
-        held.consume(found.consumed);
-        match (decoder.is_ended(), held.is_empty()) {
-            (true, true) => return Ok(bytes),
-            (true, false) => return Err(MORE),
-            (false, _) => {
-                let more = next(rx, Want::Body).await.map_err(Failure::Short)?;
-                if held.is_empty() { held = more } else { held.append(&more) }
-            }
+        held.consume(decoded.consumed);
+        if decoder.has_ended() {
+            return if held.is_empty() { Ok(bytes) } else { Err(MORE) };
         }
+        // Frees the lease's memory for the next receive.
+        drop(held);
+        if taking.is_none()
+            && let Some(left) = decoder.left()
+        {
+            bytes += left;
+            discard(rx, left).await?;
+            return Ok(bytes);
+        }
+        held = match rx.recv(Want::Body).await.map_err(Failure::Short)? {
+            Some(lease) => lease,
+            None if decoder.close() => return Ok(bytes),
+            None => return Err(Failure::Short(io::ErrorKind::UnexpectedEof.into())),
+        };
     }
 }
 
-async fn receive_until_close(rx: &mut Rx, held: Lease, taking: &mut Option<Taking>) -> Result<u64, Failure> {
-    let (mut held, mut bytes) = (Some(held), 0);
-    while let Some(lease) = held {
-        bytes += lease.len() as u64;
-        if let Some(taking) = taking {
-            taking.take(&lease);
+/// Receives and drops so many bytes.
+async fn discard(rx: &mut Rx, mut left: u64) -> Result<(), Failure> {
+    while left > 0 {
+        match rx.discard(left).await.map_err(Failure::Short)? {
+            0 => return Err(Failure::Short(io::ErrorKind::UnexpectedEof.into())),
+            discarded => left -= discarded,
         }
-        drop(lease);
-        held = rx.recv(Want::Body).await.map_err(Failure::Short)?;
     }
-    Ok(bytes)
+    Ok(())
 }
