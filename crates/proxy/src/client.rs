@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use core::net::SocketAddr;
-use plimsoll_io::{Elapsed, Instant, Lease, Parked, Peer, Resume, Stream, Tx};
-use plimsoll_proto::http::limits::OVER_SHARE_DETAIL;
+use plimsoll_io::{Deadline, Elapsed, Lease, Resume, Stream};
+use plimsoll_proto::drain;
 use plimsoll_proto::http::{
-    Answered, Ending, Inbox, LogEntry, NoHead, Turns, Waiting, answer_in_turn, forwarded_client,
+    Answered, ConnectionState, Ending, Refused, ServerConnection, SideWork, Turns, answer_in_turn,
+    refuse_busy, resume_turns,
 };
 use plimsoll_proto::limits::UNSENT_BYTES_MAX;
-use plimsoll_proto::{drain, linger};
 use plimsoll_wire::http::head::{Field, Framing, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
 
@@ -26,7 +26,7 @@ use crate::exchange::{
 };
 use crate::fields::forwarded_fields;
 use crate::limits::DISCARD_BYTES_MAX;
-use crate::own_answers::{AnswerForm, OwnAnswer, try_again};
+use crate::own_answers::{AnswerForm, OwnAnswer};
 use crate::proxy::Shared;
 use crate::request_head::ClientRequest;
 use crate::route::route;
@@ -35,8 +35,8 @@ use crate::side_tasks::SideTasks;
 
 /// Serves a connection from its first byte to its last.
 pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
-    let (state, side) = (ConnectionState::of(&stream, &shared), SideTasks::default());
-    let mut client = Client::new(stream, &shared, &side, state);
+    let side = SideTasks::default();
+    let mut client = Client::new(stream, &shared, &side);
     let ending = side.beside(pin!(answer_in_turn(&mut client))).await;
     // Boxed: inlining it would enlarge every connection's future.
     side.beside(Box::pin(client.end(ending)).as_mut()).await;
@@ -46,57 +46,39 @@ pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
 /// Resumes a connection that was parked.
 pub(crate) async fn resume(stream: Stream, parked: ParkedClient, shared: Rc<Shared>, how: Resume) {
     let side = SideTasks::default();
-    let mut client = Client::new(stream, &shared, &side, parked.state);
-    let ending = match how {
-        Resume::Serve => side.beside(pin!(answer_in_turn(&mut client))).await,
-        // Boxed: rarely taken, and inlining it would enlarge every connection's future.
-        Resume::Refuse => Box::pin(client.refuse_busy()).await,
-        // The client may be sending a request: closing on it would reset the connection.
-        Resume::End => Ending::Linger,
-    };
+    let connection = ServerConnection::resumed(stream, &shared.common, parked.connection);
+    let mut client = Client::of(connection, &shared, &side, parked.local);
+    let ending = side.beside(pin!(resume_turns(&mut client, how))).await;
     side.beside(Box::pin(client.end(ending)).as_mut()).await;
     side.finish().await;
 }
 
 /// Refuses a connection for which there is no worker, and ends it.
 pub(crate) async fn refuse(stream: Stream, shared: Rc<Shared>) {
-    let (state, side) = (ConnectionState::of(&stream, &shared), SideTasks::default());
-    let mut client = Client::new(stream, &shared, &side, state);
-    let ending = client.refuse_busy().await;
+    let side = SideTasks::default();
+    let mut client = Client::new(stream, &shared, &side);
+    let ending = refuse_busy(&mut client).await;
     client.end(ending).await;
 }
 
 struct Client<'a> {
     shared: &'a Rc<Shared>,
+    connection: ServerConnection<'a>,
     /// The work beside the requests.
     side: &'a SideTasks,
-    inbox: Inbox,
-    tx: Tx,
-    deadlines: Deadlines,
+    /// The deadline of the waits for an origin, and for the client to receive its response.
+    download: Deadline,
     /// The connection to an origin that belongs to this client.
     own_connection: OwnConnection,
-    /// The client of the current request, if a trusted proxy names one.
-    client: Option<Peer>,
-    /// The state that outlives a request.
-    state: ConnectionState,
-}
-
-/// The state of a connection between requests.
-struct ConnectionState {
-    /// The client of the connection.
-    peer: Peer,
     /// The address that the client connected to.
     local: Option<SocketAddr>,
-    /// Whether the peer is a trusted proxy.
-    is_trusted: bool,
-    /// Whether a response has been sent, and the connection is kept alive.
-    is_kept_alive: bool,
 }
 
 /// The state of a parked connection, which waits for its next request.
 pub(crate) struct ParkedClient {
     settings: Arc<Settings>,
-    state: ConnectionState,
+    connection: ConnectionState,
+    local: Option<SocketAddr>,
 }
 
 impl ParkedClient {
@@ -105,25 +87,13 @@ impl ParkedClient {
     }
 }
 
-impl ConnectionState {
-    fn of(stream: &Stream, shared: &Shared) -> ConnectionState {
-        let peer = stream.peer().clone();
-        let is_trusted = shared.settings.trusted.contain(&peer);
-        ConnectionState { peer, local: local_address(stream), is_trusted, is_kept_alive: false }
+impl<'a> Turns<'a> for Client<'a> {
+    fn connection(&mut self) -> &mut ServerConnection<'a> {
+        &mut self.connection
     }
-}
 
-impl Turns for Client<'_> {
-    fn waiting(&mut self) -> Waiting<'_> {
-        Waiting {
-            io: &self.shared.io,
-            limits: &self.shared.settings.limits,
-            inbox: &mut self.inbox,
-            slot: &**self.tx.slot(),
-            deadline: &self.deadlines.upload,
-            is_kept_alive: &mut self.state.is_kept_alive,
-            side_work: Some(self.side),
-        }
+    fn side_work(&self) -> Option<&'a dyn SideWork> {
+        Some(self.side)
     }
 
     async fn answer_request(&mut self, block: &Lease, head: &Head) -> Result<Answered, Ending> {
@@ -145,12 +115,12 @@ impl Turns for Client<'_> {
                 (keep, Some(answer.status()), self.push_own(&answer, &form))
             }
             OutcomeEnding::Tunnelled => {
-                self.count_and_log(block, Some(head), status, self.sent_of(pushed));
+                self.connection.count_and_log(block, Some(head), status, self.sent_of(pushed));
                 return Err(Ending::Close);
             }
             // Without a cache, no exchange is repeated or continued.
             OutcomeEnding::Aborted | OutcomeEnding::Repeat | OutcomeEnding::Unfinished { .. } => {
-                self.count_and_log(block, Some(head), status, self.sent_of(pushed));
+                self.connection.count_and_log(block, Some(head), status, self.sent_of(pushed));
                 return Err(Ending::Abort);
             }
         };
@@ -158,52 +128,43 @@ impl Turns for Client<'_> {
             return Err(Ending::Abort);
         }
         let has_ended = body.reader().has_ended() || (keep && self.discard(&mut body).await);
-        if self.state.is_trusted {
-            // Between requests, the connection is the trusted proxy's.
-            self.tx.slot().count_for(None);
-        }
+        self.connection.release_client();
         Ok(Answered { keep, has_ended, took_rest: takes_rest, rest: body.into_rest() })
     }
 
-    async fn refuse_input(&mut self, status: Status, detail: &'static str) -> Ending {
-        self.refuse_request(&OwnAnswer::new(status, detail), &[], None).await
+    async fn refuse(&mut self, refused: Refused, block: &[u8], head: Option<&Head>) -> Ending {
+        let answer = OwnAnswer::from(refused);
+        let method = head.map_or(Method::Other, Head::method);
+        let version = head.map_or(Version::Http11, Head::version);
+        let body_bytes = self.push_own(&answer, &AnswerForm { method, version, keep: false });
+        let is_sent = self.send_and_log(block, head, Some(answer.status()), body_bytes).await;
+        if is_sent { Ending::Linger } else { Ending::Abort }
     }
 }
 
 impl<'a> Client<'a> {
-    fn new(
-        stream: Stream,
-        shared: &'a Rc<Shared>,
-        side: &'a SideTasks,
-        state: ConnectionState,
-    ) -> Client<'a> {
-        let (rx, tx) = stream.split();
-        let deadlines = Deadlines::new(&shared.io);
-        let inbox = Inbox::new(rx);
-        Client { shared, side, inbox, tx, deadlines, own_connection: None, client: None, state }
+    fn new(stream: Stream, shared: &'a Rc<Shared>, side: &'a SideTasks) -> Client<'a> {
+        let local = local_address(&stream);
+        Client::of(ServerConnection::new(stream, &shared.common), shared, side, local)
     }
 
-    async fn end(mut self, ending: Ending) {
-        if let Some(own) = self.own_connection.take() {
+    fn of(
+        connection: ServerConnection<'a>,
+        shared: &'a Rc<Shared>,
+        side: &'a SideTasks,
+        local: Option<SocketAddr>,
+    ) -> Client<'a> {
+        let download = shared.io.deadline();
+        Client { shared, connection, side, download, own_connection: None, local }
+    }
+
+    async fn end(self, ending: Ending) {
+        if let Some(own) = self.own_connection {
             own.1.close();
         }
-        let limits = &self.shared.settings.limits;
-        match ending {
-            Ending::Close => {
-                let sent = drain(&mut self.tx, 0, &self.deadlines.download, limits.send_time);
-                if sent.await.is_ok() {
-                    self.tx.finish();
-                }
-            }
-            // Boxed: rarely taken, and inlining it would enlarge every connection's future.
-            Ending::Linger => {
-                let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
-                let deadline = &self.deadlines.download;
-                Box::pin(linger(&self.shared.io, &mut stream, deadline, limits.linger_time)).await;
-            }
-            Ending::Park(until) => Box::pin(self.park(until)).await,
-            Ending::Abort => {}
-        }
+        let (settings, local) = (Arc::clone(&self.shared.settings), self.local);
+        let park = |connection| Box::new(ParkedClient { settings, connection, local }) as _;
+        self.connection.end(ending, park).await;
     }
 
     /// Finds the route of a request, and performs the exchange.
@@ -211,45 +172,40 @@ impl<'a> Client<'a> {
         const TOO_LONG: &str = "The body is longer than this proxy forwards. Send less.";
         let refused =
             |answer| Outcome { ending: OutcomeEnding::Refused(answer), status: None, body_bytes: 0 };
-        let settings = Arc::clone(&self.shared.settings);
+        let shared = self.shared;
+        let settings = Arc::clone(&shared.settings);
+        let identified = self.connection.identify(block, head);
         if matches!(head.framing(), Framing::Length(bytes) if bytes > settings.limits.body_bytes_max) {
             return refused(OwnAnswer::new(Status::CONTENT_TOO_LARGE, TOO_LONG));
         }
-        self.client = None;
-        if self.state.is_trusted {
-            match forwarded_client(head, block, &self.state.peer, &settings.trusted) {
-                Ok(client) => self.client = Some(client),
-                Err(unknown) => return refused(OwnAnswer::new(Status::BAD_REQUEST, unknown.detail())),
-            }
-            if !self.tx.slot().count_for(self.client.as_ref()) {
-                return refused(try_again(OVER_SHARE_DETAIL));
-            }
+        if let Err(reason) = identified {
+            return refused(reason.into());
         }
-        let local = self.state.local.map(|at| at.ip());
-        let route = match route(head, block, &settings, local) {
+        let route = match route(head, block, &settings, self.local.map(|at| at.ip())) {
             Ok(route) => route,
             Err(answer) => return refused(answer),
         };
-        let fields = forwarded_fields(head, block, self.state.is_trusted, &settings.fields);
-        let request = ClientRequest { head, block, fields: &fields, peer: &self.state.peer };
+        let fields = forwarded_fields(head, block, self.connection.is_trusted(), &settings.fields);
+        let (peer, client) = (self.connection.peer().clone(), self.connection.client().clone());
+        let ServerConnection { inbox, tx, deadline, .. } = &mut self.connection;
         let mut exchange = Exchange {
-            shared: self.shared,
-            rx: &mut self.inbox.rx,
-            tx: &mut self.tx,
-            deadlines: &self.deadlines,
-            request,
-            client: self.client.clone().unwrap_or_else(|| self.state.peer.clone()),
+            shared,
+            rx: &mut inbox.rx,
+            tx,
+            deadlines: Deadlines { upload: deadline, download: &self.download },
+            request: ClientRequest { head, block, fields: &fields, peer: &peer },
+            client,
             route: &route,
             body,
             keep,
-            addresses: (address_of(&self.state.peer), self.state.local),
+            addresses: (address_of(&peer), self.local),
             own_connection: &mut self.own_connection,
             side: Some(self.side),
             pass: None,
         };
         let Some(opener) = &settings.cache else { return exchange.run().await };
         // Boxed: without a cache, its memory is not needed.
-        match opener.open(&self.shared.io).await {
+        match opener.open(&shared.io).await {
             Some(cache) => Box::pin(caching::run(exchange, cache)).await,
             None => Box::pin(caching::run_without_cache(exchange, opener)).await,
         }
@@ -257,10 +213,13 @@ impl<'a> Client<'a> {
 
     /// Reads and drops the rest of a body. Returns false if it is too long for that, or cannot be received.
     async fn discard(&mut self, body: &mut RequestBody) -> bool {
-        let (deadline, mut dropped) = (&self.deadlines.upload, 0);
+        let (deadline, mut dropped) = (&self.connection.deadline, 0);
         loop {
             deadline.after(self.shared.settings.limits.receive_time);
-            match deadline.within(body.reader().next(&mut self.inbox.rx, &self.tx)).await {
+            match deadline
+                .within(body.reader().next(&mut self.connection.inbox.rx, &self.connection.tx))
+                .await
+            {
                 Ok(Ok(None)) => return true,
                 Ok(Ok(Some(segment))) => dropped += segment.len(),
                 Ok(Err(_)) | Err(Elapsed) => return false,
@@ -273,30 +232,7 @@ impl<'a> Client<'a> {
 
     /// Pushes a response of the proxy itself. Returns the length of its body.
     fn push_own(&mut self, answer: &OwnAnswer, form: &AnswerForm) -> u64 {
-        answer.push(form, &self.shared.dates.at(self.shared.io.wall()), &mut self.tx)
-    }
-
-    async fn refuse_request(&mut self, answer: &OwnAnswer, block: &[u8], head: Option<&Head>) -> Ending {
-        let method = head.map_or(Method::Other, Head::method);
-        let version = head.map_or(Version::Http11, Head::version);
-        let body_bytes = self.push_own(answer, &AnswerForm { method, version, keep: false });
-        let is_sent = self.send_and_log(block, head, Some(answer.status()), body_bytes).await;
-        if is_sent { Ending::Linger } else { Ending::Abort }
-    }
-
-    /// Refuses a request because no worker is free. Waits for the request first, so that the client takes the
-    /// refusal for its response.
-    async fn refuse_busy(&mut self) -> Ending {
-        const BUSY: &str = "All workers are taken; try again shortly.";
-        let busy = try_again(BUSY);
-        match self.waiting().head_before_refusal().await {
-            Ok((block, head)) => self.refuse_request(&busy, &block, Some(&head)).await,
-            Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => {
-                self.refuse_request(&busy, &[], None).await
-            }
-            Err(NoHead::Refused(refusal)) => self.refuse_input(refusal.status(), refusal.detail()).await,
-            Err(NoHead::Ended) => Ending::Close,
-        }
+        answer.push(form, &self.shared.common.dates(), &mut self.connection.tx)
     }
 
     /// Sends a response of which all is pushed, up to a rest that the engine sends while the connection
@@ -309,48 +245,16 @@ impl<'a> Client<'a> {
         pushed: u64,
     ) -> bool {
         let send_time = self.shared.settings.limits.send_time;
-        let sent = drain(&mut self.tx, UNSENT_BYTES_MAX, &self.deadlines.download, send_time).await;
+        let sent = drain(&mut self.connection.tx, UNSENT_BYTES_MAX, &self.download, send_time).await;
         let body_bytes = if sent.is_ok() { pushed } else { self.sent_of(pushed) };
-        self.count_and_log(block, head, status, body_bytes);
+        self.connection.count_and_log(block, head, status, body_bytes);
         sent.is_ok()
     }
 
     /// Returns the bytes of a body that the kernel has accepted, of those that were pushed.
     fn sent_of(&self, pushed: u64) -> u64 {
-        pushed.saturating_sub(self.tx.unsent() + self.tx.lost())
-    }
-
-    /// Counts and logs a response. Without a status, the client has left before a response.
-    fn count_and_log(&self, block: &[u8], head: Option<&Head>, status: Option<Status>, body_bytes: u64) {
-        if let Some(status) = status {
-            self.shared.counters.answered(status, body_bytes);
-        }
-        let entry = LogEntry {
-            peer: self.client.as_ref().unwrap_or(&self.state.peer),
-            method: head.map_or(&[], |head| head.method_bytes(block)),
-            target: head.map_or(&[], |head| head.target(block)),
-            version: match head.map(Head::version) {
-                Some(Version::Http10) => "HTTP/1.0",
-                _ => "HTTP/1.1",
-            },
-            // As other proxies log it.
-            status: status.map_or(499, Status::code),
-            body_bytes,
-        };
-        self.shared.log.write(&self.shared.dates.at(self.shared.io.wall()), &entry);
-    }
-
-    /// Returns the connection to the engine until the client sends its next request.
-    async fn park(mut self, until: Instant) {
-        let (deadline, limits) = (&self.deadlines.download, &self.shared.settings.limits);
-        if drain(&mut self.tx, 0, deadline, limits.send_time).await.is_err() {
-            return;
-        }
-        let state = Box::new(ParkedClient { settings: Arc::clone(&self.shared.settings), state: self.state });
-        if self.tx.park(Parked { state, until }).is_err() {
-            let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
-            linger(&self.shared.io, &mut stream, deadline, limits.linger_time).await;
-        }
+        let tx = &self.connection.tx;
+        pushed.saturating_sub(tx.unsent() + tx.lost())
     }
 }
 

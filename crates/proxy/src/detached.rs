@@ -73,7 +73,7 @@ impl DetachedRequest {
         let route = Route { to, target, host, max_forwards: None };
         let of_client = ClientRequest { head: &head, block: &block, fields: &fields, peer: &peer };
         let (mut rx, mut tx) = Stream::new(Rc::new(NoClient(peer.clone()))).split();
-        let deadlines = Deadlines::new(&shared.io);
+        let (upload, download) = (shared.io.deadline(), shared.io.deadline());
         let mut body = RequestBody::new(BodyReader::new(Framing::None, None), false);
         let mut own_connection = None;
         let request = cache_request(&of_client, &route);
@@ -85,7 +85,7 @@ impl DetachedRequest {
             shared: &shared,
             rx: &mut rx,
             tx: &mut tx,
-            deadlines: &deadlines,
+            deadlines: Deadlines { upload: &upload, download: &download },
             request: of_client,
             client,
             route: &route,

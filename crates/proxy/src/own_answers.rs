@@ -4,8 +4,8 @@
 //! about the origin's address.
 
 use plimsoll_io::{Segment, Tx};
-use plimsoll_proto::http::Dates;
 use plimsoll_proto::http::limits::RETRY_AFTER_SECONDS;
+use plimsoll_proto::http::{Dates, Refused};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Method, Version};
 use plimsoll_wire::http::status::Status;
@@ -33,6 +33,15 @@ pub(crate) struct AnswerForm {
 pub(crate) fn try_again(detail: &'static str) -> OwnAnswer {
     const { assert!(RETRY_AFTER_SECONDS == 2, "the text below") };
     OwnAnswer::new(Status::SERVICE_UNAVAILABLE, detail).field("Retry-After", "2")
+}
+
+impl From<Refused> for OwnAnswer {
+    fn from(refused: Refused) -> OwnAnswer {
+        match refused.is_temporary {
+            true => try_again(refused.detail),
+            false => OwnAnswer::new(refused.status, refused.detail),
+        }
+    }
 }
 
 impl OwnAnswer {

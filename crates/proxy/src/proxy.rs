@@ -12,7 +12,7 @@ use plimsoll_channel::Connector;
 use plimsoll_client::http::Resolve;
 use plimsoll_io::{Handler, Io, LocalFuture, Parked, Resume, Stream, select};
 use plimsoll_proto::Current;
-use plimsoll_proto::http::{AccessLog, Counters, DateCache};
+use plimsoll_proto::http::{AccessLog, Common, Counters, Records};
 
 use crate::cache::limits::PASSED_CHECK_TIME;
 use crate::client::{self, ParkedClient};
@@ -38,12 +38,10 @@ pub struct Logs {
 /// The state that the connections of one thread and one value of the settings share.
 pub(crate) struct Shared {
     pub(crate) io: Io,
+    pub(crate) common: Common,
     pub(crate) settings: Arc<Settings>,
     pub(crate) resolve: Option<Resolve>,
     pub(crate) connector: Option<Connector>,
-    pub(crate) log: Rc<AccessLog>,
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) dates: Rc<DateCache>,
 }
 
 impl Proxy {
@@ -53,9 +51,10 @@ impl Proxy {
         let settings = current.get();
         let resolve = settings.resolve.map(|resolve| resolve(&io));
         let connector = settings.connector(&io);
-        let Logs { access, counters } = logs;
-        let (log, dates) = (Rc::new(access), Rc::new(DateCache::new()));
-        let latest = RefCell::new(Rc::new(Shared { io, settings, resolve, connector, log, counters, dates }));
+        let records = Rc::new(Records::new(logs.access, logs.counters));
+        let (limits, trusted) = (settings.limits.clone(), settings.trusted.clone());
+        let common = Common { io: io.clone(), limits, trusted, records };
+        let latest = RefCell::new(Rc::new(Shared { io, common, settings, resolve, connector }));
         Proxy { current, latest }
     }
 
@@ -82,12 +81,10 @@ impl Shared {
     fn with_settings(&self, settings: Arc<Settings>) -> Shared {
         Shared {
             io: self.io.clone(),
+            common: self.common.with(&settings.limits, &settings.trusted),
             resolve: settings.resolve.map(|resolve| resolve(&self.io)),
             connector: settings.connector(&self.io),
             settings,
-            log: Rc::clone(&self.log),
-            counters: Arc::clone(&self.counters),
-            dates: Rc::clone(&self.dates),
         }
     }
 }
@@ -119,7 +116,7 @@ impl Handler for Proxy {
         Box::pin(async move {
             let origins = select(check_origins(&shared, &current), close_idle(&shared, &current));
             let upkeep = select(origins, check_files(&shared, &current));
-            select(shared.log.flush_forever(&shared.io), upkeep).await;
+            select(shared.common.records.log.flush_forever(&shared.io), upkeep).await;
         })
     }
 }

@@ -7,23 +7,20 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{Deadline, Instant, Lease, Parked, Peer, Resume, Stream, Tx};
+use plimsoll_io::{Lease, Resume, Stream};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Framing, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
 
-use super::access_log::LogEntry;
 use super::answer::Answer;
-use super::body::{BodyState, RequestBody};
-use super::forwarded::{self, UnknownClient};
-use super::inbox::{Inbox, NoHead};
-use super::limits::{OVER_SHARE_DETAIL, RETRY_AFTER_SECONDS};
+use super::body::BodyState;
+use super::connection::{ConnectionState, ServerConnection};
+use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
 use super::request::{Arrival, ConnectionData, Request};
 use super::sending::{self, Sent};
 use super::service::{Service, Shared, Snapshot};
-use super::turns::{Answered, Ending, Turns, Waiting, answer_in_turn};
-use crate::body_sender::{drain, linger};
+use super::turns::{Answered, Ending, Refused, Turns, answer_in_turn, refuse_busy, resume_turns};
 
 /// Serves a connection from its first byte to its last.
 pub(super) async fn serve<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
@@ -39,45 +36,25 @@ pub(super) async fn resume<S: Service + 'static>(
     shared: Rc<Shared<S>>,
     how: Resume,
 ) {
-    let mut conversation = Conversation::with_state(stream, &shared, parked.state);
-    let ending = match how {
-        Resume::Serve => answer_in_turn(&mut conversation).await,
-        // Boxed: rarely taken, and inlining it would enlarge every connection's future.
-        Resume::Refuse => Box::pin(conversation.refuse_busy()).await,
-        // The client may be sending a request: closing on it would reset the connection.
-        Resume::End => Ending::Linger,
-    };
+    let ParkedConversation { connection, arrival, data, .. } = parked;
+    let connection = ServerConnection::resumed(stream, &shared.common, connection);
+    let mut conversation = Conversation { shared: &shared, connection, arrival, data };
+    let ending = resume_turns(&mut conversation, how).await;
     conversation.end(ending).await;
 }
 
 /// Refuses a connection for which there is no worker, and ends it.
 pub(super) async fn refuse<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
     let mut conversation = Conversation::new(stream, &shared);
-    let ending = conversation.refuse_busy().await;
+    let ending = refuse_busy(&mut conversation).await;
     conversation.end(ending).await;
 }
 
 struct Conversation<'a, S> {
     shared: &'a Shared<S>,
-    inbox: Inbox,
-    tx: Tx,
-    deadline: Deadline,
-    /// The client of the current request, if a trusted proxy names one.
-    client: Option<Peer>,
-    /// The state that outlives a request.
-    state: ConnectionState,
-}
-
-/// The state of a connection between requests.
-struct ConnectionState {
-    /// The client of the connection.
-    peer: Peer,
-    /// Whether the peer is a trusted proxy.
-    trusts_fields: bool,
+    connection: ServerConnection<'a>,
     /// Whether every request comes through a trusted proxy.
-    is_behind_proxy: bool,
-    /// Whether a response has been sent, and the connection is kept alive.
-    is_kept_alive: bool,
+    arrival: Arrival,
     /// The service's own data about the connection.
     data: ConnectionData,
 }
@@ -85,7 +62,9 @@ struct ConnectionState {
 /// The state of a parked conversation, which waits for its next request.
 pub(super) struct ParkedConversation<S> {
     snapshot: Arc<Snapshot<S>>,
-    state: ConnectionState,
+    connection: ConnectionState,
+    arrival: Arrival,
+    data: ConnectionData,
 }
 
 impl<S> ParkedConversation<S> {
@@ -94,17 +73,9 @@ impl<S> ParkedConversation<S> {
     }
 }
 
-impl<S: Service + 'static> Turns for Conversation<'_, S> {
-    fn waiting(&mut self) -> Waiting<'_> {
-        Waiting {
-            io: &self.shared.io,
-            limits: self.shared.limits(),
-            inbox: &mut self.inbox,
-            slot: &**self.tx.slot(),
-            deadline: &self.deadline,
-            is_kept_alive: &mut self.state.is_kept_alive,
-            side_work: None,
-        }
+impl<'a, S: Service + 'static> Turns<'a> for Conversation<'a, S> {
+    fn connection(&mut self) -> &mut ServerConnection<'a> {
+        &mut self.connection
     }
 
     async fn answer_request(&mut self, block: &Lease, head: &Head) -> Result<Answered, Ending> {
@@ -113,109 +84,82 @@ impl<S: Service + 'static> Turns for Conversation<'_, S> {
             (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
         let mut body = BodyState::new(head.framing(), received, head.expects_continue());
         let too_long = self.is_too_long(head);
-        let answer = match self.find_client(block, head) {
+        let answer = match self.connection.identify(block, head) {
             _ if too_long => problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes."),
-            Err(unclear) => problem(Status::BAD_REQUEST, unclear.detail()),
-            Ok(()) if !self.has_slot() => over_share(),
+            Err(refused) => refusal(refused),
             Ok(()) => self.call_service(block, head, &mut body).await,
         };
-        let io = &self.shared.io;
         // A client may send bytes for the tunnel at once: behind a refused CONNECT need be no request.
         let is_refused_tunnel = head.method() == Method::Connect;
         let keep = head.keeps_alive()
             && !is_refused_tunnel
             && !too_long
             && body.can_be_discarded()
-            && !io.is_stopping();
+            && !self.shared.common.io.is_stopping();
         let sent = self.answer(answer, (block, head), keep).await;
-        self.count_and_log(block, Some(head), &sent);
+        self.connection.count_and_log(block, Some(head), Some(sent.status), sent.body_bytes);
         if sent.broken {
             return Err(Ending::Abort);
         }
         let has_ended = body.has_ended() || (keep && self.discard(&mut body).await);
-        if self.state.trusts_fields {
-            // Between requests, the connection is the proxy's.
-            self.tx.slot().count_for(None);
-        }
+        self.connection.release_client();
         Ok(Answered { keep, has_ended, took_rest: has_body, rest: body.into_rest() })
     }
 
-    async fn refuse_input(&mut self, status: Status, detail: &'static str) -> Ending {
-        self.answer_and_end(problem(status, detail), &[], None).await
+    async fn refuse(&mut self, refused: Refused, block: &[u8], head: Option<&Head>) -> Ending {
+        let mut answer = refusal(refused);
+        if let Some(head) = head {
+            answer = self.for_page(answer, block, head);
+        }
+        self.complete(&mut answer, false, head.map_or(Version::Http11, Head::version));
+        let with_body = head.is_none_or(|head| head.method() != Method::Head);
+        let sent = self.send(answer, with_body).await;
+        self.connection.count_and_log(block, head, Some(sent.status), sent.body_bytes);
+        if sent.broken { Ending::Abort } else { Ending::Linger }
     }
 }
 
 impl<'a, S: Service + 'static> Conversation<'a, S> {
     fn new(stream: Stream, shared: &'a Shared<S>) -> Conversation<'a, S> {
-        let peer = stream.peer().clone();
-        let trusts_fields = shared.snapshot.proxies.contain(&peer);
-        let is_behind_proxy = trusts_fields || stream.is_behind_proxy();
-        let (is_kept_alive, data) = (false, ConnectionData::default());
-        Conversation::with_state(
-            stream,
-            shared,
-            ConnectionState { peer, trusts_fields, is_behind_proxy, is_kept_alive, data },
-        )
+        let is_behind_proxy = stream.is_behind_proxy();
+        let connection = ServerConnection::new(stream, &shared.common);
+        let arrival = match is_behind_proxy || connection.is_trusted() {
+            true => Arrival::Proxied,
+            false => Arrival::Direct,
+        };
+        Conversation { shared, connection, arrival, data: ConnectionData::default() }
     }
 
-    fn with_state(stream: Stream, shared: &'a Shared<S>, state: ConnectionState) -> Conversation<'a, S> {
-        let (rx, tx) = stream.split();
-        let (inbox, deadline) = (Inbox::new(rx), shared.io.deadline());
-        Conversation { shared, inbox, tx, deadline, client: None, state }
-    }
-
-    async fn end(mut self, ending: Ending) {
-        match ending {
-            Ending::Close => self.close().await,
-            // Boxed: rarely taken, and inlining it would enlarge every connection's future.
-            Ending::Linger => {
-                let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
-                let linger_time = self.shared.limits().linger_time;
-                Box::pin(linger(&self.shared.io, &mut stream, &self.deadline, linger_time)).await;
-            }
-            Ending::Park(until) => Box::pin(self.park(until)).await,
-            Ending::Abort => {}
-        }
-    }
-
-    /// Finds the client of a request, which a trusted proxy may name.
-    fn find_client(&mut self, block: &[u8], head: &Head) -> Result<(), UnknownClient> {
-        self.client = None;
-        if self.state.trusts_fields {
-            self.client =
-                Some(forwarded::client(head, block, &self.state.peer, &self.shared.snapshot.proxies)?);
-        }
-        Ok(())
-    }
-
-    /// Counts the connection for the client that a trusted proxy names. Returns whether the client's address
-    /// has a share left.
-    fn has_slot(&self) -> bool {
-        self.client.as_ref().is_none_or(|client| self.tx.slot().count_for(Some(client)))
+    async fn end(self, ending: Ending) {
+        let Conversation { shared, connection, arrival, data } = self;
+        let snapshot = Arc::clone(&shared.snapshot);
+        let park = |connection| Box::new(ParkedConversation { snapshot, connection, arrival, data }) as _;
+        connection.end(ending, park).await;
     }
 
     /// Whether the announced length of the body is above the limit.
     fn is_too_long(&self, head: &Head) -> bool {
-        matches!(head.framing(), Framing::Length(bytes) if bytes > self.shared.limits().body_bytes_max)
+        let bytes_max = self.shared.common.limits.body_bytes_max;
+        matches!(head.framing(), Framing::Length(bytes) if bytes > bytes_max)
     }
 
     async fn call_service(&mut self, block: &[u8], head: &Head, state: &mut BodyState) -> Answer {
-        let body = RequestBody {
-            rx: &mut self.inbox.rx,
-            tx: &mut self.tx,
-            deadline: &self.deadline,
-            limits: self.shared.limits(),
-            state,
-        };
-        let (io, hot) = (&self.shared.io, &*self.shared.hot);
-        let peer = self.client.as_ref().unwrap_or(&self.state.peer);
-        let arrival = if self.state.is_behind_proxy { Arrival::Proxied } else { Arrival::Direct };
-        let cors = self.shared.snapshot.service.cors();
+        let shared = self.shared;
+        let cors = shared.snapshot.service.cors();
         let is_of_named_origin = cors.is_some_and(|cors| cors.allowed(head, block).is_some());
-        let connection = &mut self.state.data;
-        let mut request =
-            Request { io, peer, arrival, is_of_named_origin, head, block, body, hot, connection };
-        self.shared.snapshot.service.answer(&mut request).await
+        let (peer, body) = self.connection.with_body(state);
+        let mut request = Request {
+            io: &shared.common.io,
+            peer,
+            arrival: self.arrival,
+            is_of_named_origin,
+            head,
+            block,
+            body,
+            hot: &shared.hot,
+            connection: &mut self.data,
+        };
+        shared.snapshot.service.answer(&mut request).await
     }
 
     /// Lets a page of a named origin read the response.
@@ -227,35 +171,33 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     }
 
     async fn discard(&mut self, state: &mut BodyState) -> bool {
-        let (rx, tx) = (&mut self.inbox.rx, &mut self.tx);
-        let (deadline, limits) = (&self.deadline, self.shared.limits());
-        matches!(RequestBody { rx, tx, deadline, limits, state }.discard().await, Ok(true))
+        matches!(self.connection.with_body(state).1.discard().await, Ok(true))
     }
 
     async fn answer(&mut self, mut answer: Answer, (block, head): (&[u8], &Head), keep: bool) -> Sent {
-        let with_body = head.method() != Method::Head;
-        let shared = self.shared;
-        let reserved = shared.counters.generated().reserve(answer.body.generated_bytes());
+        let generated = self.shared.common.records.counters.generated();
+        let reserved = generated.reserve(answer.body.generated_bytes());
         if reserved.is_none() {
-            answer = problem(
-                Status::SERVICE_UNAVAILABLE,
-                "Too many large answers are under way; try again shortly.",
-            )
-            .field_display("Retry-After", RETRY_AFTER_SECONDS);
+            answer = refusal(Refused::for_now("Too many large answers are under way; try again shortly."));
         }
         let mut answer = self.for_page(answer, block, head);
         self.complete(&mut answer, keep, head.version());
         let when_sent = answer.when_sent.take();
-        let sent = sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await;
+        let sent = self.send(answer, head.method() != Method::Head).await;
         if let Some(when_sent) = when_sent {
             when_sent.report(sent.body_bytes, !sent.broken);
         }
         sent
     }
 
+    async fn send(&mut self, answer: Answer, with_body: bool) -> Sent {
+        let ServerConnection { tx, deadline, .. } = &mut self.connection;
+        sending::send(answer, with_body, tx, deadline, &self.shared.common).await
+    }
+
     /// Adds the fields that every response has.
     fn complete(&self, answer: &mut Answer, keep: bool, version: Version) {
-        let dates = self.shared.dates.at(self.shared.io.wall());
+        let dates = self.shared.common.dates();
         let length = answer.body.len();
         let bodiless = answer.status().is_bodiless();
         let mut head = AnswerHead::resume(&mut answer.head).date(&dates.http);
@@ -264,78 +206,15 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         }
         head.keep_alive(keep, version).finish();
     }
-
-    async fn answer_and_end(&mut self, mut answer: Answer, block: &[u8], head: Option<&Head>) -> Ending {
-        if let Some(head) = head {
-            answer = self.for_page(answer, block, head);
-        }
-        self.complete(&mut answer, false, head.map_or(Version::Http11, Head::version));
-        let with_body = head.is_none_or(|head| head.method() != Method::Head);
-        let sent = sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await;
-        self.count_and_log(block, head, &sent);
-        if sent.broken { Ending::Abort } else { Ending::Linger }
-    }
-
-    /// Refuses a request because no worker is free: "The server MAY send a Retry-After header field to
-    /// suggest an appropriate amount of time for the client to wait before retrying the request" (RFC 9110,
-    /// section 15.6.4). Waits for the request first, so that the client takes the refusal for its response.
-    async fn refuse_busy(&mut self) -> Ending {
-        let busy = problem(Status::SERVICE_UNAVAILABLE, "All workers are taken; try again shortly.")
-            .field_display("Retry-After", RETRY_AFTER_SECONDS);
-        match self.waiting().head_before_refusal().await {
-            Ok((block, head)) => self.answer_and_end(busy, &block, Some(&head)).await,
-            Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => {
-                self.answer_and_end(busy, &[], None).await
-            }
-            Err(NoHead::Refused(refusal)) => self.refuse_input(refusal.status(), refusal.detail()).await,
-            Err(NoHead::Ended) => Ending::Close,
-        }
-    }
-
-    /// Counts and logs a response.
-    fn count_and_log(&self, block: &[u8], head: Option<&Head>, sent: &Sent) {
-        self.shared.counters.answered(sent.status, sent.body_bytes);
-        let entry = LogEntry {
-            peer: self.client.as_ref().unwrap_or(&self.state.peer),
-            method: head.map_or(&[], |head| head.method_bytes(block)),
-            target: head.map_or(&[], |head| head.target(block)),
-            version: match head.map(Head::version) {
-                Some(Version::Http10) => "HTTP/1.0",
-                _ => "HTTP/1.1",
-            },
-            status: sent.status.code(),
-            body_bytes: sent.body_bytes,
-        };
-        self.shared.log.write(&self.shared.dates.at(self.shared.io.wall()), &entry);
-    }
-
-    /// Ends a connection on which the client sends nothing more. The kernel delivers the bytes that it has
-    /// accepted.
-    async fn close(&mut self) {
-        let sent = drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await;
-        if sent.is_ok() {
-            self.tx.finish();
-        }
-    }
-
-    /// Returns the connection to the engine until the client sends its next request.
-    async fn park(mut self, until: Instant) {
-        if drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await.is_err() {
-            return;
-        }
-        let state =
-            Box::new(ParkedConversation { snapshot: Arc::clone(&self.shared.snapshot), state: self.state });
-        if self.tx.park(Parked { state, until }).is_err() {
-            let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
-            linger(&self.shared.io, &mut stream, &self.deadline, self.shared.limits().linger_time).await;
-        }
-    }
 }
 
-/// Returns the response to a client of a proxy whose address has its share of the connections. The
-/// connection stays open, because it is the proxy's.
-fn over_share() -> Answer {
-    problem(Status::SERVICE_UNAVAILABLE, OVER_SHARE_DETAIL).field_display("Retry-After", RETRY_AFTER_SECONDS)
+/// Returns the response to a refused request.
+fn refusal(refused: Refused) -> Answer {
+    let answer = problem(refused.status, refused.detail);
+    match refused.is_temporary {
+        true => answer.field_display("Retry-After", RETRY_AFTER_SECONDS),
+        false => answer,
+    }
 }
 
 #[cfg(test)]

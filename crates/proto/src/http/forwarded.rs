@@ -15,7 +15,7 @@ const FORWARDED_HOST: &str = "X-Forwarded-Host";
 
 /// The reason why the client of a request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnknownClient {
+pub(super) enum UnknownClient {
     /// A field violates its grammar.
     Malformed,
     /// The two fields name different clients: the proxy writes one, and the client wrote the other.
@@ -25,7 +25,7 @@ pub enum UnknownClient {
 impl UnknownClient {
     /// Returns the text for the client.
     #[must_use]
-    pub fn detail(self) -> &'static str {
+    pub(super) fn detail(self) -> &'static str {
         match self {
             UnknownClient::Malformed => "Forwarded or X-Forwarded-For is malformed.",
             UnknownClient::Disagreement => {
@@ -47,7 +47,12 @@ impl From<Malformed> for UnknownClient {
 ///
 /// # Errors
 /// The fields do not name one client.
-pub fn client(head: &Head, block: &[u8], proxy: &Peer, trusted: &Networks) -> Result<Peer, UnknownClient> {
+pub(super) fn client(
+    head: &Head,
+    block: &[u8],
+    proxy: &Peer,
+    trusted: &Networks,
+) -> Result<Peer, UnknownClient> {
     let (forwarded, forwarded_for) = (lines(head, block, FORWARDED), lines(head, block, FORWARDED_FOR));
     let by_forwarded = if forwarded.is_empty() {
         None

@@ -7,8 +7,8 @@ use plimsoll_io::{Deadline, FileRange, Tx};
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
+use super::connection::Common;
 use super::limits::COPIED_BODY_BYTES_MAX;
-use super::service::Shared;
 use crate::body_sender::{BodySender, SendError, while_permitted};
 use crate::limits::UNSENT_BYTES_MAX;
 
@@ -22,12 +22,12 @@ pub(super) struct Sent {
 }
 
 /// Sends a complete head and, if `with_body`, the body.
-pub(super) async fn send<S>(
+pub(super) async fn send(
     answer: Answer,
     with_body: bool,
     tx: &mut Tx,
     deadline: &Deadline,
-    shared: &Shared<S>,
+    common: &Common,
 ) -> Sent {
     let status = answer.status();
     let body = if with_body { answer.body } else { Body::Empty };
@@ -35,7 +35,7 @@ pub(super) async fn send<S>(
     // An unsent file range holds a descriptor, however short it is, and a generated body stays in memory as a
     // whole until its last byte is sent. A connection has one of them at a time.
     let below = if body.has_file() || body.generated_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
-    let mut sender = BodySender::new(&shared.io, tx, deadline, shared.limits().send_time);
+    let mut sender = BodySender::new(&common.io, tx, deadline, common.limits.send_time);
     let (head, sender_ref) = (answer.head, &mut sender);
     let sending = async move {
         push(head, body, sender_ref).await?;

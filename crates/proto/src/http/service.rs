@@ -12,10 +12,10 @@ use plimsoll_io::{Handler, Io, LocalFuture, Networks, Parked, Resume, Stream};
 
 use super::access_log::AccessLog;
 use super::answer::Answer;
+use super::connection::{Common, Records};
 use super::conversation::{self, ParkedConversation};
 use super::cors::Cors;
 use super::counters::Counters;
-use super::date_cache::DateCache;
 use super::limits::Limits;
 use super::request::Request;
 use crate::Current;
@@ -51,11 +51,8 @@ pub struct Http<S> {
 
 /// The state that the connections of one thread and one snapshot share.
 pub(super) struct Shared<S> {
-    pub(super) io: Io,
+    pub(super) common: Common,
     pub(super) snapshot: Arc<Snapshot<S>>,
-    pub(super) log: Rc<AccessLog>,
-    pub(super) counters: Arc<Counters>,
-    pub(super) dates: Rc<DateCache>,
     pub(super) hot: Arc<HotCache>,
 }
 
@@ -69,8 +66,10 @@ impl<S: Service + 'static> Http<S> {
         counters: Arc<Counters>,
         hot: Arc<HotCache>,
     ) -> Http<S> {
-        let (snapshot, log, dates) = (current.get(), Rc::new(log), Rc::new(DateCache::new()));
-        let latest = RefCell::new(Rc::new(Shared { io, snapshot, log, counters, dates, hot }));
+        let (snapshot, records) = (current.get(), Rc::new(Records::new(log, counters)));
+        let (limits, trusted) = (snapshot.limits.clone(), snapshot.proxies.clone());
+        let common = Common { io, limits, trusted, records };
+        let latest = RefCell::new(Rc::new(Shared { common, snapshot, hot }));
         Http { current, latest }
     }
 
@@ -96,17 +95,10 @@ impl<S: Service + 'static> Http<S> {
 impl<S> Shared<S> {
     fn with_snapshot(&self, snapshot: Arc<Snapshot<S>>) -> Shared<S> {
         Shared {
-            io: self.io.clone(),
+            common: self.common.with(&snapshot.limits, &snapshot.proxies),
             snapshot,
-            log: Rc::clone(&self.log),
-            counters: Arc::clone(&self.counters),
-            dates: Rc::clone(&self.dates),
             hot: Arc::clone(&self.hot),
         }
-    }
-
-    pub(super) fn limits(&self) -> &Limits {
-        &self.snapshot.limits
     }
 }
 
@@ -133,8 +125,8 @@ impl<S: Service + 'static> Handler for Http<S> {
 
     fn background(&self) -> LocalFuture {
         let latest = self.latest.borrow();
-        let (io, log) = (latest.io.clone(), Rc::clone(&latest.log));
-        Box::pin(async move { log.flush_forever(&io).await })
+        let (io, records) = (latest.common.io.clone(), Rc::clone(&latest.common.records));
+        Box::pin(async move { records.log.flush_forever(&io).await })
     }
 }
 

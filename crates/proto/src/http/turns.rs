@@ -1,17 +1,18 @@
 //! The requests of a connection in turn: the loop that a server's conversation and a proxy's have in common.
 //!
-//! It answers no request. Invariants: a request is answered before the next is awaited. Every wait has a
-//! limit. After some requests in a row, other connections have their turn. Malformed input is the last input.
+//! It answers no request. Invariants: a request is answered before the next is awaited. After some requests in
+//! a row, other connections have their turn. Malformed input is the last input.
 
-use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-use plimsoll_io::{Deadline, Either, Elapsed, Instant, Io, Lease, Phase, Slot, evicted, select};
+use plimsoll_io::{Instant, Lease, Resume};
 use plimsoll_wire::http::head::Head;
+use plimsoll_wire::http::refusal::Refusal;
 use plimsoll_wire::http::status::Status;
 
-use super::inbox::{Inbox, NoHead};
-use super::limits::{Limits, REQUESTS_PER_TURN_MAX};
+use super::connection::ServerConnection;
+use super::inbox::NoHead;
+use super::limits::REQUESTS_PER_TURN_MAX;
 
 /// The way in which a connection ends.
 pub enum Ending {
@@ -25,10 +26,31 @@ pub enum Ending {
     Abort,
 }
 
+/// The reason for which a request is refused before it is answered.
+#[derive(Clone, Copy)]
+pub struct Refused {
+    /// The status of the response.
+    pub status: Status,
+    /// The text for the client.
+    pub detail: &'static str,
+    /// Whether the client may try again a moment later.
+    pub is_temporary: bool,
+}
+
+/// There is no worker for a request.
+const BUSY: Refused = Refused::for_now("All workers are taken; try again shortly.");
+/// A head was not received in time.
+const LATE: Refused = Refused::new(Status::REQUEST_TIMEOUT, "The request's head took too long.");
+
 /// A connection that answers requests.
-pub trait Turns {
-    /// Returns the parts of the connection that wait for a request.
-    fn waiting(&mut self) -> Waiting<'_>;
+pub trait Turns<'a> {
+    /// Returns the connection.
+    fn connection(&mut self) -> &mut ServerConnection<'a>;
+
+    /// Returns the work that the connection's task performs beside the requests, if there can be any.
+    fn side_work(&self) -> Option<&'a dyn SideWork> {
+        None
+    }
 
     /// Answers a request, whose head is at the start of the buffer. Returns the way in which the connection
     /// ends if it cannot have another request.
@@ -38,8 +60,9 @@ pub trait Turns {
         head: &Head,
     ) -> impl Future<Output = Result<Answered, Ending>>;
 
-    /// Answers malformed input, and ends the connection.
-    fn refuse_input(&mut self, status: Status, detail: &'static str) -> impl Future<Output = Ending>;
+    /// Refuses a request, or input that is none, and ends the connection.
+    fn refuse(&mut self, refused: Refused, block: &[u8], head: Option<&Head>)
+    -> impl Future<Output = Ending>;
 }
 
 /// A request that was answered.
@@ -60,44 +83,46 @@ pub trait SideWork {
     fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
-/// The parts of a connection that wait for a request.
-pub struct Waiting<'a> {
-    /// The engine.
-    pub io: &'a Io,
-    /// The limits of the waits.
-    pub limits: &'a Limits,
-    /// The received bytes.
-    pub inbox: &'a mut Inbox,
-    /// The connection's slot.
-    pub slot: &'a dyn Slot,
-    /// The deadline of the waits.
-    pub deadline: &'a Deadline,
-    /// Whether a response has been sent, and the connection is kept alive.
-    pub is_kept_alive: &'a mut bool,
-    /// Work beside the requests. The connection is not parked during it: its next request would wait for the
-    /// end of that work.
-    pub side_work: Option<&'a dyn SideWork>,
+impl Refused {
+    /// Creates a refusal.
+    pub const fn new(status: Status, detail: &'static str) -> Refused {
+        Refused { status, detail, is_temporary: false }
+    }
+
+    /// Creates a refusal of a request that may succeed a moment later: "The server MAY send a Retry-After
+    /// header field to suggest an appropriate amount of time for the client to wait before retrying the
+    /// request" (RFC 9110, section 15.6.4).
+    pub const fn for_now(detail: &'static str) -> Refused {
+        Refused { status: Status::SERVICE_UNAVAILABLE, detail, is_temporary: true }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Refused {
+        Refused::new(refusal.status(), refusal.detail())
+    }
 }
 
 /// Answers requests until one of them, or malformed input, is the last.
-pub async fn answer_in_turn(connection: &mut impl Turns) -> Ending {
+pub async fn answer_in_turn<'a>(turns: &mut impl Turns<'a>) -> Ending {
     let mut in_a_row = 0;
     loop {
-        let mut waiting = connection.waiting();
-        in_a_row = if waiting.inbox.is_empty() { 0 } else { in_a_row + 1 };
+        let side_work = turns.side_work();
+        let connection = turns.connection();
+        in_a_row = if connection.inbox.is_empty() { 0 } else { in_a_row + 1 };
         if in_a_row >= REQUESTS_PER_TURN_MAX {
             in_a_row = 0;
-            waiting.io.yield_now().await;
+            connection.common.io.yield_now().await;
         }
-        match waiting.next_head().await {
+        match connection.next_head(side_work).await {
             Ok((block, head)) => {
                 // Boxed: the memory is freed with the request. An idle connection is much smaller, and no
                 // request measurably slower.
-                let answered = match Box::pin(connection.answer_request(&block, &head)).await {
+                let answered = match Box::pin(turns.answer_request(&block, &head)).await {
                     Ok(answered) => answered,
                     Err(ending) => return ending,
                 };
-                if let Some(ending) = connection.waiting().end_request(block, &head, answered) {
+                if let Some(ending) = turns.connection().end_request(block, &head, answered) {
                     return ending;
                 }
             }
@@ -106,86 +131,32 @@ pub async fn answer_in_turn(connection: &mut impl Turns) -> Ending {
             // The client may be sending a request: closing on it would reset the connection.
             Err(NoHead::Unwanted) => return Ending::Linger,
             // Boxed: rarely taken.
-            Err(NoHead::Late) => {
-                let detail = "The request's head took too long.";
-                return Box::pin(connection.refuse_input(Status::REQUEST_TIMEOUT, detail)).await;
-            }
+            Err(NoHead::Late) => return Box::pin(turns.refuse(LATE, &[], None)).await,
             Err(NoHead::Refused(refusal)) => {
-                return Box::pin(connection.refuse_input(refusal.status(), refusal.detail())).await;
+                return Box::pin(turns.refuse(refusal.into(), &[], None)).await;
             }
         }
     }
 }
 
-impl Waiting<'_> {
-    /// Returns the head of the next request, and the buffer that it is in.
-    async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
-        if *self.is_kept_alive {
-            self.slot.enter(Phase::Idle, self.io.now());
-        }
-        if self.inbox.is_empty() {
-            self.idle().await?;
-        }
-        self.deadline.after(self.limits.head_time);
-        let head = self.inbox.head(&self.limits.head, self.deadline).await?;
-        self.slot.enter(Phase::Working, self.io.now());
-        Ok(head)
-    }
-
-    /// Waits for the first byte of a request. Gives up after the idle time, at shutdown, when the engine
-    /// needs the slot, or when others need the worker.
-    async fn idle(&mut self) -> Result<(), NoHead> {
-        let until = self.io.now() + self.limits.idle_time;
-        self.deadline.set(until);
-        let unwanted = select(self.io.stopping(), evicted(self.slot));
-        let room_wanted = async {
-            if let Some(side_work) = self.side_work {
-                poll_fn(|cx| side_work.poll_ended(cx)).await;
-            }
-            self.io.room_wanted().await;
-        };
-        let given_up = select(unwanted, room_wanted);
-        match self.deadline.within(select(self.inbox.first_bytes(), given_up)).await {
-            Ok(Either::Left(received)) => received,
-            Ok(Either::Right(Either::Right(()))) => Err(NoHead::Idle(until)),
-            Ok(Either::Right(Either::Left(_))) | Err(Elapsed) => Err(NoHead::Unwanted),
-        }
-    }
-
-    /// Keeps the bytes behind a request. Returns the way in which the connection ends if that was the last.
-    fn end_request(&mut self, mut block: Lease, head: &Head, answered: Answered) -> Option<Ending> {
-        let Answered { keep, has_ended, took_rest, rest } = answered;
-        block.consume(head.len());
-        self.inbox.buffered = if took_rest { rest } else { join(block, rest) };
-        if keep && has_ended {
-            *self.is_kept_alive = true;
-            return None;
-        }
-        // A client that did not request the end may be sending its next request. Closing then would reset the
-        // connection, and the client could lose the response.
-        let is_last = has_ended && self.inbox.is_empty() && !head.keeps_alive();
-        Some(if is_last { Ending::Close } else { Ending::Linger })
-    }
-
-    /// Returns the head of a request that will be refused. Waits no longer for it than for a client's end.
-    ///
-    /// # Errors
-    /// [`NoHead`], if the head is late or refused, the client leaves, or the server stops.
-    pub async fn head_before_refusal(&mut self) -> Result<(Lease, Head), NoHead> {
-        self.deadline.after(self.limits.linger_time);
-        let first = select(self.inbox.first_bytes(), self.io.stopping());
-        match self.deadline.within(first).await {
-            Ok(Either::Left(received)) => received?,
-            Ok(Either::Right(())) | Err(Elapsed) => return Err(NoHead::Unwanted),
-        }
-        self.inbox.head(&self.limits.head, self.deadline).await
+/// As [`answer_in_turn`], for a connection that was parked.
+pub async fn resume_turns<'a>(turns: &mut impl Turns<'a>, how: Resume) -> Ending {
+    match how {
+        Resume::Serve => answer_in_turn(turns).await,
+        // Boxed: rarely taken, and inlining it would enlarge every connection's future.
+        Resume::Refuse => Box::pin(refuse_busy(turns)).await,
+        // The client may be sending a request: closing on it would reset the connection.
+        Resume::End => Ending::Linger,
     }
 }
 
-/// Joins the bytes that were received behind a head with those received later.
-fn join(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
-    if let Some(rest) = rest {
-        block.append(&rest);
+/// Refuses a request because no worker is free. Waits for the request first, so that the client takes the
+/// refusal for its response.
+pub async fn refuse_busy<'a>(turns: &mut impl Turns<'a>) -> Ending {
+    match turns.connection().head_before_refusal().await {
+        Ok((block, head)) => turns.refuse(BUSY, &block, Some(&head)).await,
+        Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => turns.refuse(BUSY, &[], None).await,
+        Err(NoHead::Refused(refusal)) => turns.refuse(refusal.into(), &[], None).await,
+        Err(NoHead::Ended) => Ending::Close,
     }
-    Some(block).filter(|block| !block.is_empty())
 }

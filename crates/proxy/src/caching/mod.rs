@@ -288,7 +288,7 @@ impl Caching<'_> {
     /// proceed alone, and `None` if it must be looked up again.
     async fn follow(&mut self, follower: &Follower, status: CacheStatus) -> Option<Option<Outcome>> {
         let until = self.exchange.shared.io.now() + FOLLOW_TIME_MAX;
-        let deadline = &self.exchange.deadlines.download;
+        let deadline = self.exchange.deadlines.download;
         deadline.set(until);
         let followed = deadline.within(follower.head()).await;
         let now = self.exchange.shared.io.now();
@@ -363,7 +363,7 @@ fn client_side<'e>(
     ClientSide {
         shared: exchange.shared,
         tx: &mut *exchange.tx,
-        deadline: &exchange.deadlines.upload,
+        deadline: exchange.deadlines.upload,
         signals,
         request,
         version: exchange.request.head.version(),

@@ -289,7 +289,7 @@ impl Caching<'_> {
             }
             Joined::Alone(_) | Joined::Past => return Err(NoSlice::Refused),
         };
-        let deadline = &self.exchange.deadlines.download;
+        let deadline = self.exchange.deadlines.download;
         deadline.after(if is_lead { shared.settings.times.first_byte } else { FOLLOW_TIME_MAX });
         match deadline.within(follower.head()).await {
             Ok(FollowedHead::Open(head, _)) if head.answers(&self.request) => {

@@ -31,7 +31,7 @@ pub(super) struct Download<'a, 'r> {
     pub(super) shared: &'a Shared,
     pub(super) inbox: &'a mut ResponseInbox,
     pub(super) tx: &'a mut Tx,
-    pub(super) deadlines: &'a Deadlines,
+    pub(super) deadlines: Deadlines<'a>,
     pub(super) signals: &'a Signals,
     pub(super) request: &'a ClientRequest<'a>,
     /// Whether the client and the server allow another request on the client's connection.
@@ -96,7 +96,7 @@ impl<'r> Download<'_, 'r> {
         let mut block = self.inbox.take();
         let framing = framing_for(self.request.head.version(), head.framing());
         let keep = self.may_keep(framing);
-        let date = self.shared.dates.at(self.shared.io.wall());
+        let date = self.shared.common.dates();
         let form = ResponseForm {
             framing,
             keep,
@@ -168,7 +168,7 @@ impl<'r> Download<'_, 'r> {
         block: Lease,
         framing: OutFraming,
     ) -> Result<(bool, Option<Unsent<'r>>), Failure> {
-        let (times, deadline) = (&self.shared.settings.times, &self.deadlines.download);
+        let (times, deadline) = (&self.shared.settings.times, self.deadlines.download);
         let mut body = BodyReader::new(head.framing(), Some(block));
         if let Some(file) = self.take_file(&mut body).await? {
             return Ok((body.into_rest().is_none(), Some(Unsent::File(file, framing))));

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use core::net::SocketAddr;
 use plimsoll_client::http::{Connection, Error};
-use plimsoll_io::{Deadline, Either, Instant, Io, Peer, Rx, Segment, Stream, Tx, select};
+use plimsoll_io::{Deadline, Either, Instant, Peer, Rx, Segment, Stream, Tx, select};
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::proxy;
@@ -38,18 +38,13 @@ use crate::request_head::{ClientRequest, is_idempotent};
 use crate::route::{Destination, Route};
 use crate::side_tasks::SideTasks;
 
-/// The deadlines of a client's connection: one for each direction, because both wait at once.
-pub(crate) struct Deadlines {
+/// The deadlines of an exchange: one for each direction, because both wait at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadlines<'a> {
     /// For the request's way to the origin.
-    pub(crate) upload: Deadline,
+    pub(crate) upload: &'a Deadline,
     /// For the response's way to the client.
-    pub(crate) download: Deadline,
-}
-
-impl Deadlines {
-    pub(crate) fn new(io: &Io) -> Deadlines {
-        Deadlines { upload: io.deadline(), download: io.deadline() }
-    }
+    pub(crate) download: &'a Deadline,
 }
 
 /// The connection to an origin that belongs to one client, because it began with that client's address.
@@ -60,7 +55,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) shared: &'a Rc<Shared>,
     pub(crate) rx: &'a mut Rx,
     pub(crate) tx: &'a mut Tx,
-    pub(crate) deadlines: &'a Deadlines,
+    pub(crate) deadlines: Deadlines<'a>,
     pub(crate) request: ClientRequest<'a>,
     /// The client for which connections are counted: the one that a trusted proxy names, or the peer.
     pub(crate) client: Peer,
@@ -175,7 +170,7 @@ impl<'a> Exchange<'a> {
     /// Waits for the right to use a connection to an origin.
     async fn permit(&mut self, origin: &Arc<Origin>) -> Result<Permit, Busy> {
         let (max, slot) = (self.shared.settings.origin_connections, Rc::clone(self.tx.slot()));
-        origin.admission.enter(&self.client, max, &*slot, &self.deadlines.download).await
+        origin.admission.enter(&self.client, max, &*slot, self.deadlines.download).await
     }
 
     /// Chooses the origin of the next attempt.
@@ -218,7 +213,7 @@ impl<'a> Exchange<'a> {
             io: &shared.io,
             resolve: shared.resolve.as_ref(),
             connector: shared.connector.as_ref(),
-            deadline: &self.deadlines.download,
+            deadline: self.deadlines.download,
             time_max: shared.settings.times.connect,
         };
         let mut connection = origin.connect(&by).await?;

@@ -122,7 +122,7 @@ impl<'r> Download<'_, 'r> {
     ) -> Result<Option<PassedFile>, Failure> {
         let Some(sent) = sent else { return Ok(None) };
         let (io, rx) = (&self.shared.io, &mut self.inbox.rx);
-        let deadline = &self.deadlines.download;
+        let deadline = self.deadlines.download;
         deadline.after(self.shared.settings.times.between_bytes);
         let Some(part) = deadline.within(body.passed_file(rx)).await.map_err(|Elapsed| Failure::Late)? else {
             return Ok(None);
@@ -144,7 +144,7 @@ impl<'r> Download<'_, 'r> {
         let recorder = Recorder::begin(&cache, *lead, (*stored).clone(), length, room);
         let follower = recorder.follower();
         let shared = self.shared;
-        let (deadline, between) = (&self.deadlines.download, shared.settings.times.between_bytes);
+        let (deadline, between) = (self.deadlines.download, shared.settings.times.between_bytes);
         let recording = record_body(&shared.io, recorder, &mut body, &mut self.inbox.rx, deadline, between);
         if !is_for_client {
             let is_recorded = recording.await.is_ok();
@@ -154,7 +154,7 @@ impl<'r> Download<'_, 'r> {
         let mut client = ClientSide {
             shared,
             tx: &mut *self.tx,
-            deadline: &self.deadlines.upload,
+            deadline: self.deadlines.upload,
             signals: self.signals,
             request,
             version: self.request.head.version(),
@@ -216,7 +216,7 @@ impl<'r> Download<'_, 'r> {
     ) -> Result<(), Failure> {
         let Part { mut skipped, length: mut left, framing } = part;
         let (times, limits) = (&self.shared.settings.times, &self.shared.settings.limits);
-        let deadline = &self.deadlines.download;
+        let deadline = self.deadlines.download;
         loop {
             let dropped = usize::try_from(skipped).unwrap_or(usize::MAX).min(received.len());
             skipped -= dropped as u64;

@@ -155,7 +155,7 @@ impl<'r> Download<'_, 'r> {
         if !self.tx.takes_files() {
             return Ok(None);
         }
-        let deadline = &self.deadlines.download;
+        let deadline = self.deadlines.download;
         deadline.after(self.shared.settings.times.between_bytes);
         let passed = deadline.within(body.passed_file(&mut self.inbox.rx)).await;
         let Some(part) = passed.map_err(|Elapsed| Failure::Late)? else { return Ok(None) };
@@ -171,7 +171,7 @@ impl<'r> Download<'_, 'r> {
         framing: OutFraming,
         may_spool: &mut bool,
     ) -> Result<Option<Spool>, Failure> {
-        let deadline = &self.deadlines.download;
+        let deadline = self.deadlines.download;
         deadline.after(SLOW_CLIENT_TIME);
         if let Ok(drained) = deadline.within(self.tx.drain(RELAY_AHEAD_BYTES_MAX)).await {
             return drained.map(|()| None).map_err(|_| Failure::ClientGone);
@@ -187,7 +187,7 @@ impl<'r> Download<'_, 'r> {
         let slot = self.tx.slot().clone();
         slot.keep_upstream(true);
         let send_time = self.shared.settings.limits.send_time;
-        let drained = drain(self.tx, RELAY_AHEAD_BYTES_MAX, &self.deadlines.download, send_time).await;
+        let drained = drain(self.tx, RELAY_AHEAD_BYTES_MAX, self.deadlines.download, send_time).await;
         slot.keep_upstream(false);
         drained.map(|()| None).map_err(|_| Failure::ClientGone)
     }
@@ -202,7 +202,7 @@ impl<'r> Download<'_, 'r> {
         let (shared, signals, deadline) = (self.shared, self.signals, self.shared.io.deadline());
         let between_bytes = shared.settings.times.between_bytes;
         let source = (body, &mut self.inbox.rx);
-        let filling = fill(&shared.io, &spool, source, &self.deadlines.download, between_bytes);
+        let filling = fill(&shared.io, &spool, source, self.deadlines.download, between_bytes);
         let mut sender = Sender { shared, tx: &mut *self.tx, signals, deadline: &deadline, framing };
         let unfit = match select(filling, sender.follow_spool(&spool)).await {
             Either::Left(filled) => filled?,
@@ -227,7 +227,7 @@ impl<'a> Exchange<'a> {
         keep: bool,
         signals: &Signals,
     ) -> OutcomeEnding {
-        let (shared, deadline) = (self.shared, &self.deadlines.download);
+        let (shared, deadline) = (self.shared, self.deadlines.download);
         let (sent, framing, trailers) = match unsent {
             Unsent::Spooled(spool, framing, trailers) => {
                 let mut sender = Sender { shared, tx: &mut *self.tx, signals, deadline, framing };
@@ -291,7 +291,7 @@ impl<'a> Exchange<'a> {
         ClientSide {
             shared: self.shared,
             tx: &mut *self.tx,
-            deadline: &self.deadlines.download,
+            deadline: self.deadlines.download,
             signals,
             request,
             version: self.request.head.version(),

@@ -27,7 +27,7 @@ pub(super) struct End<'a> {
 /// A tunnel between a client and an origin.
 pub(super) struct Tunnel<'a> {
     shared: &'a Shared,
-    deadlines: &'a Deadlines,
+    deadlines: Deadlines<'a>,
     signals: &'a Signals,
     slot: Rc<dyn Slot>,
     /// The time of the latest byte in either direction.
@@ -41,7 +41,7 @@ impl Tunnel<'_> {
     /// Creates a tunnel of the client with this slot.
     pub(super) fn new<'a>(
         shared: &'a Shared,
-        deadlines: &'a Deadlines,
+        deadlines: Deadlines<'a>,
         signals: &'a Signals,
         slot: Rc<dyn Slot>,
     ) -> Tunnel<'a> {

@@ -42,7 +42,7 @@ pub(super) struct Upload<'a> {
     pub(super) body: &'a mut RequestBody,
     pub(super) origin_tx: &'a mut Tx,
     pub(super) slot: &'a dyn Slot,
-    pub(super) deadlines: &'a Deadlines,
+    pub(super) deadlines: Deadlines<'a>,
     pub(super) signals: &'a Signals,
     pub(super) framing: Framing,
 }
@@ -114,7 +114,7 @@ impl Exchange<'_> {
         if !is_short || self.body.expects_continue() {
             return Ok(());
         }
-        let (deadline, limits) = (&self.deadlines.upload, &self.shared.settings.limits);
+        let (deadline, limits) = (self.deadlines.upload, &self.shared.settings.limits);
         while !self.body.reader.has_all() {
             let begun = deadline.now();
             deadline.after(self.body.patience(limits));
@@ -181,7 +181,7 @@ impl Upload<'_> {
 
     /// Waits until the origin has taken enough of the pushed bytes.
     async fn drain(&mut self) -> Result<(), UploadError> {
-        let (times, deadline) = (&self.shared.settings.times, &self.deadlines.upload);
+        let (times, deadline) = (&self.shared.settings.times, self.deadlines.upload);
         let drained =
             pacing::drain(self.origin_tx, RELAY_AHEAD_BYTES_MAX, deadline, times.between_bytes, |_, _| {});
         match drained.await {
@@ -194,7 +194,7 @@ impl Upload<'_> {
     /// Receives the next bytes of the body.
     async fn receive(&mut self) -> Result<Option<Segment>, Failure> {
         const TOO_LONG: &str = "The body is longer than this proxy forwards. Send less.";
-        let deadline = &self.deadlines.upload;
+        let deadline = self.deadlines.upload;
         let begun = deadline.now();
         if self.body.expects_continue() && self.signals.upload() == UploadState::Begun {
             // The client waits for the origin, whose response has a deadline.
@@ -224,7 +224,7 @@ impl Upload<'_> {
     /// Waits until the client has left. Stays pending once the response has begun: then sending it detects
     /// that.
     async fn watch(&mut self) -> Failure {
-        let deadline = &self.deadlines.upload;
+        let deadline = self.deadlines.upload;
         deadline.after(WATCH_AFTER_TIME);
         let _: Result<(), Elapsed> = deadline.within(pending()).await;
         if self.body.reader.has_rest() || self.signals.is_answered() {
