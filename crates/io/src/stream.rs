@@ -37,7 +37,14 @@ pub struct Rx {
     /// last receive.
     held: Option<Lease>,
     /// The client that a proxy reports for the whole connection. Boxed: few connections have one.
-    client: Option<Box<Peer>>,
+    client: Option<Box<ReportedClient>>,
+}
+
+/// A client as a proxy's header reports it.
+struct ReportedClient {
+    peer: Peer,
+    /// Whether its connection to the proxy is encrypted.
+    is_encrypted: bool,
 }
 
 /// The sending side of a stream.
@@ -60,8 +67,7 @@ impl Stream {
         Stream { rx, tx: Tx { transport, slot, parking: None } }
     }
 
-    /// Makes the conversation [park](Tx::park) at `spot`. A stream over this one's transport (TLS)
-    /// cannot park: it has state of its own.
+    /// Makes the conversation [park](Tx::park) at `spot`.
     #[must_use]
     pub fn parking_at(mut self, spot: &Rc<ParkingSpot>) -> Stream {
         self.tx.parking = Some(Rc::clone(spot));
@@ -87,11 +93,21 @@ impl Stream {
         self.tx.slot()
     }
 
-    /// Returns the transport itself, for another transport on top of it (TLS), which is then wrapped
-    /// with the same [slot](Stream::slot). Call it before anything is discarded.
-    pub fn into_transport(self) -> Rc<dyn Transport> {
+    /// Puts a transport on top of the stream's own (TLS), also in the middle of a conversation. `make` gets the
+    /// transport below, and bytes that were received from it and belong to the new one. The slot and the
+    /// reported client stay. The conversation cannot park any more, unless the new transport can
+    /// ([`Stream::parking_at`]).
+    pub fn layer(&mut self, make: impl FnOnce(Rc<dyn Transport>, Option<Lease>) -> Rc<dyn Transport>) {
+        let transport = make(Rc::clone(&self.rx.transport), self.rx.held.take());
+        self.rx.transport = Rc::clone(&transport);
+        self.tx.transport = transport;
+        self.tx.parking = None;
+    }
+
+    /// Keeps bytes that were received, so that they are received next.
+    pub fn unreceive(&mut self, bytes: Lease) {
         debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");
-        self.rx.transport
+        self.rx.held = Some(bytes).filter(|bytes| !bytes.is_empty());
     }
 
     /// Takes the connection out of the stream, with its [slot](Stream::slot), for a transport over shared
@@ -110,7 +126,15 @@ impl Stream {
     /// Returns the client: the peer of the connection, or the client that a trusted proxy has reported
     /// for it.
     pub fn peer(&self) -> &Peer {
-        self.rx.client.as_deref().unwrap_or_else(|| self.rx.transport.peer())
+        let reported = self.rx.client.as_ref().map(|client| &client.peer);
+        reported.unwrap_or_else(|| self.rx.transport.peer())
+    }
+
+    /// Whether nobody between the client and this process can read the stream: it is encrypted, the proxy
+    /// before it reports so, or its peer is a program of this machine.
+    pub fn is_protected(&self) -> bool {
+        let reported = self.rx.client.as_ref().is_some_and(|client| client.is_encrypted);
+        reported || self.rx.transport.is_encrypted() || *self.peer() == Peer::Unix
     }
 
     /// Whether a proxy has reported the client ([`Stream::behind_proxy`]).
@@ -119,12 +143,12 @@ impl Stream {
     }
 
     /// Returns the same stream after a proxy's header was received from it: `client` is its peer from
-    /// now on, and `rest`, received behind the header, is received next.
+    /// now on, whose connection to the proxy `is_encrypted` or not. `rest`, received behind the header, is
+    /// received next.
     #[must_use]
-    pub fn behind_proxy(mut self, client: Peer, rest: Option<Lease>) -> Stream {
-        debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");
-        self.rx.client = Some(Box::new(client));
-        self.rx.held = rest.filter(|rest| !rest.is_empty());
+    pub fn behind_proxy(mut self, client: Peer, is_encrypted: bool, rest: Lease) -> Stream {
+        self.rx.client = Some(Box::new(ReportedClient { peer: client, is_encrypted }));
+        self.unreceive(rest);
         self
     }
 
@@ -391,6 +415,11 @@ impl Tx {
     /// Whether [`Segment::Piped`] may be pushed.
     pub fn takes_piped(&self) -> bool {
         self.transport.takes_piped()
+    }
+
+    /// Whether a pushed segment is copied: see [`Transport::copies_segments`].
+    pub fn copies_segments(&self) -> bool {
+        self.transport.copies_segments()
     }
 
     /// Closes the sending side after the pushed segments; see [`Transport::finish`].

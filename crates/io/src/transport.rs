@@ -122,6 +122,17 @@ pub trait Transport {
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
+    /// Whether nobody between the peer and this process can read the bytes.
+    fn is_encrypted(&self) -> bool {
+        false
+    }
+
+    /// Whether a pushed segment is copied at once, for example to encrypt it. What is large is then pushed in
+    /// parts, so that it does not exist twice.
+    fn copies_segments(&self) -> bool {
+        false
+    }
+
     /// Queues a segment. Never waits and never fails: an error is permanent, and `poll_drain` returns
     /// it.
     fn push(&self, segment: Segment);

@@ -105,7 +105,7 @@ async fn receive_header(io: &Io, mut stream: Stream) -> Option<Stream> {
             let client = header.source.map(|at| Peer::Ip(at.ip(), at.port()));
             let client = client.unwrap_or_else(|| stream.peer().clone());
             let rest = Lease::owned(received.to_vec());
-            return Some(stream.behind_proxy(client, Some(rest)));
+            return Some(stream.behind_proxy(client, header.is_encrypted, rest));
         }
     }
 }

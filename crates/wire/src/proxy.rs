@@ -20,6 +20,8 @@ pub struct Header {
     /// The client's address and port. None if the proxy speaks for itself (LOCAL), does not know (UNKNOWN),
     /// or names a family other than TCP over IPv4 or IPv6. The connection's own peer address applies then.
     pub source: Option<SocketAddr>,
+    /// Whether the client's connection to the proxy is encrypted by TLS, as a field of version 2 reports it.
+    pub is_encrypted: bool,
     /// Length of the header in bytes; the proxied protocol begins after it.
     pub len: usize,
 }
@@ -112,7 +114,7 @@ fn parse_line(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
     };
     let line =
         within.get(LINE_START.len()..end).and_then(|line| line.strip_suffix(b"\r")).ok_or(BadHeader)?;
-    Ok(Some(Header { source: source_of(line)?, len: end + 1 }))
+    Ok(Some(Header { source: source_of(line)?, is_encrypted: false, len: end + 1 }))
 }
 
 /// Parses the source address in a version 1 line, passed without `PROXY ` and CRLF.
@@ -166,7 +168,25 @@ fn parse_binary(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
     }
     let Some(addresses) = bytes.get(FIXED_BYTES..len) else { return Ok(None) };
     let source = if is_proxied { binary_source(family, addresses) } else { None };
-    Ok(Some(Header { source, len }))
+    let fields = addresses.get(address_bytes..).unwrap_or_default();
+    Ok(Some(Header { source, is_encrypted: is_proxied && has_tls(fields), len }))
+}
+
+/// Whether the fields behind the addresses report a client that is connected by TLS: `PP2_TYPE_SSL` with
+/// `PP2_CLIENT_SSL` (section 2.2.5). Fields behind a malformed one are not read.
+fn has_tls(mut fields: &[u8]) -> bool {
+    const TYPE_TLS: u8 = 0x20;
+    const CLIENT_TLS: u8 = 0x01;
+    while let Some((&[kind, high, low], rest)) = fields.split_first_chunk() {
+        let Some((value, rest)) = rest.split_at_checked(usize::from(u16::from_be_bytes([high, low]))) else {
+            return false;
+        };
+        if kind == TYPE_TLS {
+            return value.first().is_some_and(|client| client & CLIENT_TLS != 0);
+        }
+        fields = rest;
+    }
+    false
 }
 
 /// Returns the length of the addresses of a family and protocol in bytes, or None if the specification

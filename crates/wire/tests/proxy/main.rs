@@ -22,6 +22,32 @@ fn v6() -> Vec<u8> {
     [&ip("2001:db8::7")[..], &ip("2001:db8::1"), &[0x9c, 0x40, 0x01, 0xbb]].concat()
 }
 
+/// A header that reports no encryption.
+fn plain(source: Option<core::net::SocketAddr>, len: usize) -> Header {
+    Header { source, is_encrypted: false, len }
+}
+
+#[test]
+fn a_client_is_connected_by_tls_where_a_whole_field_of_version_2_says_so() {
+    let tls = [0x20, 0, 5, 1, 0, 0, 0, 0];
+    let other = [0x04, 0, 2, 0x20, 1];
+    let clear = [0x20, 0, 5, 0b110, 0, 0, 0, 0];
+    for (command, fields, is_encrypted) in [
+        (0x21, [&tls[..], &other].concat(), true),
+        (0x21, [&other[..], &tls].concat(), true),
+        (0x21, clear.to_vec(), false),
+        (0x21, other.to_vec(), false),
+        (0x21, tls[..7].to_vec(), false),
+        (0x21, vec![0x20, 0, 0], false),
+        (0x21, [&[0x04, 0xff, 0xff][..], &tls].concat(), false),
+        (0x20, tls.to_vec(), false),
+    ] {
+        let header = parse(&binary(command, 0x11, &[V4, &fields].concat())).unwrap().unwrap();
+        assert_eq!(header.is_encrypted, is_encrypted, "{fields:?}");
+    }
+    assert!(!parse(b"PROXY TCP4 192.0.2.7 198.51.100.1 40000 443\r\n").unwrap().unwrap().is_encrypted);
+}
+
 fn valid() -> Vec<(Vec<u8>, Option<&'static str>)> {
     let with_extensions = [V4, &[0x04, 0, 3, 1, 2, 3], &[0x20, 0, 5, 1, 0, 0, 0, 0]].concat();
     vec![
@@ -44,8 +70,9 @@ fn valid() -> Vec<(Vec<u8>, Option<&'static str>)> {
 #[test]
 fn a_proxy_header_names_the_client_or_none() {
     for (bytes, source) in valid() {
-        let expected = Header { source: source.map(|at| at.parse().unwrap()), len: bytes.len() };
-        assert_eq!(parse(&bytes), Ok(Some(expected)), "{}", bytes.escape_ascii());
+        let expected = (source.map(|at| at.parse().unwrap()), bytes.len());
+        let header = parse(&bytes).unwrap().unwrap();
+        assert_eq!((header.source, header.len), expected, "{}", bytes.escape_ascii());
     }
 }
 
@@ -146,7 +173,7 @@ proptest! {
             let mut bytes = Vec::new();
             write(version, Some(from), Some(to), &mut bytes);
             let source = is_one_family.then_some(canonical);
-            prop_assert_eq!(parse(&bytes), Ok(Some(Header { source, len: bytes.len() })));
+            prop_assert_eq!(parse(&bytes), Ok(Some(plain(source, bytes.len()))));
         }
     }
 
@@ -169,6 +196,6 @@ fn a_header_for_an_unknown_client_is_written_in_both_versions() {
         let mut out = Vec::new();
         write(version, None, None, &mut out);
         assert_eq!(out, bytes);
-        assert_eq!(parse(&out), Ok(Some(Header { source: None, len: out.len() })));
+        assert_eq!(parse(&out), Ok(Some(plain(None, out.len()))));
     }
 }

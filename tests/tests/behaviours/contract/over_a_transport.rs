@@ -41,11 +41,12 @@ fn handshake(_: Io, stream: Stream) -> Pin<Box<dyn Future<Output = io::Result<St
         if heard != HELLO {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        Ok(Stream::new(Rc::new(Scrambled {
-            inner: stream.into_transport(),
-            received: RefCell::new(rest.into()),
-            ended: Cell::new(false),
-        })))
+        stream.unreceive(Lease::owned(rest));
+        stream.layer(|inner, received| {
+            let received: Vec<u8> = received.map_or_else(Vec::new, |lease| lease.to_vec());
+            Rc::new(Scrambled { inner, received: RefCell::new(received.into()), ended: Cell::new(false) })
+        });
+        Ok(stream)
     })
 }
 
