@@ -31,6 +31,7 @@ mod carrier;
 mod cells;
 mod client_network;
 mod combine;
+mod current;
 mod deadline;
 mod engine;
 pub mod exec;
@@ -64,6 +65,7 @@ pub use carrier::{Endpoint, Event, EventSource, Link, ParkedLink, Watch, Watcher
 pub use cells::Cells;
 pub use client_network::ClientNetwork;
 pub use combine::{Either, Join, Select, join, select};
+pub use current::Current;
 pub use deadline::{Deadline, Elapsed, Within};
 pub use engine::{Engine, Handler, LocalFuture, Setup, Work};
 pub use fair_queue::FairQueue;

@@ -93,15 +93,18 @@ impl Stream {
         self.tx.slot()
     }
 
-    /// Puts a transport on top of the stream's own (TLS), also in the middle of a conversation. `make` gets the
-    /// transport below, and bytes that were received from it and belong to the new one. The slot and the
+    /// Puts a transport on top of the stream's own (TLS), also in the middle of a conversation. `make` gets
+    /// the transport below, and bytes that were received from it and belong to the new one. The slot and the
     /// reported client stay. The conversation cannot park any more, unless the new transport can
-    /// ([`Stream::parking_at`]).
-    pub fn layer(&mut self, make: impl FnOnce(Rc<dyn Transport>, Option<Lease>) -> Rc<dyn Transport>) {
+    /// ([`Stream::parking_at`]). Returns the new transport.
+    pub fn layer<T: Transport + 'static>(
+        &mut self,
+        make: impl FnOnce(Rc<dyn Transport>, Option<Lease>) -> Rc<T>,
+    ) -> Rc<T> {
         let transport = make(Rc::clone(&self.rx.transport), self.rx.held.take());
-        self.rx.transport = Rc::clone(&transport);
-        self.tx.transport = transport;
-        self.tx.parking = None;
+        let (received, sent): (Rc<T>, Rc<T>) = (Rc::clone(&transport), Rc::clone(&transport));
+        (self.rx.transport, self.tx.transport, self.tx.parking) = (received, sent, None);
+        transport
     }
 
     /// Keeps bytes that were received, so that they are received next.
@@ -130,8 +133,8 @@ impl Stream {
         reported.unwrap_or_else(|| self.rx.transport.peer())
     }
 
-    /// Whether nobody between the client and this process can read the stream: it is encrypted, the proxy
-    /// before it reports so, or its peer is a program of this machine.
+    /// Whether the network between the client and this process cannot read the stream: it is encrypted, the
+    /// proxy before it reports so, or its peer is a program of this machine.
     pub fn is_protected(&self) -> bool {
         let reported = self.rx.client.as_ref().is_some_and(|client| client.is_encrypted);
         reported || self.rx.transport.is_encrypted() || *self.peer() == Peer::Unix
@@ -366,6 +369,11 @@ impl Tx {
     /// Queues a segment. It is sent at the end of this turn or later, without this task being polled.
     pub fn push(&mut self, segment: Segment) {
         self.transport.push(segment);
+    }
+
+    /// Queues a copy of bytes.
+    pub fn push_slice(&mut self, bytes: &[u8]) {
+        self.transport.push_slice(bytes);
     }
 
     /// Waits until at most `below` bytes are unsent. Dropping the future loses nothing.

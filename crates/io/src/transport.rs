@@ -122,7 +122,7 @@ pub trait Transport {
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
-    /// Whether nobody between the peer and this process can read the bytes.
+    /// Whether the network between the peer and this process cannot read the bytes.
     fn is_encrypted(&self) -> bool {
         false
     }
@@ -136,6 +136,11 @@ pub trait Transport {
     /// Queues a segment. Never waits and never fails: an error is permanent, and `poll_drain` returns
     /// it.
     fn push(&self, segment: Segment);
+
+    /// As [`Transport::push`], for bytes that stay the caller's.
+    fn push_slice(&self, bytes: &[u8]) {
+        self.push(Segment::Owned(bytes.to_vec()));
+    }
 
     /// Ready when at most `below` bytes are unsent. A stream that is still connecting is not ready.
     ///

@@ -8,7 +8,6 @@ use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_content::{LocalSource, Source, part_of};
@@ -18,7 +17,10 @@ use plimsoll_store::Error as StoreError;
 use plimsoll_store::remote::RemoteFile;
 
 use crate::file_parts::Parts;
-use crate::limits::{FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, RECEIVED_BYTES_PER_SECOND_MIN, UNSENT_BYTES_MAX};
+use crate::limits::{
+    COPIED_PART_BYTES_MAX, FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, RECEIVED_BYTES_PER_SECOND_MIN,
+    UNSENT_BYTES_MAX,
+};
 
 /// The reason why a body was not sent to its end.
 #[derive(Debug)]
@@ -71,10 +73,19 @@ impl<'a> BodySender<'a> {
         self.tx.push(Segment::Owned(bytes));
     }
 
-    /// Pushes shared bytes, without a copy.
-    pub(crate) fn push_shared(&mut self, bytes: Arc<[u8]>) {
-        self.pushed += bytes.len() as u64;
-        self.tx.push(Segment::Shared(bytes));
+    /// Pushes bytes that may be many: in parts, where the transport copies what is pushed.
+    pub(crate) async fn push_whole(&mut self, segment: Segment) -> Result<(), SendError> {
+        if !self.tx.copies_segments() {
+            self.pushed += segment.len();
+            self.tx.push(segment);
+            return Ok(());
+        }
+        for part in segment.bytes().chunks(COPIED_PART_BYTES_MAX) {
+            self.pushed += part.len() as u64;
+            self.tx.push_slice(part);
+            self.drain(UNSENT_BYTES_MAX).await?;
+        }
+        Ok(())
     }
 
     /// Pushes a head with a copy of a small body behind it, so that both leave in one send.
@@ -159,8 +170,7 @@ impl<'a> BodySender<'a> {
             Source::Remote(_) if range.is_empty() => Ok(()),
             Source::Remote(file) => self.push_remote(*file).await,
             Source::Local(LocalSource::Bytes { contents, .. }) => {
-                self.push(part_of(&contents, &range).to_vec());
-                Ok(())
+                self.push_whole(Segment::Owned(part_of(&contents, &range).to_vec())).await
             }
         }
     }
@@ -185,7 +195,7 @@ impl<'a> BodySender<'a> {
                 }
             }
             Source::Local(LocalSource::Bytes { contents, .. }) => {
-                self.push(convert(part_of(&contents, &range)))
+                self.push_whole(Segment::Owned(convert(part_of(&contents, &range)))).await?;
             }
         }
         Ok(())

@@ -7,7 +7,6 @@
 
 mod body_sender;
 pub mod classic;
-mod current;
 mod file_parts;
 pub mod ftp;
 mod generated;
@@ -17,7 +16,7 @@ mod proxied;
 mod upload_pipe;
 
 pub use body_sender::{drain, linger};
-pub use current::Current;
 pub use file_parts::{Parts, is_busy, read_patiently};
 pub use generated::GeneratedBodies;
+pub use plimsoll_io::Current;
 pub use proxied::Proxied;

@@ -11,6 +11,8 @@ pub const PROXY_HEADER_TIME_MAX: Duration = Duration::from_secs(5);
 /// connection before the client has the refusal.
 pub const REFUSED_LINGER_TIME: Duration = Duration::from_secs(1);
 
+/// Bytes that are pushed at a time where the transport copies them.
+pub const COPIED_PART_BYTES_MAX: usize = 64 * 1024;
 /// Bytes in memory that may be unsent on a connection before more are generated, read or received for it, or
 /// before its next request is parsed.
 pub const UNSENT_BYTES_MAX: u64 = 64 * 1024;

@@ -22,6 +22,8 @@ pub const LATE_ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
 pub const EXPECT_BYTES_MIN: u64 = 1024 * 1024;
 /// Bytes of a streamed body that may wait to be sent before more are requested from its source.
 pub const SEND_AHEAD_BYTES_MAX: u64 = 256 * 1024;
+/// Bytes of a body in memory that are pushed at a time where the transport copies them.
+pub const COPIED_PART_BYTES_MAX: usize = 64 * 1024;
 /// Interim answers to one request. The count restarts after each piece of a streamed body. A client may set
 /// another bound.
 pub const INTERIM_ANSWERS_MAX: u32 = 32;

@@ -18,7 +18,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use super::error::{Error, When};
 use super::interim::InterimState;
-use super::limits::{CONTINUE_TIME_MAX, EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
+use super::limits::{CONTINUE_TIME_MAX, COPIED_PART_BYTES_MAX, EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
 use super::request::{Body, Request};
 use super::url::Url;
 use crate::source::Source;
@@ -137,6 +137,12 @@ impl<'a> Outgoing<'a> {
         tx.push(Segment::Owned(self.head.clone()));
         match &mut self.payload {
             Payload::None => {}
+            Payload::Bytes(bytes) if tx.copies_segments() => {
+                for part in bytes.0.chunks(COPIED_PART_BYTES_MAX) {
+                    tx.push_slice(part);
+                    drain(tx, SEND_AHEAD_BYTES_MAX, context).await?;
+                }
+            }
             Payload::Bytes(bytes) => tx.push(Segment::Shared(Arc::clone(&bytes.0))),
             Payload::Stream { length, source, expects_continue, continue_time } => {
                 if *expects_continue {

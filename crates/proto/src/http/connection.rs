@@ -149,7 +149,8 @@ impl<'a> ServerConnection<'a> {
         }
     }
 
-    /// Notes the end of a request: until the next one, the connection of a trusted proxy counts for no client.
+    /// Notes the end of a request. Until the next one, the connection of a trusted proxy counts for no
+    /// client.
     pub fn release_client(&self) {
         if self.state.is_trusted {
             self.tx.slot().count_for(None);

@@ -3,7 +3,7 @@
 //! This module does not decide about the connection. Invariant: memory for a response stays bounded however
 //! slowly the client receives.
 
-use plimsoll_io::{Deadline, FileRange, Tx};
+use plimsoll_io::{Deadline, FileRange, Segment, Tx};
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
@@ -62,11 +62,11 @@ async fn push(head: Vec<u8>, body: Body, sender: &mut BodySender<'_>) -> Result<
         Body::Shared(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => sender.push_with_head(head, &bytes),
         Body::Shared(bytes) => {
             sender.push_head(head);
-            sender.push_shared(bytes);
+            sender.push_whole(Segment::Shared(bytes)).await?;
         }
         Body::Bytes(bytes) => {
             sender.push_head(head);
-            sender.push(bytes);
+            sender.push_whole(Segment::Owned(bytes)).await?;
         }
         Body::File(range) => {
             sender.push_head(head);

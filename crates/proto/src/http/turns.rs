@@ -1,7 +1,7 @@
 //! The requests of a connection in turn: the loop that a server's conversation and a proxy's have in common.
 //!
-//! It answers no request. Invariants: a request is answered before the next is awaited. After some requests in
-//! a row, other connections have their turn. Malformed input is the last input.
+//! It answers no request. Invariants: a request is answered before the next is awaited. After some requests
+//! in a row, other connections have their turn. Malformed input is the last input.
 
 use std::task::{Context, Poll};
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_io::{Deadline, Elapsed, File, FileRange, Fs, Instant, Phase, Segment, Tx};
-use plimsoll_proto::limits::{FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, UNSENT_BYTES_MAX};
+use plimsoll_proto::limits::{COPIED_PART_BYTES_MAX, FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, UNSENT_BYTES_MAX};
 use plimsoll_proto::{drain, read_patiently};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Method, Version};
@@ -106,11 +106,23 @@ impl ClientSide<'_> {
         let part = part.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
         if part.len() == bytes.len() && part.len() > COPIED_BYTES_MAX {
             self.tx.push(Segment::Owned(head));
+            if self.tx.copies_segments() {
+                return self.send_copies(part).await;
+            }
             self.tx.push(Segment::Shared(Arc::clone(bytes)));
         } else {
             // One send for head and body.
             head.extend_from_slice(part);
             self.tx.push(Segment::Owned(head));
+        }
+        Ok(())
+    }
+
+    /// Sends bytes over a transport that copies them, in parts.
+    async fn send_copies(&mut self, bytes: &[u8]) -> Result<(), NotSent> {
+        for part in bytes.chunks(COPIED_PART_BYTES_MAX) {
+            self.tx.push_slice(part);
+            self.drain(UNSENT_BYTES_MAX).await?;
         }
         Ok(())
     }
