@@ -23,6 +23,7 @@ pub mod proxy;
 pub mod scene;
 pub mod service;
 pub mod skips;
+pub mod tls;
 pub mod together;
 pub mod tree;
 pub mod under;

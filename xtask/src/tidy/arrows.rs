@@ -13,11 +13,12 @@ pub(super) const RULE: &str = "arrows";
 const PREFIX: &str = "plimsoll-";
 
 /// Each crate, and the crates of the workspace that it may link.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("io", &[]),
     ("wire", &[]),
     ("engine", &["io"]),
     ("channel", &["io"]),
+    ("tls", &["io"]),
     ("client", &["wire", "io"]),
     ("rpc", &["client", "wire", "io"]),
     ("auth", &["rpc", "wire", "io"]),

@@ -1,139 +1,38 @@
-//! The contract under a transport like TLS: a transport over a transport, with a handshake, records and no
-//! files. The cipher is a toy; the shape is not.
+//! The contract under TLS: a transport over a transport, with a handshake, records and no files.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::sync::LazyLock;
 
-use plimsoll_io::{Address, Io, Lease, Peer, Segment, Stream, Transport, Want};
+use plimsoll_io::{Io, Stream};
+use plimsoll_tests::tls::{SERVER_NAME, connector, server};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{
     Answer, Client, Engine, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene, Tree, behaviours,
 };
+use plimsoll_tls::ServerTls;
 
-/// The maximal length of a record's body; its length precedes it in two bytes.
-const RECORD_BYTES_MAX: usize = 1000;
 const LARGE_BYTES: usize = 40_000;
-const HELLO: &[u8; 5] = b"hello";
 
 fn scenario() -> Scenario {
     let tree = Tree::new().file("small.txt", "small\n").file("large.bin", noise(1, LARGE_BYTES));
-    let protocol = Protocol::HttpOver(handshake);
+    let protocol = Protocol::HttpOver(accept);
     Scenario { tree, protocol, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
-/// Both sides send a hello, and all later bytes are scrambled.
-fn handshake(_: Io, stream: Stream) -> Pin<Box<dyn Future<Output = io::Result<Stream>>>> {
+fn accept(io: Io, stream: Stream) -> Pin<Box<dyn Future<Output = io::Result<Stream>>>> {
+    static TLS: LazyLock<ServerTls> = LazyLock::new(|| server(&["http/1.1"]));
     Box::pin(async move {
         let mut stream = stream;
-        stream.tx.push(Segment::Static(HELLO));
-        let mut heard = Vec::new();
-        while heard.len() < HELLO.len() {
-            match stream.rx.recv(Want::Head).await? {
-                Some(lease) => heard.extend_from_slice(&lease),
-                None => return Err(io::ErrorKind::UnexpectedEof.into()),
-            }
-        }
-        let rest = heard.split_off(HELLO.len());
-        if heard != HELLO {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        stream.unreceive(Lease::owned(rest));
-        stream.layer(|inner, received| {
-            let received: Vec<u8> = received.map_or_else(Vec::new, |lease| lease.to_vec());
-            Rc::new(Scrambled { inner, received: RefCell::new(received.into()), ended: Cell::new(false) })
-        });
+        TLS.accept(&io, &mut stream).await.map_err(io::Error::other)?;
         Ok(stream)
     })
 }
 
-struct Scrambled {
-    inner: Rc<dyn Transport>,
-    received: RefCell<VecDeque<u8>>,
-    ended: Cell<bool>,
-}
-
-impl Scrambled {
-    /// Returns a complete record, if one was received; an empty one is the end.
-    fn record(&self) -> Option<Lease> {
-        let mut received = self.received.borrow_mut();
-        let (Some(high), Some(low)) = (received.front(), received.get(1)) else { return None };
-        let len = usize::from(u16::from_be_bytes([*high, *low]));
-        if received.len() < 2 + len {
-            return None;
-        }
-        received.drain(..2);
-        Some(Lease::owned(received.drain(..len).map(|byte| byte ^ 0x5a).collect()))
-    }
-}
-
-fn sealed(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for part in bytes.chunks(RECORD_BYTES_MAX) {
-        out.extend_from_slice(&u16::try_from(part.len()).unwrap().to_be_bytes());
-        out.extend(part.iter().map(|byte| byte ^ 0x5a));
-    }
-    out
-}
-
-impl Transport for Scrambled {
-    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
-        loop {
-            if self.ended.get() {
-                return Poll::Ready(Ok(None));
-            }
-            match self.record() {
-                Some(record) if record.is_empty() => self.ended.set(true),
-                Some(record) => return Poll::Ready(Ok(Some(record))),
-                None => match ready!(self.inner.poll_recv(cx, want))? {
-                    Some(lease) => self.received.borrow_mut().extend(lease.iter()),
-                    // As with TLS: an end without a closing record may be forged.
-                    None => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
-                },
-            }
-        }
-    }
-
-    fn push(&self, segment: Segment) {
-        self.inner.push(Segment::Owned(sealed(segment.bytes())));
-    }
-
-    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
-        self.inner.poll_drain(cx, below)
-    }
-
-    fn unsent(&self) -> u64 {
-        self.inner.unsent()
-    }
-
-    fn lost(&self) -> u64 {
-        self.inner.lost()
-    }
-
-    fn takes_files(&self) -> bool {
-        false
-    }
-
-    fn finish(&self) {
-        self.inner.push(Segment::Static(&[0, 0]));
-        self.inner.finish();
-    }
-
-    fn peer(&self) -> &Peer {
-        self.inner.peer()
-    }
-
-    fn local(&self) -> io::Result<Address> {
-        self.inner.local()
-    }
-}
-
 async fn connect(scene: &Scene) -> Client {
-    let stream = scene.io.connect(&scene.at).await.unwrap();
-    Client::new(&scene.io, handshake(scene.io.clone(), stream).await.expect("a handshake"))
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    connector(&["http/1.1"]).connect(&scene.io, &mut stream, SERVER_NAME).await.expect("a handshake");
+    Client::new(&scene.io, stream)
 }
 
 /// Asserts an answer with two parts of `large.bin`, in the format of RFC 2046.
@@ -169,7 +68,9 @@ async fn http_is_spoken_over_it_unchanged(scene: Scene) {
 async fn a_handshake_that_fails_ends_that_connection_alone(scene: Scene) {
     let mut stranger = scene.connect().await;
     stranger.push("GET / HTTP/1.1\r\n\r\n");
-    stranger.expect_abort().await;
+    // An alert, and nothing in clear.
+    let alert = stranger.rest().await.expect("a clean end");
+    assert!(matches!(alert[..], [21, 3, _, 0, 2, 2, _]), "{alert:?}");
     assert_eq!(connect(&scene).await.get("/small.txt").await.status, 200);
 }
 

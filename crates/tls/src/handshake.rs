@@ -1,0 +1,85 @@
+//! The handshake of a session, over a stream that is not encrypted yet.
+//!
+//! It chooses no certificate. Invariants: a handshake has a limit of time and of bytes. A peer whose
+//! handshake fails gets an alert that says why, and nothing else.
+
+use std::io;
+use std::rc::Rc;
+
+use plimsoll_io::{Deadline, Elapsed, Io, Phase, Segment, Stream, Want};
+
+use crate::limits::{ALERT_TIME_MAX, HANDSHAKE_BYTES_MAX, HANDSHAKE_TIME_MAX};
+use crate::session::Session;
+use crate::transport::Tls;
+
+/// The reason why a handshake failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HandshakeError {
+    /// The connection broke.
+    #[error("the connection broke during the TLS handshake: {0}")]
+    Connection(#[from] io::Error),
+    /// The peer took too long.
+    #[error("the TLS handshake took too long")]
+    Late,
+    /// The peer sent too many bytes.
+    #[error("the TLS handshake is too long")]
+    TooLong,
+    /// The peers do not agree, or one does not trust the other.
+    #[error("the TLS handshake failed: {0}")]
+    Refused(#[from] rustls::Error),
+}
+
+/// Performs the handshake of a session, and puts its encryption on the stream.
+pub(crate) async fn perform(
+    io: &Io,
+    stream: &mut Stream,
+    session: Session,
+) -> Result<Rc<Tls>, HandshakeError> {
+    let deadline = io.deadline();
+    deadline.after(HANDSHAKE_TIME_MAX);
+    stream.slot().enter(Phase::Waiting, io.now());
+    let mut session = session;
+    let result = exchange(stream, &mut session, &deadline).await;
+    send(stream, &mut session);
+    match result {
+        Ok(()) => Ok(encrypt(stream, session)),
+        Err(error) => {
+            // The peer may still be sending: closing on it could lose the alert.
+            deadline.after(ALERT_TIME_MAX);
+            let _: Result<io::Result<()>, Elapsed> = deadline.within(stream.finish()).await;
+            Err(error)
+        }
+    }
+}
+
+/// Puts the encryption of a session on a stream.
+pub(crate) fn encrypt(stream: &mut Stream, session: Session) -> Rc<Tls> {
+    stream.layer(|inner, received| Tls::new(inner, session, received))
+}
+
+async fn exchange(
+    stream: &mut Stream,
+    session: &mut Session,
+    deadline: &Deadline,
+) -> Result<(), HandshakeError> {
+    let mut left = HANDSHAKE_BYTES_MAX;
+    while session.is_handshaking() {
+        send(stream, session);
+        let received = deadline.within(stream.rx.recv(Want::Head)).await;
+        let received = received.map_err(|Elapsed| HandshakeError::Late)??;
+        let mut received = received.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        left = left.checked_sub(received.len()).ok_or(HandshakeError::TooLong)?;
+        session.receive(&mut received)?;
+        stream.unreceive(received);
+    }
+    Ok(())
+}
+
+/// Sends what the session has to send.
+fn send(stream: &mut Stream, session: &mut Session) {
+    let mut sealed = Vec::new();
+    session.flush(&mut sealed);
+    if !sealed.is_empty() {
+        stream.tx.push(Segment::Owned(sealed));
+    }
+}

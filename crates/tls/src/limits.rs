@@ -1,0 +1,21 @@
+//! All bounds of TLS, by name, with their unit last.
+//!
+//! rustls bounds records and handshake messages itself. Invariant: everything that a peer can make grow, or
+//! wait, has a bound here or there.
+
+use std::time::Duration;
+
+/// How long a handshake may take.
+pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+/// Bytes that a peer may send before its handshake is complete: a client's certificates are a few KiB.
+pub const HANDSHAKE_BYTES_MAX: usize = 64 * 1024;
+/// How long the peer may take to read the alert that says why a handshake failed.
+pub const ALERT_TIME_MAX: Duration = Duration::from_secs(1);
+/// Bytes of plaintext in one record at most (RFC 8446, section 5.1).
+pub(crate) const RECORD_BYTES_MAX: usize = 16 * 1024;
+/// Bytes that a record adds to its plaintext: 5 of header, and up to 24 of nonce, type and tag.
+pub(crate) const RECORD_OVERHEAD_BYTES: usize = 29;
+/// Certificates in one chain.
+pub const CHAIN_CERTIFICATES_MAX: usize = 16;
+/// Certificates that a server chooses among by the name that a client requests.
+pub const CERTIFICATES_MAX: usize = 1024;

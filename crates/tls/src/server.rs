@@ -1,0 +1,77 @@
+//! The settings of a server's sessions.
+//!
+//! It accepts no connection. Invariants: data that a client sends before the handshake is complete is not
+//! accepted (it could be replayed). A ticket of one kind of listener opens no session of another.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_io::{Io, Stream};
+use rustls::server::{NoServerSessionStorage, ProducesTickets};
+use rustls::{ServerConfig, version};
+
+use crate::certificates::Certificates;
+use crate::clock::Clock;
+use crate::handshake::{HandshakeError, perform};
+use crate::provider::provider;
+use crate::session::Session;
+use crate::transport::Tls;
+
+/// The keys of the tickets by which clients resume sessions. They outlive a reload.
+#[derive(Clone, Debug)]
+pub struct Tickets(Arc<dyn ProducesTickets>);
+
+/// The settings of a server's sessions.
+#[derive(Debug)]
+pub struct ServerTls {
+    config: Arc<ServerConfig>,
+    clock: Arc<Clock>,
+}
+
+impl Tickets {
+    /// Draws keys for one kind of listener.
+    ///
+    /// # Errors
+    /// The operating system has no random numbers.
+    pub fn new() -> Result<Tickets, rustls::Error> {
+        Ok(Tickets(rustls::crypto::ring::Ticketer::new()?))
+    }
+}
+
+impl ServerTls {
+    /// Creates the settings of sessions for the protocols with these names (ALPN); a client that names none
+    /// may speak what it likes.
+    ///
+    /// # Errors
+    /// The provider has no cipher suite for a version: a bug.
+    pub fn new(
+        certificates: Certificates,
+        protocols: &[&str],
+        tickets: Tickets,
+        clock: Arc<Clock>,
+    ) -> Result<ServerTls, rustls::Error> {
+        let time: Arc<Clock> = Arc::clone(&clock);
+        let mut config = ServerConfig::builder_with_details(provider(), time)
+            .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(certificates));
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.ticketer = tickets.0;
+        config.max_early_data_size = 0;
+        Ok(ServerTls { config: Arc::new(config), clock })
+    }
+
+    /// Performs the handshake with a client, and encrypts the stream.
+    ///
+    /// # Errors
+    /// The handshake failed. The client has the reason, and the connection has ended.
+    pub async fn accept(&self, io: &Io, stream: &mut Stream) -> Result<(), HandshakeError> {
+        self.perform(io, stream).await.map(drop)
+    }
+
+    pub(crate) async fn perform(&self, io: &Io, stream: &mut Stream) -> Result<Rc<Tls>, HandshakeError> {
+        self.clock.set(io.wall());
+        perform(io, stream, Session::server(Arc::clone(&self.config))?).await
+    }
+}

@@ -1,0 +1,109 @@
+//! One TLS session, without its connection: encrypted bytes in, plaintext out, and back.
+//!
+//! It waits for nothing and sends nothing. The kernel could encrypt instead (kTLS), after the handshake and
+//! by the secrets of this session. Invariants: memory for received bytes is that of a few records. After an
+//! error there is no more plaintext.
+
+use std::io::{BufRead as _, Write as _};
+use std::sync::Arc;
+
+use plimsoll_io::Lease;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Connection, Error, ServerConfig, ServerConnection};
+
+use crate::limits::{RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES};
+
+/// A TLS session.
+pub(crate) struct Session {
+    connection: Connection,
+    /// Bytes of plaintext to be taken.
+    plain: usize,
+    /// Whether the peer has ended the session.
+    has_ended: bool,
+}
+
+impl Session {
+    /// Begins a session as the server.
+    pub(crate) fn server(config: Arc<ServerConfig>) -> Result<Session, Error> {
+        Ok(Session::new(ServerConnection::new(config)?.into()))
+    }
+
+    /// Begins a session as a client of the server with this name.
+    pub(crate) fn client(config: Arc<ClientConfig>, name: ServerName<'static>) -> Result<Session, Error> {
+        Ok(Session::new(ClientConnection::new(config, name)?.into()))
+    }
+
+    fn new(mut connection: Connection) -> Session {
+        // What is written is taken at once, so the limit of rustls would only lose bytes.
+        connection.set_buffer_limit(None);
+        Session { connection, plain: 0, has_ended: false }
+    }
+
+    /// Whether the handshake is not complete.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// Whether the peer has ended the session, and all plaintext was taken.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended && self.plain == 0
+    }
+
+    /// Whether plaintext can be taken.
+    pub(crate) fn has_plain(&self) -> bool {
+        self.plain > 0
+    }
+
+    /// Consumes received bytes, until there is plaintext to take. The caller [flushes](Session::flush) then,
+    /// also after an error: the peer learns the reason by an alert.
+    pub(crate) fn receive(&mut self, received: &mut Lease) -> Result<(), Error> {
+        while !received.is_empty() && self.plain == 0 {
+            let mut bytes: &[u8] = received;
+            // Reading from memory does not fail, and there is room, because all plaintext was taken.
+            let read = self.connection.read_tls(&mut bytes).unwrap_or_default();
+            // Nothing is read behind the peer's end of the session.
+            received.consume(if read == 0 { received.len() } else { read });
+            let state = self.connection.process_new_packets()?;
+            self.plain = state.plaintext_bytes_to_read();
+            self.has_ended |= state.peer_has_closed();
+        }
+        Ok(())
+    }
+
+    /// Takes the next part of the plaintext, that of one record.
+    pub(crate) fn take_plain(&mut self) -> Option<Lease> {
+        let mut reader = self.connection.reader();
+        let bytes = reader.fill_buf().ok().filter(|bytes| !bytes.is_empty())?.to_vec();
+        reader.consume(bytes.len());
+        self.plain = self.plain.saturating_sub(bytes.len());
+        Some(Lease::owned(bytes))
+    }
+
+    /// Encrypts bytes, and returns what is to be sent.
+    pub(crate) fn seal(&mut self, plain: &[u8]) -> Vec<u8> {
+        let records = plain.len().div_ceil(RECORD_BYTES_MAX);
+        let mut sealed = Vec::with_capacity(plain.len() + records * RECORD_OVERHEAD_BYTES);
+        // Without a limit, all of it is taken.
+        let _ = self.connection.writer().write_all(plain);
+        self.flush(&mut sealed);
+        sealed
+    }
+
+    /// Ends the session, and returns what is to be sent.
+    pub(crate) fn close(&mut self) -> Vec<u8> {
+        let mut sealed = Vec::new();
+        self.connection.send_close_notify();
+        self.flush(&mut sealed);
+        sealed
+    }
+
+    /// Appends what the session has to send: parts of the handshake, tickets, alerts.
+    pub(crate) fn flush(&mut self, sealed: &mut Vec<u8>) {
+        while self.connection.wants_write() {
+            // Writing to a vector does not fail.
+            if !matches!(self.connection.write_tls(sealed), Ok(1..)) {
+                return;
+            }
+        }
+    }
+}
