@@ -84,7 +84,7 @@ pub use parking::{Parked, ParkingSpot, Resume};
 pub use piped::{Filled, Pipe};
 pub use resource_pool::ResourcePool;
 pub use segment::{FileRange, Segment};
-pub use slot::{Phase, Slot, evicted};
+pub use slot::{Phase, Slot, evicted, keeping_upstream};
 pub use stop::{Notify, Stop};
 pub use stream::{Rx, Stream, Tx};
 pub use time::Instant;

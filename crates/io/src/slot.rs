@@ -62,6 +62,20 @@ pub async fn evicted(slot: &dyn Slot) {
     poll_fn(|_| if slot.is_evicted() { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
+/// Waits for a client while a connection to another server waits, too, and reports that: see
+/// [`Slot::keep_upstream`]. Dropping the future ends the report.
+pub async fn keeping_upstream<T>(slot: &dyn Slot, wait: impl Future<Output = T>) -> T {
+    struct Kept<'a>(&'a dyn Slot);
+    impl Drop for Kept<'_> {
+        fn drop(&mut self) {
+            self.0.keep_upstream(false);
+        }
+    }
+    slot.keep_upstream(true);
+    let _kept = Kept(slot);
+    wait.await
+}
+
 /// The slot of a connection that no engine counts: every connection that this side opened, and every
 /// connection of the simulator.
 #[derive(Default)]
@@ -97,5 +111,53 @@ impl Slot for UncountedSlot {
 
     fn is_evicted(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    /// Notes whether an upstream connection is kept.
+    #[derive(Default)]
+    struct Noting(Cell<bool>);
+
+    impl Slot for Noting {
+        fn enter(&self, _: Phase, _: Instant) {}
+
+        fn authenticate(&self) {}
+
+        fn is_authenticated(&self) -> bool {
+            false
+        }
+
+        fn count_for(&self, _: Option<&Peer>) -> bool {
+            true
+        }
+
+        fn keep_upstream(&self, waits: bool) {
+            self.0.set(waits);
+        }
+
+        fn relieve_upstream(&self) {}
+
+        fn is_evicted(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_dropped_wait_keeps_no_upstream_connection() {
+        let slot = Noting::default();
+        {
+            let waiting = pin!(keeping_upstream(&slot, pending::<()>()));
+            assert!(waiting.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            assert!(slot.0.get());
+        }
+        assert!(!slot.0.get());
     }
 }

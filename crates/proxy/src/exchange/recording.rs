@@ -6,7 +6,7 @@
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_io::{Deadline, Either, Elapsed, Io, Rx, Segment, select};
+use plimsoll_io::{Deadline, Either, Elapsed, Io, Rx, Segment, keeping_upstream, select};
 use plimsoll_proto::drain;
 use plimsoll_wire::http::response::{Framing, ResponseHead};
 
@@ -227,9 +227,9 @@ impl<'r> Download<'_, 'r> {
             }
             self.signals.count(received.len() as u64);
             framing.push(Segment::Owned(received), self.tx);
-            self.tx.slot().keep_upstream(true);
-            let drained = drain(self.tx, RELAY_AHEAD_BYTES_MAX, deadline, limits.send_time).await;
-            self.tx.slot().keep_upstream(false);
+            let slot = self.tx.slot().clone();
+            let draining = drain(self.tx, RELAY_AHEAD_BYTES_MAX, deadline, limits.send_time);
+            let drained = keeping_upstream(&*slot, draining).await;
             drained.map_err(|_| Failure::ClientGone)?;
             if left == Some(0) {
                 break;

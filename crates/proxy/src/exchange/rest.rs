@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_io::{Deadline, FileRange, Io, Phase, Rx, Segment, Tx, select};
+use plimsoll_io::{Deadline, FileRange, Io, Phase, Rx, Segment, Tx, keeping_upstream, select};
 use plimsoll_io::{Either, Elapsed};
 use plimsoll_proto::drain;
 
@@ -185,10 +185,9 @@ impl<'r> Download<'_, 'r> {
             }
         }
         let slot = self.tx.slot().clone();
-        slot.keep_upstream(true);
         let send_time = self.shared.settings.limits.send_time;
-        let drained = drain(self.tx, RELAY_AHEAD_BYTES_MAX, self.deadlines.download, send_time).await;
-        slot.keep_upstream(false);
+        let draining = drain(self.tx, RELAY_AHEAD_BYTES_MAX, self.deadlines.download, send_time);
+        let drained = keeping_upstream(&*slot, draining).await;
         drained.map(|()| None).map_err(|_| Failure::ClientGone)
     }
 
@@ -210,9 +209,7 @@ impl<'r> Download<'_, 'r> {
         };
         let Some(unfit) = unfit else { return Ok(Spooled::All(spool)) };
         let slot = sender.tx.slot().clone();
-        slot.keep_upstream(true);
-        sender.send_spool(&spool).await?;
-        slot.keep_upstream(false);
+        keeping_upstream(&*slot, sender.send_spool(&spool)).await?;
         sender.send(Segment::Owned(unfit)).await?;
         Ok(Spooled::Part)
     }

@@ -8,7 +8,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use plimsoll_io::{Elapsed, Instant, Lease, Phase, Rx, Segment, Slot, Tx, Want, pacing};
+use plimsoll_io::{Elapsed, Instant, Lease, Phase, Rx, Segment, Slot, Tx, Want, keeping_upstream, pacing};
 use plimsoll_proto::http::Limits;
 use plimsoll_proto::http::limits::UNAUTHENTICATED_BYTES_PER_SECOND_MIN;
 use plimsoll_wire::http::head::Framing;
@@ -205,9 +205,8 @@ impl Upload<'_> {
         if !self.slot.is_authenticated() {
             self.slot.enter(Phase::Waiting, begun);
         }
-        self.slot.keep_upstream(true);
-        let received = deadline.within(self.body.reader.next(self.rx, self.origin_tx)).await;
-        self.slot.keep_upstream(false);
+        let receiving = deadline.within(self.body.reader.next(self.rx, self.origin_tx));
+        let received = keeping_upstream(self.slot, receiving).await;
         if self.signals.upload() != UploadState::Begun {
             self.body.waited += deadline.now() - begun;
         }
