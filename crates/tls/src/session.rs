@@ -59,8 +59,10 @@ impl Session {
     pub(crate) fn receive(&mut self, received: &mut Lease) -> Result<(), Error> {
         while !received.is_empty() && self.plain == 0 {
             let mut bytes: &[u8] = received;
-            // Reading from memory does not fail, and there is room, because all plaintext was taken.
-            let read = self.connection.read_tls(&mut bytes).unwrap_or_default();
+            // There is room, because all plaintext was taken. An error must not look like the end of the
+            // peer, behind which bytes are dropped.
+            let read = self.connection.read_tls(&mut bytes);
+            let read = read.map_err(|error| Error::General(error.to_string()))?;
             // Nothing is read behind the peer's end of the session.
             received.consume(if read == 0 { received.len() } else { read });
             let state = self.connection.process_new_packets()?;
