@@ -16,6 +16,7 @@ use std::io::{Read, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -233,7 +234,11 @@ pub fn is_long() -> bool {
 
 /// The output of a process so far.
 #[derive(Clone, Default)]
-struct Printed(Arc<Mutex<Vec<u8>>>);
+struct Printed {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Whether every process that could write has closed its end, and all that they wrote was read.
+    has_ended: Arc<AtomicBool>,
+}
 
 impl Printed {
     /// Reads `from` to its end on a separate thread.
@@ -245,12 +250,17 @@ impl Printed {
             while let Ok(bytes @ 1..) = from.read(&mut block) {
                 kept.lock().extend_from_slice(&block[..bytes]);
             }
+            kept.has_ended.store(true, Ordering::Release);
         });
         printed
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
     }
 
     fn text(&self) -> String {
@@ -424,10 +434,12 @@ impl Server {
         until("new connections are refused", || Visitor::connect(self.at()).is_err());
     }
 
-    /// Waits until the server has ended. Fails if that takes longer than `time`.
+    /// Waits until the server has ended and all that it printed was read. Fails if its end takes longer than
+    /// `time`.
     pub fn ends_within(&mut self, time: Duration) -> ExitStatus {
         let ended = reached_within(time, || !self.is_running());
         assert!(ended, "the server did not end within {time:?}; it said: {}", self.stderr());
+        until("its output has ended", || self.stdout.has_ended() && self.stderr.has_ended());
         self.child.wait().expect("a child")
     }
 
