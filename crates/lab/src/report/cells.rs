@@ -6,6 +6,7 @@ use super::content::Cell;
 use crate::analysis::{LoadPoint, PointFigures};
 use crate::experiment::template::Values;
 use crate::format::figures::NONE;
+use crate::results::BEGAN_BUSY;
 use crate::stats::MeanInterval;
 
 /// The deviation of Little's law from 1 that a remark reports.
@@ -51,6 +52,9 @@ pub(super) fn remarks(point: &LoadPoint) -> String {
     let mut remarks: Vec<String> = Vec::new();
     if point.failed > 0 {
         remarks.push(format!("{} failed", point.failed));
+    }
+    if point.left_out > 0 {
+        remarks.push(format!("{} left out: {BEGAN_BUSY}", point.left_out));
     }
     remarks.extend(point.figures.as_ref().map(figure_remarks).unwrap_or_default());
     remarks.join("; ")

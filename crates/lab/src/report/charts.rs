@@ -6,7 +6,7 @@
 use super::cells::{mean_line, remarks, values_text};
 use super::chart::{Chart, ChartPoint, Series, Shape, Stroke};
 use super::content::{Block, Section};
-use crate::analysis::{Curve, LoadPoint, PointFigures};
+use crate::analysis::{Curve, LoadPoint, PointFigures, Prediction};
 use crate::experiment::template::Values;
 use crate::format::figures::{bytes, percent, small_rate as rate, three_digits, time};
 use crate::stats::MeanInterval;
@@ -143,7 +143,7 @@ fn is_closed(curves: &[&Curve]) -> bool {
 
 /// Returns the sentences that explain the charts of some curves.
 fn notes(curves: &[&Curve]) -> Option<Block> {
-    let has_models = curves.iter().any(|curve| curve.prediction.is_some());
+    let has_models = curves.iter().any(|curve| close_prediction(curve).is_some());
     let mut points = curves.iter().flat_map(|curve| &curve.points);
     let has_remarks = points.any(|point| point.figures.is_some() && !remarks(point).is_empty());
     let notes = [
@@ -212,7 +212,7 @@ fn add_models(curve: &Curve, throughput: &mut Chart, response: &mut Chart) {
         Series { name: name.to_owned(), colour, stroke, points }
     };
     let solved = |users: f64| {
-        let points = &curve.prediction.as_ref()?.points;
+        let points = &close_prediction(curve)?.points;
         points.iter().find(|point| (f64::from(point.users) - users).abs() < 0.5)
     };
     if let Some(bounds) = curve.bounds {
@@ -221,7 +221,7 @@ fn add_models(curve: &Curve, throughput: &mut Chart, response: &mut Chart) {
         throughput.series.push(model("asymptotic bounds", 7, Stroke::Dotted, &x));
         response.series.push(model("asymptotic bound", 7, Stroke::Dotted, &r));
     }
-    if let (Some(_), Some(demands)) = (&curve.prediction, &curve.demands) {
+    if let (Some(_), Some(demands)) = (close_prediction(curve), &curve.demands) {
         let name = format!("MVA from N = {}", demands.users);
         let x = |users: f64| solved(users).map(|point| point.throughput);
         let r = |users: f64| solved(users).map(|point| point.response);
@@ -232,6 +232,11 @@ fn add_models(curve: &Curve, throughput: &mut Chart, response: &mut Chart) {
         let x = |users: f64| Some(law.throughput(users));
         throughput.series.push(model("USL fit", 2, Stroke::Dashed, &x));
     }
+}
+
+/// Returns the prediction that is drawn.
+fn close_prediction(curve: &Curve) -> Option<&Prediction> {
+    curve.prediction.as_ref().filter(|prediction| prediction.is_close())
 }
 
 /// Returns whole numbers from the first to the last, in a geometric sequence as soon as they are many.

@@ -8,19 +8,33 @@ use super::charts::groups;
 use crate::analysis::{Curve, PointFigures};
 use crate::experiment::template::Values;
 use crate::format::figures::small_rate as rate;
+use crate::results::BEGAN_BUSY;
 use crate::stats::MeanInterval;
 
 /// The number of combinations of fixed variables that the sentences name.
 const NAMED: usize = 3;
 
-/// Returns two sentences; empty without figures.
+/// Returns two sentences, and a third if they are in doubt; empty without figures.
 pub(super) fn text(curves: &[Curve], axis: Option<&str>) -> String {
     let bests: Vec<Best<'_>> = groups(curves).into_iter().filter_map(best).collect();
     if bests.is_empty() {
         return String::new();
     }
     let maxima = joined(&bests, |best| best.maximum(axis));
-    format!("{maxima} {}", limit(&bests))
+    format!("{maxima} {}{}", limit(&bests), doubt(&bests))
+}
+
+/// Returns the sentence about maxima of trials that all began on a busy machine.
+fn doubt(bests: &[Best<'_>]) -> &'static str {
+    let is_busy = |best: &Best<'_>| {
+        let trials = best.figures.throughput.count;
+        best.figures.marks.iter().any(|(mark, count)| mark == BEGAN_BUSY && *count == trials)
+    };
+    if bests.iter().any(is_busy) {
+        " Other work used the machine when the trials began: the figures may be too low."
+    } else {
+        ""
+    }
 }
 
 /// The contender with the largest throughput of those that can be compared.
@@ -111,6 +125,7 @@ mod tests {
     use super::*;
     use crate::analysis::{curves, sweep_axis};
     use crate::results::synthetic::{SyntheticPlan, System};
+    use crate::results::{Results, TrialResult};
 
     fn conclusion(systems: &[System], plan: &SyntheticPlan) -> String {
         let results = plan.results(systems).unwrap();
@@ -132,6 +147,20 @@ mod tests {
         let systems = [System::simple("one", 0.001, 0.003), System::simple("other", 0.001, 0.003)];
         let text = conclusion(&systems, &plan);
         assert!(text.contains("(not clearly more than "), "{text}");
+    }
+
+    #[test]
+    fn maxima_of_trials_on_a_busy_machine_are_in_doubt() {
+        let system = System::simple("only", 0.001, 0.003);
+        let mut results = SyntheticPlan::default().results(&[system]).unwrap();
+        let says = |results: &Results| text(&curves(results), sweep_axis(results)).contains("may be too low");
+        assert!(!says(&results));
+        for trial in &mut results.trials {
+            if let TrialResult::Measured(measured) = &mut trial.result {
+                measured.marks.push(BEGAN_BUSY.to_owned());
+            }
+        }
+        assert!(says(&results));
     }
 
     #[test]

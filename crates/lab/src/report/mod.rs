@@ -28,12 +28,14 @@ use crate::results::{Machine, Results, replace};
 use charts::Sweep;
 use content::{Block, DataTable, Report, Section};
 
-const OVERVIEW: &str = "Xmax is the largest mean throughput of all points. N95 is the least number of users \
+const OVERVIEW: &str = "Xmax is the largest mean throughput of all points, and so a little too large if \
+                        several points are equal within their noise. N95 is the least number of users \
                         with 95 % of it. N* = (R(1) + Z) Xmax is where the asymptotes meet. The hint names \
                         resources that are at least 90 % busy at Xmax; it is not a measured verdict.";
 const POINTS: &str = "Means of the repetitions that count; in brackets, the interval of 95 % by Student's t \
-                      distribution; n is the number of samples. Percentiles of a closed loop leave out the \
-                      waits of requests that its users would have sent meanwhile.";
+                      distribution; n is the number of samples. Repetitions that began on a busy machine \
+                      do not count if two others began on an idle one. Percentiles of a closed loop leave \
+                      out the waits of requests that its users would have sent meanwhile.";
 const RATIOS: &str = "Geometric means of the ratios of two trials of the same repetition, with their \
                       interval of 95 %. Above 1 is better for throughput, below 1 for the others. One \
                       interval in twenty excludes 1 by chance. A star marks the ratios that differ \
@@ -42,7 +44,9 @@ const RATIOS: &str = "Geometric means of the ratios of two trials of the same re
 const DEMANDS: &str = "By the utilisation law, D = U / X, at the smallest number of users. The delay is the \
                        rest of its response time: network, generator and waits without a queue.";
 const MVA: &str = "The prediction of mean value analysis from these demands, and its error: positive where \
-                   it is above the measured figure. It assumes exponential demands.";
+                   it is above the measured figure. It assumes exponential demands. One that misses a \
+                   measured throughput by more than 25 % is not drawn: under load, the contender has other \
+                   demands.";
 const USL: &str = "The universal scalability law, X(N) = λ N / (1 + σ (N - 1) + κ N (N - 1)), fitted to all \
                    points.";
 

@@ -133,6 +133,16 @@ pub struct Measured {
     pub marks: Vec<String>,
 }
 
+/// The mark of a trial before which the cores of the contender's machine did not become idle.
+pub const BEGAN_BUSY: &str = "the machine was not idle at the start";
+
+impl Measured {
+    /// Returns whether other work used the machine when the trial began.
+    pub fn began_busy(&self) -> bool {
+        self.marks.iter().any(|mark| mark == BEGAN_BUSY)
+    }
+}
+
 impl TrialRecord {
     /// Returns the figures, if there are some.
     pub fn measured(&self) -> Option<&Measured> {

@@ -15,7 +15,7 @@ use crate::experiment::load_tool::LoadTool;
 use crate::experiment::template::Values;
 use crate::experiment::{TrialSettings, core_list};
 use crate::load::limits::START_SPREAD_SHARE;
-use crate::results::{LoadFigures, Measured, ProcessUse};
+use crate::results::{BEGAN_BUSY, LoadFigures, Measured, ProcessUse};
 
 /// How far Little's law may be off.
 const LITTLE_SHARE: f64 = 0.05;
@@ -172,7 +172,7 @@ pub(super) fn marks(measured: &Measured, settled: bool, settle: Duration) -> Vec
         marks.push("no body was compared with the expected bytes; their lengths were".to_owned());
     }
     if !settled && !settle.is_zero() {
-        marks.push("the machine was not idle at the start".to_owned());
+        marks.push(BEGAN_BUSY.to_owned());
     }
     let has_no_time = |process: &&ProcessUse| process.cpu_seconds().is_none();
     if let Some(process) = measured.processes.iter().find(has_no_time) {

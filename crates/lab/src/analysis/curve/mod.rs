@@ -29,6 +29,9 @@ pub use points::{DiskLoad, LoadPoint, PointFigures, ProcessLoad};
 pub(crate) use ratios::counterpart;
 pub use ratios::{PointRatio, paired_ratios, reference};
 
+/// So many repetitions that began on an idle machine replace those that did not: two have an interval.
+const IDLE_ENOUGH: usize = 2;
+
 /// The figures of a contender with all variables fixed but one.
 #[derive(Clone, Debug)]
 pub struct Curve {
@@ -186,9 +189,25 @@ pub(super) fn settings(results: &Results, trial: &TrialRecord) -> Option<TrialSe
     results.experiment.settings(&planned).ok()
 }
 
-/// Returns the figures of a trial, unless it failed or is discarded.
+/// Returns the figures of a trial, unless it failed, is discarded, or began on a busy machine while
+/// [`IDLE_ENOUGH`] other repetitions began on an idle one.
 pub(crate) fn kept<'a>(results: &Results, trial: &'a TrialRecord) -> Option<&'a Measured> {
-    trial.measured().filter(|_| trial.repetition > results.experiment.order.discarded)
+    let measured = trial.measured().filter(|_| trial.repetition > results.experiment.order.discarded);
+    measured.filter(|_| !is_replaced(results, trial))
+}
+
+/// Returns whether a repetition does not count because it began on a busy machine, and others did not.
+fn is_replaced(results: &Results, trial: &TrialRecord) -> bool {
+    let is_late = |trial: &TrialRecord| trial.repetition > results.experiment.order.discarded;
+    let has = |trial: &TrialRecord, busy: bool| {
+        is_late(trial) && trial.measured().is_some_and(|measured| measured.began_busy() == busy)
+    };
+    let is_idle_repetition = |other: &&TrialRecord| {
+        let is_same = (&other.contender, &other.open_loop, &other.point)
+            == (&trial.contender, &trial.open_loop, &trial.point);
+        is_same && has(other, false)
+    };
+    has(trial, true) && results.all().filter(is_idle_repetition).take(IDLE_ENOUGH).count() == IDLE_ENOUGH
 }
 
 /// Returns what is known of a contender.

@@ -19,6 +19,9 @@ const PLATEAU: f64 = 0.05;
 /// How far a measured throughput may be above the bound of the demands, which are measured too.
 const BOUND_EXCEEDED: f64 = 0.1;
 
+/// How far a useful prediction may be from a measured throughput.
+const PREDICTION_MISSED: f64 = 0.25;
+
 /// The largest number of users for which a prediction is computed: its time grows with the square.
 const PREDICTED_USERS: u32 = 2000;
 /// The largest number of users at which demands are measured.
@@ -83,6 +86,13 @@ pub struct PredictionError {
     pub throughput: f64,
     /// Of the response time; none if none was measured.
     pub response: Option<f64>,
+}
+
+impl Prediction {
+    /// Returns whether it describes the contender: no measured throughput is missed by more than a quarter.
+    pub fn is_close(&self) -> bool {
+        self.errors.iter().all(|error| error.throughput.abs() <= PREDICTION_MISSED)
+    }
 }
 
 impl ServiceDemands {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{RATE, kept, marks, settings};
+use super::{RATE, is_replaced, kept, marks, settings};
 use crate::experiment::template::Values;
 use crate::results::{DiskUse, Latency, LinkUse, Measured, ProcessUse, Results, TrialRecord};
 use crate::stats::MeanInterval;
@@ -21,6 +21,8 @@ pub struct LoadPoint {
     pub point: Values,
     /// The number of trials that failed, discarded ones included.
     pub failed: usize,
+    /// The number of repetitions that do not count because the machine was busy when they began.
+    pub left_out: usize,
     /// The figures; none if no repetition counts.
     pub figures: Option<PointFigures>,
 }
@@ -123,6 +125,7 @@ pub(super) fn point(results: &Results, axis: &str, values: &Values, trials: &[&T
         users,
         point: values.clone(),
         failed: trials.iter().filter(|trial| trial.measured().is_none()).count(),
+        left_out: trials.iter().filter(|trial| is_replaced(results, trial)).count(),
         figures: figures(&measured),
     }
 }

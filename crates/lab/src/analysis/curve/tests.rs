@@ -1,8 +1,8 @@
 //! Tests of the curves, with systems whose demands are known.
 
 use super::*;
-use crate::results::TrialResult;
 use crate::results::synthetic::{ModelledProcess, SyntheticPlan, System};
+use crate::results::{BEGAN_BUSY, TrialResult};
 
 fn close(found: f64, expected: f64, tolerance: f64) -> bool {
     (found / expected - 1.0).abs() < tolerance
@@ -98,6 +98,46 @@ fn discarded_and_failed_trials_are_in_no_figure() {
     assert_eq!((first.failed, figures.throughput.count), (1, 3));
     assert!(close(figures.throughput.mean, 500.0, 0.001), "{figures:?}");
     assert!((second.failed, second.figures.is_none()) == (4, true));
+}
+
+/// Has a third of the throughput in the trials that `is_busy` selects by repetition, and their mark.
+fn disturb(results: &mut Results, is_busy: impl Fn(u32) -> bool) {
+    for trial in results.trials.iter_mut().filter(|trial| is_busy(trial.repetition)) {
+        if let TrialResult::Measured(measured) = &mut trial.result {
+            measured.load.requests_per_second /= 3.0;
+            measured.marks.push(BEGAN_BUSY.to_owned());
+        }
+    }
+}
+
+#[test]
+fn repetitions_on_a_busy_machine_count_only_if_fewer_than_two_were_on_an_idle_one() {
+    let plan = SyntheticPlan { users: vec![1, 8], ..SyntheticPlan::default() };
+    let undisturbed = plan.results(&[System::simple("a", 0.001, 0.001)]).unwrap();
+    let first = |is_busy: &dyn Fn(u32) -> bool| {
+        let mut results = undisturbed.clone();
+        disturb(&mut results, is_busy);
+        curves(&results).remove(0).points.remove(0)
+    };
+    let some = first(&|repetition| repetition <= 3);
+    let figures = some.figures.unwrap();
+    assert_eq!((some.left_out, figures.throughput.count, figures.marks.len()), (3, 2, 0));
+    assert!(close(figures.throughput.mean, 500.0, 0.001), "{figures:?}");
+    let most = first(&|repetition| repetition <= 4);
+    assert_eq!((most.left_out, most.figures.unwrap().throughput.count), (0, 5));
+}
+
+#[test]
+fn a_prediction_that_misses_the_measured_throughput_is_not_close() {
+    let mut results = SyntheticPlan::default().results(&[tiered()]).unwrap();
+    let is_close = |results: &Results| curves(results)[0].prediction.as_ref().unwrap().is_close();
+    assert!(is_close(&results));
+    for trial in results.trials.iter_mut().filter(|trial| trial.point["users"] == "64") {
+        if let TrialResult::Measured(measured) = &mut trial.result {
+            measured.load.requests_per_second *= 0.5;
+        }
+    }
+    assert!(!is_close(&results), "64 users have half of what is predicted");
 }
 
 #[test]
