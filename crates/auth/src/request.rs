@@ -151,27 +151,8 @@ pub enum OperatorRequest {
     Import(Exported),
 }
 
-/// Defines [`AuthResponse`], and for each variant a conversion to its content.
-macro_rules! answers {
-    ($($(#[$doc:meta])* $name:ident($inner:ty),)*) => {
-        /// A response.
-        #[derive(Clone, Debug, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum AuthResponse {
-            $($(#[$doc])* $name($inner),)*
-        }
-
-        $(impl TryFrom<AuthResponse> for $inner {
-            type Error = AuthResponse;
-
-            fn try_from(answer: AuthResponse) -> Result<$inner, AuthResponse> {
-                if let AuthResponse::$name(inner) = answer { Ok(inner) } else { Err(answer) }
-            }
-        })*
-    };
-}
-
-answers! {
+plimsoll_rpc::responses! {
+    AuthResponse,
     /// Success, without further data.
     Done(()),
     /// An account.

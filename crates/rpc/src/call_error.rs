@@ -20,6 +20,9 @@ pub enum CallError {
     /// The server does not accept the secret.
     #[error("it does not take the secret; give the same --secret-file to both")]
     Secret,
+    /// The server does not know the request, and responds with this status.
+    #[error("it does not know the request, and says {0}; the two may be of different versions")]
+    Unknown(u16),
     /// The server responds with an unexpected status.
     #[error("it says {0}")]
     Status(u16),

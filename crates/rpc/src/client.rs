@@ -293,11 +293,12 @@ async fn within_deadline<T>(
 /// Checks that a tier's server has responded, and not another one.
 ///
 /// # Errors
-/// [`CallError::Secret`], [`CallError::Status`].
+/// [`CallError::Secret`], [`CallError::Unknown`], [`CallError::Status`].
 pub fn check_status(response: &Response<'_>) -> Result<(), CallError> {
     match response.status() {
         Status::OK => Ok(()),
         Status::UNAUTHORIZED => Err(CallError::Secret),
+        status @ (Status::BAD_REQUEST | Status::NOT_FOUND) => Err(CallError::Unknown(status.code())),
         status => Err(CallError::Status(status.code())),
     }
 }

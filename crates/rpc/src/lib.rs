@@ -24,6 +24,7 @@ pub mod limits;
 mod method;
 mod network;
 mod permits;
+mod responses;
 mod secret;
 mod secret_check;
 mod service;

@@ -1,5 +1,6 @@
 //! The HTTP client's types, for file transfers, which are no calls: their bytes are streamed.
 //!
-//! It has no code. Invariant: only this crate depends on the HTTP client.
+//! It has no code. Invariant: the crates of the tiers take these types from here, and do not depend on the
+//! HTTP client.
 
-pub use plimsoll_client::http::{Body, Client, Error, NextSegment, Request, Resolve, Response, Source, Url};
+pub use plimsoll_client::http::{Body, Client, Error, NextSegment, Request, Response, Source};
