@@ -6,25 +6,26 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_rpc::{decode, parse};
-use plimsoll_store::KeptUpload;
-use plimsoll_store::remote::{
-    BeginUpload, Ended, Ending, ErrorJson, Get, StatJson, StoreRequest, from_ascii, to_ascii,
-};
+use plimsoll_store::backend::{Ended, Ending, HomeRequest, HomeResponse, StatJson, UploadStart};
+use plimsoll_store::remote::{ListRequest, StoreRequest, from_ascii, to_ascii};
+use plimsoll_store::{Error, Path};
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(request) = parse::<StoreRequest>(bytes) {
+    if let Ok(request) = parse::<StoreRequest<HomeRequest>>(bytes) {
         let written = serde_json::to_vec(&request).expect("it serialises");
-        let again = parse::<StoreRequest>(&written).expect("what is written is parsed");
+        let again = parse::<StoreRequest<HomeRequest>>(&written).expect("what is written is parsed");
         assert_eq!(format!("{request:?}"), format!("{again:?}"));
     }
-    let _ = decode::<Vec<KeptUpload>, ErrorJson>(bytes);
-    let _ = decode::<Ended, ErrorJson>(bytes);
+    let _ = decode::<HomeResponse, Error>(bytes);
+    let _ = decode::<Ended, Error>(bytes);
     let _ = parse::<Ending>(bytes);
-    if let Some(get) = from_ascii::<Get>(bytes) {
+    let _ = parse::<StoreRequest<ListRequest>>(bytes);
+    if let Some(get) = from_ascii::<StoreRequest<Path>>(bytes) {
         let text = to_ascii(&get);
         assert!(text.is_ascii() && !text.contains(['\r', '\n']));
-        assert_eq!(format!("{:?}", from_ascii::<Get>(text.as_bytes())), format!("{:?}", Some(get)));
+        let again = from_ascii::<StoreRequest<Path>>(text.as_bytes());
+        assert_eq!(format!("{again:?}"), format!("{:?}", Some(get)));
     }
-    let _ = from_ascii::<BeginUpload>(bytes);
+    let _ = from_ascii::<StoreRequest<UploadStart>>(bytes);
     let _ = from_ascii::<StatJson>(bytes);
 });

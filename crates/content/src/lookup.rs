@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_io::{File, FileKind, Fs, Io, Stat};
-use plimsoll_store::remote::{FileRequest, RemoteFile};
+use plimsoll_store::backend::{FileRequest, RemoteFile};
 use plimsoll_store::{Error, Location, Opened};
 use plimsoll_wire::http::head::{Field, Head, Method};
 

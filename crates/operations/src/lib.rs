@@ -38,7 +38,7 @@ pub use operation::Operation;
 pub use permit::Parents;
 pub use record::{GUEST, LineSink, OperationRecord, Recorder};
 pub use transfer_permit::Permit;
-pub use uploads::{IncomingUpload, PartOutcome, ReceiveError, ResumableTerms};
+pub use uploads::{IncomingUpload, PartOutcome, ReceiveError};
 
 /// The entry point to all operations. Clones share their state.
 #[derive(Clone)]

@@ -10,9 +10,10 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{EndProbe, Lease};
+use plimsoll_store::backend::ResumeTerms;
 use plimsoll_store::{
     Algorithm, Begin, CancelHandle, Committed, Completed, Condition, Error as StoreError, Expected,
-    KeptUpload, NewUpload, Path, ReceivePipe, ReceivedBytes, Terms, Upload, UploadId,
+    NewUpload, ParseCondition, Path, ReceivePipe, ReceivedBytes, ResumableUpload, Terms, Upload, UploadId,
 };
 
 use crate::Operations;
@@ -33,16 +34,6 @@ pub struct IncomingUpload {
     is_part: bool,
     /// The creation of a resumable upload with an identifier, whose earlier parts have no line of their own.
     created: Option<SystemTime>,
-}
-
-/// The precondition and metadata of a resumable upload, which outlive its request.
-pub struct ResumableTerms {
-    /// The condition.
-    pub condition: Condition,
-    /// The condition in the protocol's own syntax.
-    pub words: String,
-    /// The client's metadata of the upload, in the protocol's own syntax.
-    pub metadata: String,
 }
 
 /// The outcome of a part of a resumable upload.
@@ -126,7 +117,7 @@ impl Operations {
     ) -> Result<Upload, Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
         record.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
-        if !caller.identity.account.permissions.delete {
+        if !may_replace(caller) {
             // For a specific error. The terms enforce the same under the home's lock.
             is_free(caller.io(), &at).await?;
         }
@@ -160,7 +151,7 @@ impl Operations {
     /// Discards the caller's unfinished uploads to a place. Returns whether there were any.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::discard`].
+    /// As [`plimsoll_store::Home::discard_upload`].
     pub async fn discard_pending(&self, caller: &Caller, place: &HomePath) -> Result<bool, Error> {
         if !place.is_own(&caller.identity.account.name) {
             return Ok(false);
@@ -168,42 +159,42 @@ impl Operations {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
         let pending = at.home.pending_at(caller.io(), &at.path).await?;
         for kept in &pending {
-            at.home.discard(caller.io(), kept.id).await?;
+            at.home.discard_upload(caller.io(), kept.id).await?;
         }
         Ok(!pending.is_empty())
     }
 
-    /// Creates a resumable upload. It goes to the caller's own home, as all resumable uploads do.
+    /// Creates a resumable upload of `bytes`, if that is known, with the client's `metadata`. It goes to the
+    /// caller's own home, as all resumable uploads do. The text of its condition outlives the request.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::create_resumable`].
-    pub async fn keep_upload(
+    pub async fn create_resumable(
         &self,
         caller: &Caller,
         path: Path,
-        asked: ResumableTerms,
-        bytes: Option<u64>,
-    ) -> Result<KeptUpload, Error> {
+        condition: Condition,
+        (bytes, metadata): (Option<u64>, String),
+    ) -> Result<ResumableUpload, Error> {
         let at = self.permit(caller, &HomePath::own(path), &[AccessRight::Write]).await?;
-        let terms = terms(caller, &at, asked.condition);
-        let new = NewUpload { terms, bytes, condition: asked.words, metadata: asked.metadata };
+        let new = NewUpload { terms: terms(caller, &at, condition), bytes, metadata };
         Ok(at.home.create_resumable(caller.io(), new).await?)
     }
 
     /// Sets the length of one of the caller's resumable uploads that was created without one.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::set_length`].
+    /// As [`plimsoll_store::Home::set_upload_length`].
     pub async fn set_upload_length(&self, caller: &Caller, id: UploadId, bytes: u64) -> Result<(), Error> {
         let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
-        Ok(at.home.set_length(caller.io(), id, bytes, at.quota).await?)
+        Ok(at.home.set_upload_length(caller.io(), id, bytes, at.quota).await?)
     }
 
     /// Returns the caller's resumable uploads.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::resumable_uploads`].
-    pub async fn kept_uploads(&self, caller: &Caller) -> Result<Vec<KeptUpload>, Error> {
+    pub async fn resumable_uploads(&self, caller: &Caller) -> Result<Vec<ResumableUpload>, Error> {
         let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
         Ok(at.home.resumable_uploads(caller.io()).await?)
     }
@@ -212,7 +203,7 @@ impl Operations {
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::resumable_upload`].
-    pub async fn kept_upload(&self, caller: &Caller, id: UploadId) -> Result<KeptUpload, Error> {
+    pub async fn resumable_upload(&self, caller: &Caller, id: UploadId) -> Result<ResumableUpload, Error> {
         let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
         Ok(at.home.resumable_upload(caller.io(), id).await?)
     }
@@ -220,22 +211,22 @@ impl Operations {
     /// Returns one of the caller's resumable uploads that was committed recently.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::completed`].
+    /// As [`plimsoll_store::Home::completed_upload`].
     pub async fn completed_upload(&self, caller: &Caller, id: UploadId) -> Result<Completed, Error> {
         let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
-        Ok(at.home.completed(caller.io(), id).await?)
+        Ok(at.home.completed_upload(caller.io(), id).await?)
     }
 
     /// Discards one of the caller's resumable uploads.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::discard`].
+    /// As [`plimsoll_store::Home::discard_upload`].
     pub async fn discard_upload(&self, caller: &Caller, id: UploadId) -> Result<(), Error> {
         let at = self.permit(caller, &HomePath::own(Path::root()), &[AccessRight::Write]).await?;
-        Ok(at.home.discard(caller.io(), id).await?)
+        Ok(at.home.discard_upload(caller.io(), id).await?)
     }
 
-    /// Resumes one of the caller's uploads. `again` parses the stored text of its precondition into the
+    /// Resumes one of the caller's uploads. `parse` parses the stored text of its precondition into the
     /// condition for its commit.
     ///
     /// # Errors
@@ -246,9 +237,9 @@ impl Operations {
         id: UploadId,
         offset: u64,
         digests: Vec<(Algorithm, Vec<u8>)>,
-        again: fn(&str) -> Condition,
+        parse: ParseCondition,
     ) -> Result<IncomingUpload, Error> {
-        let kept = self.kept_upload(caller, id).await?;
+        let kept = self.resumable_upload(caller, id).await?;
         let (is_part, created) = (kept.is_part(), Some(kept.created));
         let place = HomePath::own(kept.to);
         let mut record = self.begin_at(caller, Operation::Upload, &place);
@@ -256,7 +247,7 @@ impl Operations {
         let begun = async {
             let at = permitted?;
             record.set_permit(at.transfer_permit(self, caller, &place, AccessRight::Write));
-            let terms = |to, words: &str| Terms { to, ..terms(caller, &at, again(words)) };
+            let terms = ResumeTerms { quota: at.quota, only_new: !may_replace(caller), parse };
             Ok(at.home.resume_upload(caller.io(), id, offset, digests, terms).await?)
         };
         let begun = begun.await;
@@ -274,7 +265,7 @@ impl Operations {
         caller: &Caller,
         path: Path,
         condition: Condition,
-        parts: Vec<KeptUpload>,
+        parts: Vec<ResumableUpload>,
         (whole, modified): (Vec<(Algorithm, Vec<u8>)>, Option<Duration>),
     ) -> Result<Committed, Error> {
         let place = HomePath::own(path);
@@ -310,12 +301,15 @@ async fn make_parents(caller: &Caller, at: &Permitted) -> Result<(), Error> {
     }
 }
 
-/// Builds the terms of an upload. A caller without the permission to delete may add files, but not replace
-/// any.
+/// Builds the terms of an upload.
 fn terms(caller: &Caller, at: &Permitted, condition: Condition) -> Terms {
-    let may_replace = caller.identity.account.permissions.delete;
-    let condition = if may_replace { condition } else { condition.and_new() };
+    let condition = if may_replace(caller) { condition } else { condition.and_new() };
     Terms { to: at.path.clone(), condition, quota: at.quota }
+}
+
+/// A caller without the permission to delete may add files, but not replace any.
+fn may_replace(caller: &Caller) -> bool {
+    caller.identity.account.permissions.delete
 }
 
 /// Returns the output of `future`, if it is ready at once.

@@ -14,7 +14,7 @@ use plimsoll_content::{LocalSource, Source, part_of};
 use plimsoll_io::{Deadline, Elapsed, FileRange, Instant, Io, Phase, Segment, Slot, Stream, Tx, pacing};
 use plimsoll_operations::{Error, Permit};
 use plimsoll_store::Error as StoreError;
-use plimsoll_store::remote::RemoteFile;
+use plimsoll_store::backend::RemoteFile;
 
 use crate::file_parts::Parts;
 use crate::limits::{

@@ -1,9 +1,10 @@
 //! A precondition of a change: a test of the entry that a path has before it.
 //!
-//! It does not interpret the condition's text: that is the protocol's. Invariant: a condition that the same
+//! It does not interpret the condition's text: that is the protocol's. Invariants: a condition that the same
 //! protocol rebuilds from [`Condition::text`] gives the same results. Tests added by `Condition::and` are
-//! not part of that text.
+//! not part of that text. A condition that is received as text never holds before it is parsed.
 
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_io::{FileKind, Stat};
@@ -14,12 +15,16 @@ type Test = Arc<dyn Fn(Option<&Stat>) -> bool + Send + Sync>;
 
 /// A precondition: a test of the entry that a reader of the path finds, or of none. It is checked before
 /// the bytes are received, to spare their transfer. It is checked again with the change, under the home's
-/// lock.
-#[derive(Clone, Default)]
+/// lock. To a remote store, its text is sent.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(from = "ConditionText", into = "ConditionText")]
 pub struct Condition {
     test: Option<Test>,
     text: ConditionText,
 }
+
+/// Parses the text of a condition, in the protocol's own syntax.
+pub type ParseCondition = fn(&str) -> Condition;
 
 /// A condition as data, as it is sent to a remote store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +53,16 @@ impl Condition {
     ) -> Condition {
         let text = ConditionText { words: words.into(), ..ConditionText::default() };
         Condition { test: Some(Arc::new(test)), text }
+    }
+
+    /// Returns a condition that never holds; `words` are its text.
+    pub fn never(words: impl Into<String>) -> Condition {
+        Condition::new(words, |_| false)
+    }
+
+    /// Parses a condition that was received as text.
+    pub(crate) fn parse_with(&mut self, parse: ParseCondition) {
+        self.test = parse(&self.text.words).test;
     }
 
     /// Also requires that the path has no entry.
@@ -86,6 +101,25 @@ impl Condition {
     }
 }
 
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+impl From<Condition> for ConditionText {
+    fn from(condition: Condition) -> ConditionText {
+        condition.text
+    }
+}
+
+impl From<ConditionText> for Condition {
+    fn from(text: ConditionText) -> Condition {
+        let unparsed = if text.words.is_empty() { Condition::none() } else { Condition::never("") };
+        Condition { text, ..unparsed }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -108,5 +142,18 @@ mod tests {
         let small = large().and(|now| now.is_none_or(|now| now.size < 3));
         assert!(!small.holds(Some(&file)) && small.holds(None));
         assert_eq!(small.text().words, "large");
+    }
+
+    #[test]
+    fn a_received_condition_holds_only_once_it_is_parsed() {
+        let sent = Condition::new("none", |now: Option<&Stat>| now.is_none());
+        let mut received: Condition = serde_json::from_str(&serde_json::to_string(&sent).unwrap()).unwrap();
+        assert!(sent.holds(None) && !received.holds(None));
+        received.parse_with(|words| Condition::new(words, |now: Option<&Stat>| now.is_none()));
+        assert!(received.holds(None) && !received.holds(Some(&stat(FileKind::File))));
+        assert_eq!(received.text(), sent.text());
+        let none = Condition::none().and_folder();
+        let received: Condition = serde_json::from_str(&serde_json::to_string(&none).unwrap()).unwrap();
+        assert!(received.holds(None) && !received.holds(Some(&stat(FileKind::File))));
     }
 }

@@ -1,7 +1,7 @@
 //! Errors of the store.
 //!
 //! They are not messages for clients: each protocol has its own. Invariant: errors of the operating system
-//! are kept for the log.
+//! are kept for the log. A remote store sends all variants; of an error of the operating system, its text.
 
 use std::io;
 
@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::path::BadPath;
 
 /// The reason why an operation failed. Unless a variant says otherwise, nothing has changed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Error {
     /// There is no such file, folder or upload.
     #[error("not there")]
@@ -79,7 +80,7 @@ pub enum Error {
     Cancelled,
     /// The file permissions, which are the operator's, deny access; or the home is quarantined.
     #[error("the system refuses it: {0}")]
-    Denied(io::Error),
+    Denied(#[serde(with = "as_text")] io::Error),
     /// The file system is mounted read-only, as kernels do after a disk error. Nothing has changed.
     #[error("the disk is read-only")]
     ReadOnlyDisk,
@@ -94,7 +95,7 @@ pub enum Error {
     Busy,
     /// The disk failed. The outcome is unknown.
     #[error("the disk failed: {0}")]
-    Failed(io::Error),
+    Failed(#[serde(with = "as_text")] io::Error),
 }
 
 /// Why an upload that its path identifies cannot be resumed as asked. Sizes are in bytes.
@@ -143,6 +144,21 @@ impl From<NotDone> for Error {
             NotDone::Busy => Error::Busy,
             NotDone::Lost => Error::Failed(not_done.into()),
         }
+    }
+}
+
+/// Serialises an error of the operating system as its text.
+mod as_text {
+    use std::io;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(error: &io::Error, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(error)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<io::Error, D::Error> {
+        String::deserialize(from).map(io::Error::other)
     }
 }
 

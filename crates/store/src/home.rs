@@ -13,22 +13,20 @@ use std::time::SystemTime;
 
 use plimsoll_io::{File, FileKind, Fs, Io, Stat, Volume, Work};
 
-use crate::digest_slots::DigestSlots;
 use crate::error::{Error, Result};
 use crate::finished::Completed;
 use crate::generation::{Generation, GenerationCounter};
-use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::COPIES_PER_HOME_MAX;
 use crate::owner::HomeOwner;
 use crate::path::{Path, check_new_name};
-use crate::store::{Common, Settings};
+use crate::store::Common;
 use crate::usage::{self, Quota, Usage};
 use crate::volumes::Volumes;
-use crate::write::{BufferBudget, Recordings, SharedUpload, UploadId};
+use crate::write::{SharedUpload, UploadId};
 
 /// The files of one account. Clones are the same home.
 #[derive(Clone)]
-pub(crate) struct Home(Arc<Inner>);
+pub(crate) struct LocalHome(Arc<Inner>);
 
 struct Inner {
     owner: HomeOwner,
@@ -56,7 +54,7 @@ struct Inner {
 }
 
 /// The slot of a copy that is running or queued. Dropping it releases the slot.
-pub(crate) struct CopyingTo(Home);
+pub(crate) struct CopyingTo(LocalHome);
 
 impl Drop for CopyingTo {
     fn drop(&mut self) {
@@ -67,7 +65,7 @@ impl Drop for CopyingTo {
 /// The locked state of a home while a visible file is changed. Dropping it, also after an error, advances
 /// the home's generation.
 pub(crate) struct Change<'a> {
-    home: &'a Home,
+    home: &'a LocalHome,
     state: MutexGuard<'a, State>,
 }
 
@@ -127,7 +125,7 @@ pub(crate) struct ParentFolder<'a> {
     pub(crate) name: &'a [u8],
 }
 
-impl Home {
+impl LocalHome {
     /// Creates the home of two open folders on one volume.
     ///
     /// # Errors
@@ -137,14 +135,14 @@ impl Home {
         owner: HomeOwner,
         (files, pending): (File, File),
         common: &Arc<Common>,
-    ) -> io::Result<Home> {
+    ) -> io::Result<LocalHome> {
         let volume = fs.volume(&pending)?;
         let is_in_memory = fs.is_in_memory(&files) && fs.is_in_memory(&pending);
         let state = Mutex::new(State { uploads: HashMap::new() });
         let common = Arc::clone(common);
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
         let generation = GenerationCounter::draw();
-        Ok(Home(Arc::new(Inner {
+        Ok(LocalHome(Arc::new(Inner {
             owner,
             files,
             pending,
@@ -207,8 +205,9 @@ impl Home {
         if self.is_in_memory() { io.in_memory(work) } else { io.nonblocking(work) }
     }
 
-    pub(crate) fn settings(&self) -> Settings {
-        self.0.common.settings
+    /// The state that all homes of its store share.
+    pub(crate) fn common(&self) -> &Common {
+        &self.0.common
     }
 
     /// Remembers for a while that a resumable upload is committed.
@@ -216,11 +215,8 @@ impl Home {
         self.0.common.finished.note(&self.0.owner, id, at, completed);
     }
 
-    /// Returns a resumable upload that was committed a while ago.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], also before the commit, and a while after it.
-    pub(crate) fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
+    /// As [`crate::Home::completed_upload`].
+    pub(crate) fn completed_upload(&self, io: &Io, id: UploadId) -> Result<Completed> {
         self.0.common.finished.of(&self.0.owner, id, io.wall()).ok_or(Error::NotFound)
     }
 
@@ -229,33 +225,20 @@ impl Home {
         self.0.common.syncs.is_waiting()
     }
 
-    /// The memory that the uploads to all homes of the store take for buffered bytes.
-    pub(crate) fn buffer_budget(&self) -> Arc<BufferBudget> {
-        Arc::clone(&self.0.common.held)
-    }
-
-    /// The recordings in progress, of uploads to all homes of the store.
-    pub(crate) fn recordings(&self) -> &Recordings {
-        &self.0.common.recordings
-    }
-
-    /// The cached digests of files in all homes of the store.
-    pub(crate) fn known_digests(&self) -> &KnownDigests {
-        &self.0.common.known_digests
-    }
-
-    /// The slots for computing digests of files in all homes of the store.
-    pub(crate) fn digest_slots(&self) -> &DigestSlots {
-        &self.0.common.digest_slots
-    }
-
-    /// The running digests of resumable uploads to all homes of the store.
-    pub(crate) fn running_digests(&self) -> &RunningDigests {
-        &self.0.common.running_digests
+    /// Returns the home of `owner` in the same store.
+    ///
+    /// # Errors
+    /// Any error of opening it; [`Error::Busy`] if the store is closed.
+    pub(crate) async fn of_same_store(&self, io: &Io, owner: &HomeOwner) -> Result<LocalHome> {
+        if owner == self.owner() {
+            return Ok(self.clone());
+        }
+        let store = self.0.common.store.upgrade().ok_or(Error::Busy)?;
+        store.home(io, owner.account, &owner.name, &owner.directory).await
     }
 
     /// Whether `other` is the same home.
-    pub(crate) fn is(&self, other: &Home) -> bool {
+    pub(crate) fn is(&self, other: &LocalHome) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -269,7 +252,7 @@ impl Home {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Home::lock`], if the lock is free; its holder may be waiting for the disk.
+    /// As [`LocalHome::lock`], if the lock is free; its holder may be waiting for the disk.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
         match self.0.state.try_lock() {
             Ok(state) => Some(state),
@@ -278,7 +261,7 @@ impl Home {
         }
     }
 
-    /// As [`Home::lock`], for a change of visible files.
+    /// As [`LocalHome::lock`], for a change of visible files.
     pub(crate) fn change(&self) -> Change<'_> {
         Change { home: self, state: self.lock() }
     }
@@ -289,16 +272,13 @@ impl Home {
         self.0.common.syncs.sync(fs, files).map_err(Error::Failed)
     }
 
-    /// Returns the metadata of the entry that a reader finds at `path`.
+    /// As [`crate::Home::stat`].
     pub(crate) async fn look_up(&self, io: &Io, path: &Path) -> Result<Stat> {
         let (files, path) = (self.0.files.clone(), path.clone());
         Ok(io.files(move |fs| fs.stat(&fs.open_beneath(&files, &path.to_open())?)).await?)
     }
 
-    /// Returns its usage. Counts it if needed.
-    ///
-    /// # Errors
-    /// Any error of counting it.
+    /// As [`crate::Home::usage`]. Counts it if needed.
     pub(crate) async fn usage(&self, io: &Io) -> Result<Usage> {
         if let Some(usage) = self.known_usage() {
             return Ok(usage);
@@ -312,7 +292,7 @@ impl Home {
         *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds `more` and subtracts `less`, after [`Home::allows`] and with the state locked since.
+    /// Adds `more` and subtracts `less`, after [`LocalHome::allows`] and with the state locked since.
     pub(crate) fn replaces(&self, _: &State, less: Usage, more: Usage) {
         let mut usage = self.0.usage.lock().unwrap_or_else(PoisonError::into_inner);
         *usage = usage.map(|before| before.minus(less).plus(more));
@@ -440,15 +420,16 @@ mod tests {
     use plimsoll_io::sim::{Faults, Sim};
 
     use super::*;
+    use crate::store::{Settings, WeakStore};
 
     #[test]
     fn what_is_taken_off_while_another_change_is_made_is_not_put_back_by_it() {
         let sim = Sim::new(0, Faults::none());
         let disk = sim.host("server").disk().clone();
         let root = disk.open_root(std::path::Path::new("/")).unwrap();
-        let common = Arc::new(Common::new(Settings::default()));
+        let common = Arc::new(Common::new(Settings::default(), WeakStore::default()));
         let owner = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
-        let home = Home::open(&*disk, owner, (root.clone(), root), &common).unwrap();
+        let home = LocalHome::open(&*disk, owner, (root.clone(), root), &common).unwrap();
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));

@@ -9,9 +9,10 @@
 //! 2. Conditions and quota are checked, and the change is made, under one lock, the home's.
 //! 3. The offset reported for an upload never exceeds the bytes that are synced.
 //! 4. A path is resolved beneath the home's folder, never outside it. Visible names are changed only in
-//!    folders that `Home::place` (`home.rs`) has opened.
+//!    folders that `LocalHome::place` (`home.rs`) has opened.
 #![forbid(unsafe_code)]
 
+pub mod backend;
 mod change;
 mod condition;
 mod digest_slots;
@@ -25,8 +26,10 @@ pub mod fuzzing {
     pub use crate::write::check_upload_record;
 }
 mod home;
+mod json;
 mod known_digests;
 pub mod limits;
+mod local;
 mod owner;
 mod path;
 pub mod remote;
@@ -39,12 +42,12 @@ mod volumes;
 mod write;
 
 pub use change::{Copied, Depth, MoveResult, RemovalKind, Removed};
-pub use condition::{Condition, ConditionText};
+pub use condition::{Condition, ConditionText, ParseCondition};
 pub use durability::Durability;
 pub use error::{Error, NotResumable};
 pub use finished::Completed;
 pub use generation::Generation;
-pub use owner::{FoundHome, NO_ACCOUNT, give_home, homes};
+pub use owner::{FoundHome, HomeOwner, NO_ACCOUNT, give_home, homes};
 pub use path::{BadPath, Path, is_name};
 pub use store::Settings;
 pub use stored::{Stored, stored};
@@ -52,6 +55,6 @@ pub use tier::{End, Home, Location, Opened, Store, Upload};
 pub use usage::{Quota, Usage};
 pub use volumes::STAGING;
 pub use write::{
-    Algorithm, Begin, CancelHandle, CommitGuard, Committed, Expected, FileDigest, KeptUpload, NewUpload,
-    ReceivePipe, ReceivedBytes, Terms, UploadId,
+    Algorithm, Begin, CancelHandle, CommitGuard, Committed, Expected, FileDigest, NewUpload, ReceivePipe,
+    ReceivedBytes, ResumableUpload, Terms, UploadId,
 };

@@ -9,9 +9,10 @@ use std::io;
 use std::path::Path;
 
 use plimsoll_io::{Existing, File, FileKind, Fs};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::limits::OWNER_FILE_BYTES_MAX;
+use crate::limits::{DIRECTORY_BYTES_MAX, OWNER_FILE_BYTES_MAX};
 use crate::store::ACCOUNTS;
 use crate::write::staging::write_all;
 
@@ -26,14 +27,30 @@ pub(crate) const FILES: &[u8] = b"files";
 pub const NO_ACCOUNT: i64 = 0;
 
 /// The account of a home.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct HomeOwner {
-    /// The account's number.
-    pub(crate) account: i64,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HomeOwner {
+    /// The account's number, which is never another account's.
+    pub account: i64,
     /// The account's name.
-    pub(crate) name: String,
-    /// The name of the account's directory of accounts, if a front sent one; else empty.
-    pub(crate) directory: String,
+    pub name: String,
+    /// The front's name for its directory of accounts, if other fronts may have another directory; else
+    /// empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub directory: String,
+}
+
+impl HomeOwner {
+    /// Checks that an account can have this name: it becomes that of a folder.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Path`].
+    pub(crate) fn check(&self) -> Result<()> {
+        let (name, directory) = (crate::Path::parse(self.name.as_bytes())?, self.directory.as_bytes());
+        let is_name = name.as_bytes() == self.name.as_bytes() && name.depth() == 1;
+        let is_directory =
+            directory.len() <= DIRECTORY_BYTES_MAX && directory.iter().all(u8::is_ascii_alphanumeric);
+        if is_name && is_directory { Ok(()) } else { Err(Error::NotFound) }
+    }
 }
 
 /// A home in a data folder, as [`homes`] finds it.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
 use plimsoll_io::{File, Fs, Io, Work};
@@ -14,7 +14,7 @@ use crate::digest_slots::DigestSlots;
 use crate::durability::{Durability, Syncs};
 use crate::error::{Error, Result};
 use crate::finished::Finished;
-use crate::home::Home;
+use crate::home::LocalHome;
 use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, HomeOwner};
@@ -47,7 +47,7 @@ impl Default for Settings {
 
 /// Homes on a local file system. Clones are the same store.
 #[derive(Clone)]
-pub(crate) struct Store(Arc<Inner>);
+pub(crate) struct LocalStore(Arc<Inner>);
 
 struct Inner {
     accounts: File,
@@ -58,22 +58,39 @@ struct Inner {
     claims: Mutex<()>,
 }
 
+/// A store, as its homes reach it: they do not keep it open.
+#[derive(Clone, Default)]
+pub(crate) struct WeakStore(Weak<Inner>);
+
+impl WeakStore {
+    pub(crate) fn upgrade(&self) -> Option<LocalStore> {
+        self.0.upgrade().map(LocalStore)
+    }
+}
+
 /// State that all homes of a store share.
 pub(crate) struct Common {
+    pub(crate) store: WeakStore,
     pub(crate) settings: Settings,
     pub(crate) syncs: Syncs,
     pub(crate) finished: Finished,
+    /// The memory that uploads take for buffered bytes.
     pub(crate) held: Arc<BufferBudget>,
+    /// The recordings of uploads that are in progress.
     pub(crate) recordings: Recordings,
+    /// The cached digests of files.
     pub(crate) known_digests: KnownDigests,
+    /// The slots for computing digests of files.
     pub(crate) digest_slots: DigestSlots,
+    /// The running digests of resumable uploads.
     pub(crate) running_digests: RunningDigests,
 }
 
 impl Common {
-    pub(crate) fn new(settings: Settings) -> Common {
+    pub(crate) fn new(settings: Settings, store: WeakStore) -> Common {
         let syncs = Syncs::new(settings.durability);
         Common {
+            store,
             settings,
             syncs,
             finished: Finished::default(),
@@ -87,19 +104,20 @@ impl Common {
 }
 
 /// A home, once it is open.
-type Slot = Arc<Mutex<Option<Home>>>;
+type Slot = Arc<Mutex<Option<LocalHome>>>;
 
-impl Store {
+impl LocalStore {
     /// Opens the data folder `root`, which the operator named, and creates missing folders in it.
     ///
     /// # Errors
     /// Any error of the file system.
-    pub(crate) fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
+    pub(crate) fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<LocalStore> {
         let root = fs.open_root(root)?;
         let accounts = folder_in(fs, &root, ACCOUNTS)?;
-        let common = Arc::new(Common::new(settings));
-        let (open, claims) = (Mutex::default(), Mutex::default());
-        Ok(Store(Arc::new(Inner { accounts, common, open, claims })))
+        Ok(LocalStore(Arc::new_cyclic(|store| {
+            let common = Arc::new(Common::new(settings, WeakStore(store.clone())));
+            Inner { accounts, common, open: Mutex::default(), claims: Mutex::default() }
+        })))
     }
 
     /// Returns the home of the account of this number and name in this directory of accounts. Creates a
@@ -107,7 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// Any error of opening the home.
-    pub(crate) async fn home(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<Home> {
+    pub(crate) async fn home(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<LocalHome> {
         match self.known(account) {
             Some(home) => of(home, name, directory),
             // Boxed: rarely taken, and inlining it would enlarge every caller's future.
@@ -116,12 +134,13 @@ impl Store {
     }
 
     /// Returns the same home if it is open, without blocking.
-    pub(crate) fn try_home(&self, account: i64, name: &str, directory: &str) -> Option<Home> {
+    pub(crate) fn try_home(&self, account: i64, name: &str, directory: &str) -> Option<LocalHome> {
         of(self.known(account)?, name, directory).ok()
     }
 
-    async fn home_anew(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<Home> {
+    async fn home_anew(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<LocalHome> {
         let owner = HomeOwner { account, name: name.to_owned(), directory: directory.to_owned() };
+        owner.check()?;
         let (store, now) = (self.clone(), io.wall());
         let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, &owner, now));
         let (home, trees) = opened.await??;
@@ -140,7 +159,7 @@ impl Store {
         Ok(home)
     }
 
-    fn known(&self, account: i64) -> Option<Home> {
+    fn known(&self, account: i64) -> Option<LocalHome> {
         // A thread that opens the home holds its slot. Other callers wait for it in `open_home`, where they
         // may block.
         self.lock().get(&account)?.try_lock().ok()?.clone()
@@ -148,7 +167,12 @@ impl Store {
 
     /// Returns the home, and the trees in it that are to be removed. Waits if another thread is opening the
     /// same home, but for no other home.
-    fn open_home(&self, fs: &dyn Fs, owner: &HomeOwner, now: SystemTime) -> Result<(Home, Vec<Vec<u8>>)> {
+    fn open_home(
+        &self,
+        fs: &dyn Fs,
+        owner: &HomeOwner,
+        now: SystemTime,
+    ) -> Result<(LocalHome, Vec<Vec<u8>>)> {
         let slot = self.slot(owner.account);
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = &*slot {
@@ -162,7 +186,7 @@ impl Store {
             }
             opened => opened,
         };
-        let home = Home::open(fs, owner.clone(), folders?, &self.0.common)?;
+        let home = LocalHome::open(fs, owner.clone(), folders?, &self.0.common)?;
         let trees = home.sweep(fs, now)?;
         home.open_known_volumes(fs)?;
         *slot = Some(home.clone());
@@ -223,7 +247,7 @@ fn is_unwritable(error: &io::Error) -> bool {
 
 /// Returns the home if its name and directory match. Numbers are unique in one directory of accounts, but
 /// not across two.
-fn of(home: Home, name: &str, directory: &str) -> Result<Home> {
+fn of(home: LocalHome, name: &str, directory: &str) -> Result<LocalHome> {
     let owner = home.owner();
     if owner.name == name && owner.directory == directory { Ok(home) } else { Err(owner::another(name)) }
 }

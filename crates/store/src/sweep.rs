@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use plimsoll_io::{Entry, Existing, File, FileKind, Fs};
 
 use crate::error::Result;
-use crate::home::{Home, UploadEntry};
+use crate::home::{LocalHome, UploadEntry};
 use crate::write::UploadId;
 use crate::write::parts::ended_parts;
 use crate::write::record::{RecordContents, has_expired, read};
@@ -23,7 +23,7 @@ pub(crate) fn tree_name(id: UploadId) -> Vec<u8> {
     format!("{id}{TREE}").into_bytes()
 }
 
-impl Home {
+impl LocalHome {
     /// Cleans up `pending` when the home is opened: no connection writes to it then. Returns the names of
     /// trees, which take longer to remove.
     pub(crate) fn sweep(&self, fs: &dyn Fs, now: SystemTime) -> Result<Vec<Vec<u8>>> {
@@ -31,7 +31,7 @@ impl Home {
         self.sweep_folder(fs, self.pending(), now)
     }
 
-    /// As [`Home::sweep`], of one staging folder, before anything is staged there.
+    /// As [`LocalHome::sweep`], of one staging folder, before anything is staged there.
     pub(crate) fn sweep_folder(&self, fs: &dyn Fs, staging: &File, now: SystemTime) -> Result<Vec<Vec<u8>>> {
         let mut trees = Vec::new();
         for entry in fs.names(staging, usize::MAX)? {

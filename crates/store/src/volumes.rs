@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use plimsoll_io::{File, FileKind, Fs, Volume};
 
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::LocalHome;
 use crate::path::Path;
 use crate::store::folder_in;
 use crate::write::UploadId;
@@ -47,11 +47,11 @@ impl Volumes {
     }
 }
 
-impl Home {
+impl LocalHome {
     /// Returns the folder in which a file is staged before it is renamed into `folder`.
     ///
     /// # Errors
-    /// [`Error::OtherDisk`] if [`Home::open_volume`] has not yet opened it.
+    /// [`Error::OtherDisk`] if [`LocalHome::open_volume`] has not yet opened it.
     pub(crate) fn staging_for(&self, fs: &dyn Fs, folder: &File) -> Result<File> {
         let volume = fs.volume(folder)?;
         if volume == self.volume() {
@@ -71,7 +71,7 @@ impl Home {
         self.open_volume_of(fs, &opened, path.parent_bytes())
     }
 
-    /// As [`Home::open_volume`], for the open folder at `path`.
+    /// As [`LocalHome::open_volume`], for the open folder at `path`.
     fn open_volume_of(&self, fs: &dyn Fs, folder: &File, path: &[u8]) -> Result<()> {
         let volume = fs.volume(folder)?;
         if volume == self.volume() || self.volumes().table().staging.contains_key(&volume) {

@@ -4,7 +4,7 @@
 //! It does not parse them (`wire` does). Invariant: the tags equal the ETags of a GET.
 
 use plimsoll_io::Stat;
-use plimsoll_operations::{Error, ResumableTerms};
+use plimsoll_operations::Error;
 use plimsoll_proto::http::Request;
 use plimsoll_store::{Condition, Error as StoreError};
 use plimsoll_wire::http::conditional::{Precondition, Validators, evaluate};
@@ -48,13 +48,8 @@ fn holds(head: &Head, block: &[u8], now: Option<&Stat>) -> bool {
     evaluate(head, block, current.as_ref(), false) == Precondition::Proceed
 }
 
-/// Returns the conditions of a request, and the lines of their fields, to be stored for a later request.
-pub(crate) fn kept(request: &Request<'_>, metadata: String) -> ResumableTerms {
-    ResumableTerms { condition: of(request, false), words: lines(request), metadata }
-}
-
-/// Restores the conditions from the lines of [`kept`].
-pub(crate) fn again(words: &str) -> Condition {
+/// Parses the header lines of conditions, as they are stored with an upload or sent to a storage server.
+pub(crate) fn parse_stored(words: &str) -> Condition {
     if words.is_empty() {
         return Condition::none();
     }
@@ -62,7 +57,7 @@ pub(crate) fn again(words: &str) -> Condition {
     match parse_head(&block, &HeadLimits::default()) {
         Ok(Some(head)) => Condition::new(words, move |now| holds(&head, &block, now)),
         // The lines come from a parsed head. If they do not parse again, nothing is replaced.
-        _ => Condition::new(words, |_| false),
+        _ => Condition::never(words),
     }
 }
 

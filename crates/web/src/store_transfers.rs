@@ -10,12 +10,12 @@ use std::sync::Arc;
 use plimsoll_content::{Found, Visibility};
 use plimsoll_proto::http::site;
 use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, RpcServer};
+use plimsoll_store::backend::{Ended, Ending, StatJson};
 use plimsoll_store::limits::STORE_TELLS_EVERY;
 use plimsoll_store::remote::{
-    BeginUpload, CALL, Ended, Ending, ErrorJson, FILES, Frame, Frames, Get, STAT, StatJson, StoreServer,
-    TROUBLE, encode_result, from_ascii, to_ascii,
+    CALL, ERROR, FILES, Frame, Frames, STAT, StoreRequest, StoreServer, encode_result, from_ascii, to_ascii,
 };
-use plimsoll_store::{Error, Store, Upload};
+use plimsoll_store::{Error, Path, Store, Upload};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ struct StoreTransfers {
 
 /// Adds the methods and the file transfers of `store` to an RPC server.
 pub fn with_store(rpc: RpcServer, store: Store) -> RpcServer {
-    let server = Arc::new(StoreServer::new(store, conditions::again));
+    let server = Arc::new(StoreServer::new(store, conditions::parse_stored));
     rpc.with(Arc::clone(&server) as _).with_transfers(Arc::new(StoreTransfers { server }))
 }
 
@@ -46,12 +46,12 @@ impl StoreTransfers {
 
     /// Sends a file, or the part of it that the front's request selects.
     async fn send(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
-        let get: Get = call(request)?;
-        Ok(self.send_file(request, get).await.unwrap_or_else(error_answer))
+        let asked = call(request)?;
+        Ok(self.send_file(request, asked).await.unwrap_or_else(error_answer))
     }
 
-    async fn send_file(&self, request: &mut Request<'_>, get: Get) -> Result<Answer, Error> {
-        let (location, io) = self.server.locate(request.io, get).await?;
+    async fn send_file(&self, request: &mut Request<'_>, asked: StoreRequest<Path>) -> Result<Answer, Error> {
+        let (location, io) = self.server.locate(request.io, asked).await?;
         if digests::are_wanted(request) {
             let sending = digests::send_with_digest(request, &io, location, Some(STORE_TELLS_EVERY));
             let (answer, stat) = Box::pin(sending).await?.ok_or(Error::IsFolder)?;
@@ -69,8 +69,8 @@ impl StoreTransfers {
     /// Receives an upload. Reading the first bytes sends 100 (Continue), which tells the front that the
     /// upload has begun.
     async fn receive(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
-        let arrival: BeginUpload = call(request)?;
-        let beginning = self.server.begin(request.io, arrival);
+        let asked = call(request)?;
+        let beginning = self.server.begin_upload(request.io, asked);
         let upload = match request.body.with_interims(STORE_TELLS_EVERY, beginning).await {
             Ok(upload) => upload,
             Err(error) => return Ok(in_json(encode_result::<Ended>(Err(error)))),
@@ -140,7 +140,7 @@ fn error_answer(error: Error) -> Answer {
     if matches!(error, Error::Failed(_) | Error::Denied(_)) {
         tracing::error!(%error, "a file could not be read");
     }
-    Answer::new(Status::OK).field(TROUBLE, to_ascii(&ErrorJson::from(error)))
+    Answer::new(Status::OK).field(ERROR, to_ascii(&error))
 }
 
 impl Api for StoreTransfers {

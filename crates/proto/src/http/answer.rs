@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_io::{File, FileRange};
 use plimsoll_operations::Permit;
-use plimsoll_store::remote::RemoteFile;
+use plimsoll_store::backend::RemoteFile;
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::status::Status;
 

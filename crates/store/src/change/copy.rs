@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::copying::{Copying, Made};
 use super::displaced::DisplacedEntry;
 use super::distinct::SourceEntry;
-use super::rename::{End, check_paths};
+use super::rename::{LocalEnd, check_paths};
 use crate::error::{Error, Result};
 use crate::home::{ParentFolder, weight};
 use crate::usage::Usage;
@@ -34,15 +34,16 @@ pub struct Copied {
     pub usage: Usage,
 }
 
-impl End {
-    /// Copies this end to `to`. The copy of a folder has all that a listing of it shows: links within the
-    /// folder as links, and files that other links lead to. Devices and dangling links are left out. If the
-    /// future is dropped before the copy has its name, nothing is left of it.
-    ///
-    /// # Errors
-    /// As [`End::rename`]; [`Error::LeadsOut`]; [`Error::Busy`] while many copies to the same home are in
-    /// progress.
-    pub(crate) async fn copy(self, io: &Io, to: End, existing: Existing, depth: Depth) -> Result<Copied> {
+impl LocalEnd {
+    /// As [`crate::End::copy`]. If the future is dropped before the copy has its name, nothing is left of
+    /// it.
+    pub(crate) async fn copy(
+        self,
+        io: &Io,
+        to: LocalEnd,
+        existing: Existing,
+        depth: Depth,
+    ) -> Result<Copied> {
         to.home.usage(io).await?;
         let (made, replaced) = (UploadId::draw(io), UploadId::draw(io));
         let (home, under_way) = (to.home.clone(), to.home.begin_copy()?);
@@ -54,11 +55,8 @@ impl End {
         Ok(copied)
     }
 
-    /// Checks whether [`End::copy`] would succeed, as far as is known without counting.
-    ///
-    /// # Errors
-    /// As [`End::copy`].
-    pub(crate) async fn check_copy(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
+    /// As [`crate::End::check_copy`].
+    pub(crate) async fn check_copy(&self, io: &Io, to: &LocalEnd, existing: Existing) -> Result<()> {
         let (from, to) = (self.clone(), to.clone());
         let checked = io.offload(Work::Writes, move |fs| {
             check_paths(&from, &to)?;
@@ -70,7 +68,7 @@ impl End {
 }
 
 /// Returns the place of a copy, and the entry now there. Call it with the state locked.
-fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(ParentFolder<'a>, Option<Stat>)> {
+fn target<'a>(fs: &dyn Fs, to: &'a LocalEnd, existing: Existing) -> Result<(ParentFolder<'a>, Option<Stat>)> {
     let target = to.home.place(fs, &to.path)?;
     let replaced = target.stat(fs)?;
     target.check_new(replaced.as_ref())?;
@@ -86,8 +84,8 @@ fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(ParentFol
 /// As [`target`], after a check that the source is not the target, nor in it, nor around it.
 fn distinct_target<'a>(
     fs: &dyn Fs,
-    from: &End,
-    to: &'a End,
+    from: &LocalEnd,
+    to: &'a LocalEnd,
     existing: Existing,
 ) -> Result<(ParentFolder<'a>, Option<Stat>)> {
     let source = SourceEntry::copied(fs, from)?;
@@ -99,8 +97,8 @@ fn distinct_target<'a>(
 /// Reserves space for a copy, if quota and target now allow the copy.
 pub(super) fn begin(
     fs: &dyn Fs,
-    from: &End,
-    to: &End,
+    from: &LocalEnd,
+    to: &LocalEnd,
     existing: Existing,
     usage: Usage,
     id: UploadId,
@@ -121,7 +119,7 @@ fn less_of(replaced: Option<&Stat>) -> Usage {
 
 pub(super) fn put_in_place(
     fs: &dyn Fs,
-    to: &End,
+    to: &LocalEnd,
     existing: Existing,
     (made, staging): (&Made, &File),
     id: UploadId,

@@ -10,9 +10,9 @@ use std::ops::ControlFlow;
 use plimsoll_io::{Entry, Existing, File, FileKind, Fs, SlicedWork};
 
 use super::copy::{Copied, Depth, begin, put_in_place};
-use super::rename::{End, check_paths};
+use super::rename::{LocalEnd, check_paths};
 use crate::error::{Error, Result};
-use crate::home::{CopyingTo, Home};
+use crate::home::{CopyingTo, LocalHome};
 use crate::limits::{COPY_FILE_BYTES_MIN, COPY_SLICE_BYTES, COUNT_SLICE_ENTRIES, PATH_NAMES_MAX};
 use crate::path::BadPath;
 use crate::sweep::{clear_tree, tree_name};
@@ -33,8 +33,8 @@ type Outcome = Result<(Copied, Option<File>)>;
 
 /// A copy in progress.
 pub(super) struct Copying {
-    from: End,
-    to: End,
+    from: LocalEnd,
+    to: LocalEnd,
     existing: Existing,
     depth: Depth,
     made_id: UploadId,
@@ -89,8 +89,8 @@ struct FolderCopy {
 
 impl Copying {
     pub(super) fn new(
-        from: End,
-        to: End,
+        from: LocalEnd,
+        to: LocalEnd,
         existing: Existing,
         depth: Depth,
         [made_id, replaced_id]: [UploadId; 2],
@@ -193,7 +193,7 @@ impl SlicedWork for Copying {
 }
 
 impl Making {
-    fn begin(fs: &dyn Fs, from: &End, staging: &File, depth: Depth, id: UploadId) -> Result<Making> {
+    fn begin(fs: &dyn Fs, from: &LocalEnd, staging: &File, depth: Depth, id: UploadId) -> Result<Making> {
         let source = fs.open_beneath(from.home.files(), &from.path.to_open())?;
         let (file, ahead, made);
         if fs.stat(&source)?.kind == FileKind::File {
@@ -211,7 +211,13 @@ impl Making {
     }
 
     /// Copies one slice.
-    fn advance(&mut self, fs: &dyn Fs, from: &End, to: &End, room: &Claim) -> Result<ControlFlow<()>> {
+    fn advance(
+        &mut self,
+        fs: &dyn Fs,
+        from: &LocalEnd,
+        to: &LocalEnd,
+        room: &Claim,
+    ) -> Result<ControlFlow<()>> {
         let (home, mut left) = (&to.home, COPY_SLICE_BYTES);
         while left > 0 {
             if let Some(file) = &mut self.file {
@@ -245,7 +251,7 @@ impl Making {
     fn enter(
         &mut self,
         fs: &dyn Fs,
-        from: &End,
+        from: &LocalEnd,
         Entry { name, stat }: Entry,
         reserve: impl FnOnce(u64) -> Result<()>,
     ) -> Result<()> {
@@ -291,7 +297,7 @@ impl LinkCopy {
     ///
     /// # Errors
     /// [`Error::LeadsOut`] for a link to a folder outside the copied one.
-    fn of(fs: &dyn Fs, from: &End, folder: &File, path: &[u8], name: &[u8]) -> Result<LinkCopy> {
+    fn of(fs: &dyn Fs, from: &LocalEnd, folder: &File, path: &[u8], name: &[u8]) -> Result<LinkCopy> {
         let text = match fs.read_link(folder, name) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(LinkCopy::Nothing),
             text => text?,
@@ -326,7 +332,7 @@ impl FileCopy {
 
     /// Copies at most `bytes_max` more bytes, and syncs them; returns their number. Bytes that are appended
     /// to the source meanwhile are left out. If the source becomes shorter, its copy ends there.
-    fn advance(&mut self, fs: &dyn Fs, home: &Home, bytes_max: u64) -> Result<u64> {
+    fn advance(&mut self, fs: &dyn Fs, home: &LocalHome, bytes_max: u64) -> Result<u64> {
         let most = bytes_max.min(self.size - self.at);
         let copied = fs.copy_part(&self.source, &self.target, self.at, most)?;
         self.at += copied;

@@ -7,7 +7,7 @@ use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
 
 use super::remove::subtree;
 use crate::error::Result;
-use crate::home::{Home, ParentFolder, weight};
+use crate::home::{LocalHome, ParentFolder, weight};
 use crate::sweep::tree_name;
 use crate::write::UploadId;
 
@@ -22,7 +22,7 @@ impl DisplacedEntry {
     /// Sets aside the entry at `target`, if a rename of an entry of the kind `coming` cannot replace it.
     pub(super) fn set(
         fs: &dyn Fs,
-        home: &Home,
+        home: &LocalHome,
         target: &ParentFolder<'_>,
         replaced: Option<&Stat>,
         coming: FileKind,
@@ -40,7 +40,7 @@ impl DisplacedEntry {
     }
 
     /// Puts the entry back.
-    pub(super) fn put_back(self, fs: &dyn Fs, home: &Home, target: &ParentFolder<'_>) {
+    pub(super) fn put_back(self, fs: &dyn Fs, home: &LocalHome, target: &ParentFolder<'_>) {
         if let Err(error) = fs.rename(&self.staging, &self.name, &target.folder, target.name, Existing::Kept)
         {
             tracing::error!(home = home.name(), %error, "a replaced file could not be restored");
@@ -49,7 +49,7 @@ impl DisplacedEntry {
 
     /// Ends the replacement: subtracts the entry from the home's usage. Returns the folder with a tree that
     /// remains to be removed. It needs no lock: no other thread can reach the entry any more.
-    pub(super) fn forget(self, fs: &dyn Fs, home: &Home) -> Result<Option<File>> {
+    pub(super) fn forget(self, fs: &dyn Fs, home: &LocalHome) -> Result<Option<File>> {
         if self.was.kind != FileKind::Folder {
             home.takes_off(weight(&self.was));
             fs.remove_file(&self.staging, &self.name)?;

@@ -8,7 +8,7 @@ use std::io;
 
 use plimsoll_io::{File, FileKind, Fs, Stat};
 
-use super::rename::End;
+use super::rename::LocalEnd;
 use crate::error::{Error, Result};
 use crate::home::ParentFolder;
 
@@ -26,7 +26,12 @@ pub(super) struct SourceEntry {
 
 impl SourceEntry {
     /// Looks up the entry to move. `named` is the metadata of the name: if that is a link, of the link.
-    pub(super) fn moved(fs: &dyn Fs, from: &End, source: &ParentFolder<'_>, named: &Stat) -> Result<Self> {
+    pub(super) fn moved(
+        fs: &dyn Fs,
+        from: &LocalEnd,
+        source: &ParentFolder<'_>,
+        named: &Stat,
+    ) -> Result<Self> {
         let is_link = named.kind == FileKind::Other;
         let opened = match named.kind {
             FileKind::File => None,
@@ -41,7 +46,7 @@ impl SourceEntry {
     }
 
     /// Looks up an entry that is to be copied: of a link, its target.
-    pub(super) fn copied(fs: &dyn Fs, from: &End) -> Result<Self> {
+    pub(super) fn copied(fs: &dyn Fs, from: &LocalEnd) -> Result<Self> {
         let opened = fs.open_beneath(from.home.files(), &from.path.to_open())?;
         let stat = fs.stat(&opened)?;
         let folder = (stat.kind == FileKind::Folder).then_some(opened);
@@ -61,7 +66,7 @@ impl SourceEntry {
     pub(super) fn check_distinct(
         &self,
         fs: &dyn Fs,
-        to: &End,
+        to: &LocalEnd,
         target: &ParentFolder<'_>,
         replaced: Option<&Stat>,
     ) -> Result<()> {
@@ -75,7 +80,7 @@ impl SourceEntry {
     }
 
     /// Whether a reader finds the same file or folder at `to`.
-    fn is_found_at(&self, fs: &dyn Fs, to: &End, replaced: Option<&Stat>) -> Result<bool> {
+    fn is_found_at(&self, fs: &dyn Fs, to: &LocalEnd, replaced: Option<&Stat>) -> Result<bool> {
         let there = match replaced {
             Some(stat) if stat.kind == FileKind::Other => to.home.seen(fs, &to.path)?,
             other => other.copied(),
@@ -104,7 +109,7 @@ impl SourceEntry {
 
     /// Whether it is a link that named something before, and nothing now: a folder that was set aside since
     /// held its target.
-    pub(super) fn has_lost_target(&self, fs: &dyn Fs, from: &End) -> Result<bool> {
+    pub(super) fn has_lost_target(&self, fs: &dyn Fs, from: &LocalEnd) -> Result<bool> {
         Ok(self.is_link && self.found.is_some() && from.home.seen(fs, &from.path)?.is_none())
     }
 }

@@ -5,16 +5,12 @@
 use plimsoll_io::{Fs, Io, Work};
 
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::LocalHome;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 
-impl Home {
-    /// Creates a folder, with `parents` also the missing ones of the folders that it is in.
-    ///
-    /// # Errors
-    /// [`Error::AlreadyExists`] if an entry of any kind has the name; [`Error::NoFolder`];
-    /// [`Error::Quota`].
+impl LocalHome {
+    /// As [`crate::Home::make_folder`].
     pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota, parents: bool) -> Result<()> {
         if path.is_root() {
             return Err(Error::AlreadyExists);

@@ -14,5 +14,5 @@ mod time;
 
 pub use copy::{Copied, Depth};
 pub use remove::{RemovalKind, Removed};
-pub(crate) use rename::End;
+pub(crate) use rename::LocalEnd;
 pub use rename::MoveResult;

@@ -10,7 +10,7 @@ use plimsoll_io::{Existing, File, FileKind, Fs, Io, Stat, Work};
 
 use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::home::{Home, ParentFolder, weight};
+use crate::home::{LocalHome, ParentFolder, weight};
 use crate::limits::COUNT_SLICE_ENTRIES;
 use crate::path::Path;
 use crate::sweep::tree_name;
@@ -35,12 +35,8 @@ pub enum RemovalKind {
     EmptyFolder,
 }
 
-impl Home {
-    /// Removes the entry `path`, if it is of this kind.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Precondition`], [`Error::Home`]; [`Error::IsFolder`],
-    /// [`Error::NotFolder`] and [`Error::NotEmpty`] if it is of another kind.
+impl LocalHome {
+    /// As [`crate::Home::remove`].
     pub(crate) async fn remove(
         &self,
         io: &Io,
@@ -62,10 +58,7 @@ impl Home {
         Ok(Removed { usage })
     }
 
-    /// Checks whether [`Home::remove`] would now succeed.
-    ///
-    /// # Errors
-    /// As [`Home::remove`].
+    /// As [`crate::Home::check_removal`].
     pub(crate) async fn check_removal(
         &self,
         io: &Io,

@@ -10,7 +10,7 @@ use super::displaced::DisplacedEntry;
 use super::distinct::SourceEntry;
 use super::remove::subtree;
 use crate::error::{Error, Result};
-use crate::home::{Change, Home, ParentFolder, State, weight};
+use crate::home::{Change, LocalHome, ParentFolder, State, weight};
 use crate::limits::PATH_NAMES_MAX;
 use crate::path::{BadPath, Path};
 use crate::usage::{Quota, Usage};
@@ -18,9 +18,9 @@ use crate::write::UploadId;
 
 /// One end of a move or copy.
 #[derive(Clone)]
-pub(crate) struct End {
+pub(crate) struct LocalEnd {
     /// The home.
-    pub(crate) home: Home,
+    pub(crate) home: LocalHome,
     /// The path in it.
     pub(crate) path: Path,
     /// The quota of that home.
@@ -52,7 +52,7 @@ struct Both<'a> {
 impl<'a> Both<'a> {
     /// Locks the homes in the order of their names, so that two moves between the same homes cannot
     /// deadlock.
-    fn change(from: &'a Home, to: &'a Home) -> Both<'a> {
+    fn change(from: &'a LocalHome, to: &'a LocalHome) -> Both<'a> {
         if from.is(to) {
             return Both { from: from.change(), to: None };
         }
@@ -69,13 +69,9 @@ impl<'a> Both<'a> {
     }
 }
 
-impl End {
-    /// Moves this end to `to`.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]; [`Error::AlreadyExists`] unless `existing` is to be replaced;
-    /// [`Error::NoFolder`], [`Error::IntoItself`], [`Error::OtherDisk`], [`Error::Quota`].
-    pub(crate) async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<MoveResult> {
+impl LocalEnd {
+    /// As [`crate::End::rename`].
+    pub(crate) async fn rename(self, io: &Io, to: LocalEnd, existing: Existing) -> Result<MoveResult> {
         self.home.usage(io).await?;
         to.home.usage(io).await?;
         let (id, home) = (UploadId::draw(io), to.home.clone());
@@ -89,11 +85,8 @@ impl End {
         Ok(moved)
     }
 
-    /// Checks whether [`End::rename`] would succeed, as far as is known without counting.
-    ///
-    /// # Errors
-    /// As [`End::rename`].
-    pub(crate) async fn check_rename(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
+    /// As [`crate::End::check_rename`].
+    pub(crate) async fn check_rename(&self, io: &Io, to: &LocalEnd, existing: Existing) -> Result<()> {
         let (from, to) = (self.clone(), to.clone());
         let checked = io.offload(Work::Writes, move |fs| {
             check_paths(&from, &to)?;
@@ -105,15 +98,15 @@ impl End {
 }
 
 /// Checks that neither of two paths lies within the other.
-pub(super) fn check_paths(from: &End, to: &End) -> Result<()> {
+pub(super) fn check_paths(from: &LocalEnd, to: &LocalEnd) -> Result<()> {
     let overlap = to.path.is_within(&from.path) || from.path.is_within(&to.path);
     if from.home.is(&to.home) && overlap { Err(Error::IntoItself) } else { Ok(()) }
 }
 
 fn rename(
     fs: &dyn Fs,
-    from: &End,
-    to: &End,
+    from: &LocalEnd,
+    to: &LocalEnd,
     existing: Existing,
     id: UploadId,
 ) -> Result<(MoveResult, Option<File>)> {
@@ -155,7 +148,7 @@ fn rename(
 }
 
 /// Looks up both ends. Call it with the states locked.
-fn find<'a>(fs: &dyn Fs, from: &'a End, to: &'a End, existing: Existing) -> Result<Found<'a>> {
+fn find<'a>(fs: &dyn Fs, from: &'a LocalEnd, to: &'a LocalEnd, existing: Existing) -> Result<Found<'a>> {
     let source = from.home.place(fs, &from.path).map_err(|error| match error {
         Error::NoFolder => Error::NotFound,
         other => other,
@@ -186,8 +179,8 @@ fn find<'a>(fs: &dyn Fs, from: &'a End, to: &'a End, existing: Existing) -> Resu
 fn weigh(
     fs: &dyn Fs,
     states: &Both<'_>,
-    from: &End,
-    to: &End,
+    from: &LocalEnd,
+    to: &LocalEnd,
     found: &Found<'_>,
 ) -> Result<Option<(Usage, Usage)>> {
     if from.home.is(&to.home) {
@@ -205,7 +198,7 @@ fn weigh(
 
 /// Checks that all folders of `from` would have valid paths at `to`. Call it without the lock: it reads
 /// every folder.
-pub(super) fn check_depth(fs: &dyn Fs, from: &End, to: &End) -> Result<()> {
+pub(super) fn check_depth(fs: &dyn Fs, from: &LocalEnd, to: &LocalEnd) -> Result<()> {
     if to.path.depth() <= from.path.depth() {
         // No path gets longer.
         return Ok(());

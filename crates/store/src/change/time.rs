@@ -7,15 +7,11 @@ use std::time::Duration;
 use plimsoll_io::{FileKind, Io, Stat, Work};
 
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::LocalHome;
 use crate::path::Path;
 
-impl Home {
-    /// Sets the modification time of the file or folder `path`, as time since 1970. Returns its metadata
-    /// after that.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], also for a link; [`Error::Home`].
+impl LocalHome {
+    /// As [`crate::Home::set_modified`].
     pub(crate) async fn set_modified(&self, io: &Io, path: Path, modified: Duration) -> Result<Stat> {
         let home = self.clone();
         let set = io.offload(Work::Writes, move |fs| {

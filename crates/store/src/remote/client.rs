@@ -1,7 +1,7 @@
-//! A remote store as its RPC client sees it.
+//! The RPC client of a storage server.
 //!
 //! The contents of messages are not here, but in [`super::request`]. Invariants: a request is repeated only
-//! if it is read-only, or if the store received none of it. Transfers in progress are bounded, however slow
+//! if it is read-only, or if the server received none of it. Transfers in progress are bounded, however slow
 //! their receivers are.
 
 use std::sync::Arc;
@@ -9,32 +9,26 @@ use std::time::Duration;
 
 use plimsoll_io::{File, Io};
 use plimsoll_rpc::transport::{self, Client, Request, Response};
-use plimsoll_rpc::{
-    CallError, CallPermit, ClientLimits, ConnectionClass, Method, Network, RpcClient, ServerAddress, decode,
-};
+use plimsoll_rpc::{CallError, CallPermit, ClientLimits, Network, RpcClient, ServerAddress, decode};
 use serde::de::DeserializeOwned;
 
-use super::error_json::ErrorJson;
-use super::request::StoreRequest;
+use super::home::ServerHome;
+use super::request::CHECK;
+use crate::backend::{HomeBackend, Pending, StoreBackend};
 use crate::error::{Error, Result};
 use crate::limits::{
-    STORE_ANSWER_BYTES_MAX, STORE_ANSWER_TIME, STORE_CONNECT_TIME, STORE_CONNECTIONS_IDLE_MAX,
-    STORE_SILENT_TIME, STORE_TRANSFER_WAIT_TIME, STORE_TRANSFERS_MAX, STORE_TRANSFERS_PER_OWNER_MAX,
+    STORE_ANSWER_BYTES_MAX, STORE_CONNECT_TIME, STORE_CONNECTIONS_IDLE_MAX, STORE_SILENT_TIME,
+    STORE_TRANSFER_WAIT_TIME, STORE_TRANSFERS_MAX, STORE_TRANSFERS_PER_OWNER_MAX,
     STORE_TRANSFERS_WAITING_MAX,
 };
+use crate::owner::HomeOwner;
 
-/// The URL path of requests.
-pub const QUESTIONS: &str = "/api/store/questions";
-/// The URL path of file transfers.
-pub const FILES: &str = "/api/store/files";
-/// The URL path of the readiness check.
-pub const READY: &str = "/api/store/ready";
 /// The field that has the request for a file, or the request to begin an upload.
 pub const CALL: &str = "Plimsoll-Call";
 /// The field that has the metadata of a file that is sent.
 pub const STAT: &str = "Plimsoll-Stat";
 /// The field that has the error if a file is not sent.
-pub const TROUBLE: &str = "Plimsoll-Trouble";
+pub const ERROR: &str = "Plimsoll-Error";
 
 const LIMITS: ClientLimits = ClientLimits {
     // Other requests than transfers are not bounded.
@@ -46,14 +40,6 @@ const LIMITS: ClientLimits = ClientLimits {
     connect_time: STORE_CONNECT_TIME,
     silence_time: STORE_SILENT_TIME,
     response_bytes_max: STORE_ANSWER_BYTES_MAX,
-};
-
-/// The readiness check.
-const CHECK: Method = Method {
-    path: READY,
-    deadline: STORE_ANSWER_TIME,
-    is_idempotent: true,
-    class: ConnectionClass::Unbounded,
 };
 
 /// The address of a store, and the settings for its use.
@@ -69,7 +55,7 @@ pub struct StoreAddress {
     pub spool: Option<File>,
 }
 
-/// A remote store.
+/// A storage server.
 pub(crate) struct StoreClient {
     client: RpcClient,
     directory: String,
@@ -82,27 +68,17 @@ impl StoreClient {
         Arc::new(StoreClient { client: RpcClient::new(server, LIMITS), directory, spool })
     }
 
-    pub(super) fn directory(&self) -> &str {
-        &self.directory
-    }
-
     pub(super) fn spool(&self) -> Option<&File> {
         self.spool.as_ref()
     }
 
     /// Sends a request, and waits for the response.
-    pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
+    pub(super) async fn call<T: DeserializeOwned + Send + 'static>(
         &self,
         io: &Io,
-        asked: &StoreRequest,
+        request: &impl plimsoll_rpc::Request,
     ) -> Result<T> {
-        settle(self.client.call(io, asked).await)
-    }
-
-    /// Checks that the store responds, and accepts the secret.
-    pub(crate) async fn is_there(&self, io: &Io) -> Result<()> {
-        let response = self.client.call_with(io, CHECK, Network::new(), Vec::new().into()).await;
-        settle(response.and_then(|json| decode(&json)))
+        settle(self.client.call(io, request).await)
     }
 
     /// Takes a permit for a file transfer, which may take as long as a client does. Other requests need
@@ -140,27 +116,37 @@ impl StoreClient {
     }
 }
 
+impl StoreBackend for StoreClient {
+    fn home(self: Arc<Self>, owner: HomeOwner) -> Arc<dyn HomeBackend> {
+        let owner = HomeOwner { directory: self.directory.clone(), ..owner };
+        Arc::new(ServerHome { client: self, owner })
+    }
+
+    /// Checks that the server responds, and accepts the secret.
+    fn check<'a>(&'a self, io: &'a Io) -> Pending<'a, ()> {
+        Box::pin(async move { settle(check(&self.client, io).await) })
+    }
+}
+
 /// Checks that a storage server responds, and accepts the secret.
 ///
 /// # Errors
 /// A description of the problem, for an operator.
 pub async fn check_server(server: ServerAddress, io: &Io) -> std::result::Result<(), String> {
-    let response =
-        RpcClient::new(server, LIMITS).call_with(io, CHECK, Network::new(), Vec::new().into()).await;
-    let checked = response.and_then(|json| decode::<(), ErrorJson>(&json));
-    let told = checked.map_err(|error| error.to_string())?;
-    told.map_err(|error| Error::from(error).to_string())
+    let checked = check(&RpcClient::new(server, LIMITS), io).await.map_err(|error| error.to_string())?;
+    checked.map_err(|error| error.to_string())
 }
 
-fn settle<T>(response: std::result::Result<std::result::Result<T, ErrorJson>, CallError>) -> Result<T> {
-    match response {
-        Ok(response) => response.map_err(Error::from),
-        Err(error) => Err(away(&error)),
-    }
+async fn check(client: &RpcClient, io: &Io) -> std::result::Result<Result<()>, CallError> {
+    decode(&client.call_with(io, CHECK, Network::new(), Vec::new().into()).await?)
+}
+
+fn settle<T>(response: std::result::Result<Result<T>, CallError>) -> Result<T> {
+    response.map_err(|error| away(&error))?
 }
 
 /// Checks that a store has responded, and not another server.
-pub(super) fn check(response: &Response<'_>) -> Result<()> {
+pub(super) fn check_status(response: &Response<'_>) -> Result<()> {
     plimsoll_rpc::check_status(response).map_err(|error| away(&error))
 }
 

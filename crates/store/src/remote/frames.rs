@@ -8,7 +8,7 @@
 
 use plimsoll_io::Lease;
 
-use super::request::Ending;
+use crate::backend::Ending;
 use crate::limits::ENDING_BYTES_MAX;
 
 /// Bytes of a frame's head.
@@ -127,7 +127,7 @@ mod tests {
     use crate::Algorithm;
 
     fn body() -> Vec<u8> {
-        let end = Ending::Commit(vec![(Algorithm::Md5, vec![1; 16])]);
+        let end = Ending::Commit { digests: vec![(Algorithm::Md5, vec![1; 16])], modified: None };
         [data_head(3), b"abc".to_vec(), prepare(), data_head(0), data_head(2), b"de".to_vec(), ending(&end)]
             .concat()
     }

@@ -5,37 +5,18 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use plimsoll_io::{Entry, EntryCollector, FileKind, Io, ListingPage, Stat};
+use plimsoll_io::{Entry, EntryCollector, FileKind, ListingPage, Stat};
 
 use super::request::EntryJson;
-use super::rpc_server::encode_result;
-use crate::Home;
-use crate::path::Path;
 
-/// Writes entries in the format of [`encode_result`].
-struct JsonEntries {
+/// Writes entries in the format of [`super::encode_result`].
+pub(super) struct JsonEntries {
     json: Vec<u8>,
     page: Option<(ListingPage, BTreeMap<Vec<u8>, Stat>)>,
 }
 
-/// Returns the response for a listing: the entries of a folder, or an error. Dropping the future cancels
-/// it.
-pub(super) async fn list(
-    io: &Io,
-    home: &Home,
-    path: &Path,
-    most: usize,
-    page: Option<ListingPage>,
-) -> Vec<u8> {
-    let collector = JsonEntries::new(page.clone());
-    match home.location(path.clone()).list(io, most, page.as_ref(), collector).await {
-        Ok(answer) => answer,
-        Err(error) => encode_result::<()>(Err(error)),
-    }
-}
-
 impl JsonEntries {
-    fn new(page: Option<ListingPage>) -> JsonEntries {
+    pub(super) fn new(page: Option<ListingPage>) -> JsonEntries {
         JsonEntries { json: br#"{"answer":["#.to_vec(), page: page.map(|page| (page, BTreeMap::new())) }
     }
 
@@ -81,6 +62,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::remote::encode_result;
 
     fn entry(name: &str) -> Entry {
         let (modified, changed) = (Duration::from_secs(1), Duration::from_secs(2));

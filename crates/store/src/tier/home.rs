@@ -1,42 +1,64 @@
-//! A home, in this process or remote.
+//! A home: each operation on it is a request, and there is one call for all of them.
 //!
-//! Invariant: each operation must have the same meaning for both.
+//! It decides nothing. Invariant: each operation has the same meaning for every implementation.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_io::{Io, Stat};
 
 use super::location::Location;
 use super::upload::Upload;
+use crate::backend::{HomeBackend, HomeRequest, HomeResponse, Removal, ResumeTerms, StatJson, UploadStart};
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::finished::Completed;
-use crate::home;
+use crate::home::LocalHome;
+use crate::owner::HomeOwner;
 use crate::path::Path;
-use crate::remote::RemoteHome;
 use crate::usage::{Quota, Usage};
-use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
+use crate::write::{Algorithm, Begin, Expected, NewUpload, ResumableUpload, Terms, UploadId};
 use crate::{RemovalKind, Removed};
 
 /// The files of one account. Clones share the home.
 #[derive(Clone)]
 pub struct Home(pub(super) Backend);
 
-/// The location of a home.
 #[derive(Clone)]
 pub(super) enum Backend {
-    /// In this process.
-    Local(home::Home),
-    /// At a remote store.
-    Remote(RemoteHome),
+    /// In the file system of this process.
+    Local(LocalHome),
+    /// Another implementation.
+    Other(Arc<dyn HomeBackend>),
 }
 
 impl Home {
-    /// The account's name.
-    pub fn name(&self) -> &str {
+    /// The home's account.
+    pub fn owner(&self) -> &HomeOwner {
         match &self.0 {
-            Backend::Local(home) => home.name(),
-            Backend::Remote(home) => home.name(),
+            Backend::Local(home) => home.owner(),
+            Backend::Other(home) => home.owner(),
+        }
+    }
+
+    /// Executes an operation.
+    pub(crate) async fn call(&self, io: &Io, request: HomeRequest) -> Result<HomeResponse> {
+        match &self.0 {
+            // Boxed: it has room for each operation, and inlining it would enlarge all callers' futures.
+            Backend::Local(home) => Box::pin(home.execute(io, request)).await,
+            Backend::Other(home) => home.call(io, request).await,
+        }
+    }
+
+    pub(super) async fn ask<T: TryFrom<HomeResponse>>(&self, io: &Io, request: HomeRequest) -> Result<T> {
+        self.call(io, request).await?.content()
+    }
+
+    /// Begins an upload.
+    pub(crate) async fn begin_upload(&self, io: &Io, start: UploadStart) -> Result<Upload> {
+        match &self.0 {
+            Backend::Local(home) => Ok(Upload::local(Box::pin(home.begin_upload(io, start)).await?)),
+            Backend::Other(home) => Ok(Upload::other(home.begin_upload(io, start).await?)),
         }
     }
 
@@ -44,7 +66,7 @@ impl Home {
     pub fn location(&self, path: Path) -> Location {
         match &self.0 {
             Backend::Local(home) => Location::in_home(home.clone(), &path),
-            Backend::Remote(home) => Location::in_remote_home(home.clone(), path),
+            Backend::Other(home) => Location::in_other_home(Arc::clone(home), path),
         }
     }
 
@@ -53,10 +75,7 @@ impl Home {
     /// # Errors
     /// [`crate::Error::NotFound`].
     pub async fn stat(&self, io: &Io, path: &Path) -> Result<Stat> {
-        match &self.0 {
-            Backend::Local(home) => home.look_up(io, path).await,
-            Backend::Remote(home) => home.stat(io, path).await,
-        }
+        self.ask(io, HomeRequest::Stat(path.clone())).await.map(|StatJson(stat)| stat)
     }
 
     /// Returns its usage.
@@ -64,10 +83,7 @@ impl Home {
     /// # Errors
     /// Any error of counting it.
     pub async fn usage(&self, io: &Io) -> Result<Usage> {
-        match &self.0 {
-            Backend::Local(home) => home.usage(io).await,
-            Backend::Remote(home) => home.usage(io).await,
-        }
+        self.ask(io, HomeRequest::Usage).await
     }
 
     /// Creates a folder, with `parents` also the missing ones of the folders that it is in.
@@ -76,10 +92,7 @@ impl Home {
     /// [`crate::Error::AlreadyExists`] if an entry of any kind has the name; [`crate::Error::NoFolder`];
     /// [`crate::Error::Quota`].
     pub async fn make_folder(&self, io: &Io, path: Path, quota: Quota, parents: bool) -> Result<()> {
-        match &self.0 {
-            Backend::Local(home) => home.make_folder(io, path, quota, parents).await,
-            Backend::Remote(home) => home.make_folder(io, path, quota, parents).await,
-        }
+        self.ask(io, HomeRequest::MakeFolder { path, quota, parents }).await
     }
 
     /// Removes the entry `path`, if it is of this kind.
@@ -94,10 +107,7 @@ impl Home {
         what: RemovalKind,
         condition: Condition,
     ) -> Result<Removed> {
-        match &self.0 {
-            Backend::Local(home) => home.remove(io, path, what, condition).await,
-            Backend::Remote(home) => home.remove(io, path, what, &condition).await,
-        }
+        self.ask(io, HomeRequest::Remove(Removal { path, what, condition })).await
     }
 
     /// Checks whether [`Home::remove`] would now succeed.
@@ -111,10 +121,7 @@ impl Home {
         what: RemovalKind,
         condition: Condition,
     ) -> Result<()> {
-        match &self.0 {
-            Backend::Local(home) => home.check_removal(io, path, what, condition).await,
-            Backend::Remote(home) => home.check_removal(io, path, what, &condition).await,
-        }
+        self.ask(io, HomeRequest::CheckRemoval(Removal { path, what, condition })).await
     }
 
     /// Sets the modification time of the file or folder `path`, as time since 1970. Returns its metadata
@@ -123,10 +130,7 @@ impl Home {
     /// # Errors
     /// [`crate::Error::NotFound`], also for a link; [`crate::Error::Home`].
     pub async fn set_modified(&self, io: &Io, path: Path, modified: Duration) -> Result<Stat> {
-        match &self.0 {
-            Backend::Local(home) => home.set_modified(io, path, modified).await,
-            Backend::Remote(home) => home.set_modified(io, path, modified).await,
-        }
+        self.ask(io, HomeRequest::SetModified { path, modified }).await.map(|StatJson(stat)| stat)
     }
 
     /// Begins an upload, which is not resumable if it is interrupted.
@@ -135,13 +139,10 @@ impl Home {
     /// Errors that are known before the first byte: [`crate::Error::NoFolder`], [`crate::Error::IsFolder`],
     /// [`crate::Error::Precondition`], [`crate::Error::Quota`], [`crate::Error::TooManyUploads`].
     pub async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
-        match &self.0 {
-            Backend::Local(home) => home.upload(io, terms, expected).await.map(Upload::local),
-            Backend::Remote(home) => home.upload(io, &terms, expected).await.map(Upload::remote),
-        }
+        self.begin_upload(io, UploadStart::Whole(terms, expected)).await
     }
 
-    /// Begins an upload of unknown length at `from`. `keep` is for the home's own account: resumable
+    /// Begins an upload of unknown length at `begin`. `keep` is for the home's own account: resumable
     /// uploads to the path are considered, and the upload is itself resumable if it is interrupted, unless no
     /// bytes were received, it was refused, or it began with the bytes of a file, which still exists. Without
     /// `keep`, resumable uploads are left alone.
@@ -157,29 +158,12 @@ impl Home {
     /// is larger. [`crate::Error::NotResumable`] if the client could mean another file or upload.
     /// [`crate::Error::InUse`] if another connection is sending the same upload. [`crate::Error::Busy`]
     /// while many long copies to the home are in progress.
-    pub async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
-        match &self.0 {
-            Backend::Local(home) => home.upload_from(io, terms, from, keep).await.map(Upload::local),
-            Backend::Remote(home) => home.upload_from(io, &terms, from, keep).await.map(Upload::remote),
-        }
-    }
-
-    /// Returns the offset at which [`Home::upload_from`] would now begin at the end.
-    ///
-    /// # Errors
-    /// Any error of looking it up. [`crate::Error::Away`] for a remote home: only the RPC server calls it,
-    /// for a home in its own process.
-    pub async fn end_of(&self, io: &Io, path: &Path, keep: bool) -> Result<u64> {
-        match &self.0 {
-            Backend::Local(home) => home.end_of(io, path, keep).await,
-            Backend::Remote(_) => Err(crate::Error::Away),
-        }
+    pub async fn upload_from(&self, io: &Io, terms: Terms, begin: Begin, keep: bool) -> Result<Upload> {
+        self.begin_upload(io, UploadStart::From { terms, begin, keep, at: None }).await
     }
 
     /// Resumes an upload, if that is at `offset`. With `digests` of the part that is now sent, the part
-    /// counts only as a whole. `terms` gets the upload's path, and the condition that it began with. A
-    /// remote store knows the path and the condition itself: it uses only the quota of `terms`, and whether
-    /// the path must have no entry.
+    /// counts only as a whole. The upload keeps its path, and the condition that it began with.
     ///
     /// Another connection that wrote to the upload can write no more. Most often it is a broken connection
     /// of the same client.
@@ -192,16 +176,9 @@ impl Home {
         id: UploadId,
         offset: u64,
         digests: Vec<(Algorithm, Vec<u8>)>,
-        terms: impl FnOnce(Path, &str) -> Terms,
+        terms: ResumeTerms,
     ) -> Result<Upload> {
-        match &self.0 {
-            Backend::Local(home) => {
-                home.resume_upload(io, id, offset, digests, terms).await.map(Upload::local)
-            }
-            Backend::Remote(home) => {
-                home.resume_upload(io, id, offset, digests, terms).await.map(Upload::remote)
-            }
-        }
+        self.begin_upload(io, UploadStart::Resume { id, offset, digests, terms }).await
     }
 
     /// Begins an upload with all bytes of `parts`, complete partial uploads, in this order. `bytes` is
@@ -218,21 +195,15 @@ impl Home {
         parts: Vec<UploadId>,
         bytes: u64,
     ) -> Result<Upload> {
-        match &self.0 {
-            Backend::Local(home) => home.upload_of_parts(io, terms, parts).await.map(Upload::local),
-            Backend::Remote(home) => home.upload_of_parts(io, &terms, parts, bytes).await.map(Upload::remote),
-        }
+        self.begin_upload(io, UploadStart::Parts { terms, parts, bytes }).await
     }
 
     /// Creates a resumable upload. One to the root is a partial upload, which has no path.
     ///
     /// # Errors
     /// As [`Home::upload`].
-    pub async fn create_resumable(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
-        match &self.0 {
-            Backend::Local(home) => home.create_resumable(io, new).await,
-            Backend::Remote(home) => home.create_resumable(io, new).await,
-        }
+    pub async fn create_resumable(&self, io: &Io, new: NewUpload) -> Result<ResumableUpload> {
+        self.ask(io, HomeRequest::CreateResumable(new)).await
     }
 
     /// Sets the length of a resumable upload that was created without one, and reserves space for it. The
@@ -241,33 +212,24 @@ impl Home {
     /// # Errors
     /// [`crate::Error::Length`] if the upload has another length or more bytes already, or if its path alone
     /// identifies it; [`crate::Error::Quota`].
-    pub async fn set_length(&self, io: &Io, id: UploadId, bytes: u64, quota: Quota) -> Result<()> {
-        match &self.0 {
-            Backend::Local(home) => home.set_length(io, id, bytes, quota).await,
-            Backend::Remote(home) => home.set_length(io, id, bytes, quota).await,
-        }
+    pub async fn set_upload_length(&self, io: &Io, id: UploadId, bytes: u64, quota: Quota) -> Result<()> {
+        self.ask(io, HomeRequest::SetUploadLength { id, bytes, quota }).await
     }
 
     /// Returns a resumable upload, with the bytes received so far if a part is in progress.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], also for one that has expired.
-    pub async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
-        match &self.0 {
-            Backend::Local(home) => home.resumable_upload(io, id).await,
-            Backend::Remote(home) => home.resumable_upload(io, id).await,
-        }
+    pub async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<ResumableUpload> {
+        self.ask(io, HomeRequest::ResumableUpload(id)).await
     }
 
     /// Returns a resumable upload of announced length that was committed a while ago.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], also before the commit, and a while after it.
-    pub async fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
-        match &self.0 {
-            Backend::Local(home) => home.completed(io, id),
-            Backend::Remote(home) => home.completed(io, id).await,
-        }
+    pub async fn completed_upload(&self, io: &Io, id: UploadId) -> Result<Completed> {
+        self.ask(io, HomeRequest::CompletedUpload(id)).await
     }
 
     /// Returns the unfinished uploads that `path` identifies and that have received bytes, the newest
@@ -275,32 +237,23 @@ impl Home {
     ///
     /// # Errors
     /// Any error of reading them.
-    pub async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
-        match &self.0 {
-            Backend::Local(home) => home.pending_at(io, path).await,
-            Backend::Remote(home) => home.pending_at(io, path).await,
-        }
+    pub async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<ResumableUpload>> {
+        self.ask(io, HomeRequest::PendingAt(path.clone())).await
     }
 
     /// Returns all resumable uploads, the oldest first.
     ///
     /// # Errors
     /// Any error of reading them.
-    pub async fn resumable_uploads(&self, io: &Io) -> Result<Vec<KeptUpload>> {
-        match &self.0 {
-            Backend::Local(home) => home.resumable_uploads(io).await,
-            Backend::Remote(home) => home.resumable_uploads(io).await,
-        }
+    pub async fn resumable_uploads(&self, io: &Io) -> Result<Vec<ResumableUpload>> {
+        self.ask(io, HomeRequest::ResumableUploads).await
     }
 
     /// Discards a resumable upload.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::InUse`].
-    pub async fn discard(&self, io: &Io, id: UploadId) -> Result<()> {
-        match &self.0 {
-            Backend::Local(home) => home.discard(io, id).await,
-            Backend::Remote(home) => home.discard(io, id).await,
-        }
+    pub async fn discard_upload(&self, io: &Io, id: UploadId) -> Result<()> {
+        self.ask(io, HomeRequest::DiscardUpload(id)).await
     }
 }

@@ -1,19 +1,19 @@
-//! A file or folder as its readers find it: in this process, or at a remote store.
+//! A file or folder as its readers find it: in this process, or in another store.
 //!
-//! It changes nothing. Requests to a remote store are boxed: inlining them adds 30 KB to the future of
-//! each reader of local files. Invariants: each operation has the same meaning for both. A name that no file
-//! can have is not found.
+//! It changes nothing. Invariants: each operation has the same meaning for both. A name that no file can have
+//! is not found. Reading a local file allocates nothing for the other stores.
 
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use plimsoll_io::{BOUNDARY, EntryCollector, File, FileKind, FolderListing, Fs, Io, ListingPage, Stat, Work};
 
+use crate::backend::{FileRequest, HomeBackend, HomeRequest, HomeResponse, RemoteFile, StatJson};
 use crate::error::{Error, Result};
 use crate::generation::Generation;
-use crate::home;
+use crate::home::LocalHome;
 use crate::path::Path;
-use crate::remote::{FileRequest, RemoteFile, RemoteHome};
 use crate::write::{Algorithm, FileDigest};
 
 /// The location of a file or folder that is read.
@@ -33,8 +33,8 @@ enum Backend {
         name: Vec<u8>,
         generation: Option<Generation>,
     },
-    /// A path in a home at a remote store.
-    Remote(RemoteHome, Path),
+    /// A path in a home of another store.
+    Other(Arc<dyn HomeBackend>, Path),
 }
 
 /// The folder that local names begin at.
@@ -43,7 +43,7 @@ enum Root {
     /// A folder that no account owns.
     Folder(File),
     /// A home.
-    Home(home::Home),
+    Home(LocalHome),
 }
 
 impl Root {
@@ -71,7 +71,7 @@ impl Location {
         Location { backend: Backend::Local { root: Root::Folder(folder), name, generation }, is_top }
     }
 
-    pub(super) fn in_home(home: home::Home, path: &Path) -> Location {
+    pub(crate) fn in_home(home: LocalHome, path: &Path) -> Location {
         let name = path.to_open();
         // The generation first: a file that is opened after it is at least as new.
         let generation = Some(home.generation());
@@ -79,9 +79,9 @@ impl Location {
         Location { backend, is_top: path.is_top() }
     }
 
-    pub(super) fn in_remote_home(home: RemoteHome, path: Path) -> Location {
+    pub(super) fn in_other_home(home: Arc<dyn HomeBackend>, path: Path) -> Location {
         let is_top = path.is_top();
-        Location { backend: Backend::Remote(home, path), is_top }
+        Location { backend: Backend::Other(home, path), is_top }
     }
 
     /// Returns the same location, looked up in the file system and not in a cache, so that the file is open.
@@ -102,7 +102,7 @@ impl Location {
     pub fn name(&self) -> &[u8] {
         match &self.backend {
             Backend::Local { name, .. } => file_name(name),
-            Backend::Remote(_, path) => path.as_bytes(),
+            Backend::Other(_, path) => path.as_bytes(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Location {
     pub fn generation(&self) -> Option<Generation> {
         match &self.backend {
             Backend::Local { generation, .. } => *generation,
-            Backend::Remote(..) => None,
+            Backend::Other(..) => None,
         }
     }
 
@@ -133,8 +133,8 @@ impl Location {
                 let resolved = io.files(move |fs| resolve(fs, &folder, &name)).await;
                 resolved.map(Opened::Local).map_err(read_error)
             }
-            Backend::Remote(home, path) => {
-                let opened = Box::pin(home.get(io, path, request())).await;
+            Backend::Other(home, path) => {
+                let opened = home.open(io, path, request()).await;
                 opened.map(|file| Opened::Remote(Box::new(file))).map_err(not_found)
             }
         }
@@ -150,7 +150,11 @@ impl Location {
                 let (folder, name) = (root.folder().clone(), name.clone());
                 io.files(move |fs| fs.stat(&fs.open_beneath(&folder, &name)?)).await.map_err(read_error)
             }
-            Backend::Remote(home, path) => Box::pin(home.stat(io, path)).await.map_err(not_found),
+            Backend::Other(home, path) => {
+                let response = home.call(io, HomeRequest::Stat(path.clone())).await;
+                let StatJson(stat) = response.and_then(HomeResponse::content).map_err(not_found)?;
+                Ok(stat)
+            }
         }
     }
 
@@ -171,8 +175,8 @@ impl Location {
                 let entries_max = if page.is_some() { usize::MAX } else { entries_max };
                 FolderListing::of_folder(root.folder().clone(), name.clone(), entries_max, collector)
             }
-            Backend::Remote(home, path) => {
-                let entries = Box::pin(home.list(io, path, entries_max, page)).await.map_err(not_found)?;
+            Backend::Other(home, path) => {
+                let entries = home.list(io, path, entries_max, page).await.map_err(not_found)?;
                 FolderListing::of_entries(entries, collector)
             }
         };
@@ -188,8 +192,11 @@ impl Location {
     pub async fn digest(&self, io: &Io, algorithm: Algorithm) -> Result<(Stat, Vec<u8>)> {
         let (folder, name) = match &self.backend {
             Backend::Local { root, name, .. } => (root.folder().clone(), name.clone()),
-            Backend::Remote(home, path) => {
-                return Box::pin(home.digest(io, path, algorithm)).await.map_err(not_found);
+            Backend::Other(home, path) => {
+                let response = home.call(io, HomeRequest::Digest(path.clone(), algorithm)).await;
+                let content = response.and_then(HomeResponse::content).map_err(not_found)?;
+                let (StatJson(stat), digest) = content;
+                return Ok((stat, digest));
             }
         };
         let opened = io.files(move |fs| {
@@ -207,7 +214,7 @@ impl Location {
 
     /// Returns the SHA-256 of the file that `stat` describes, if it is known.
     pub fn known_sha256(&self, stat: &Stat) -> Option<[u8; 32]> {
-        self.home()?.known_digests().get(stat)
+        self.home()?.common().known_digests.get(stat)
     }
 
     /// Computes the SHA-256 of `file`, which has been opened here and which `stat` describes.
@@ -218,13 +225,13 @@ impl Location {
         let digest = self.digest_of(io, file, Algorithm::Sha256).await?;
         let sha256 = digest.try_into().map_err(|_| Error::Failed(io::ErrorKind::InvalidData.into()))?;
         if let Some(home) = self.home() {
-            home.known_digests().note(stat, sha256);
+            home.common().known_digests.note(stat, sha256);
         }
         Ok(sha256)
     }
 
     async fn digest_of(&self, io: &Io, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
-        let slots = self.home().ok_or(Error::NotFound)?.digest_slots();
+        let slots = &self.home().ok_or(Error::NotFound)?.common().digest_slots;
         // The slot is occupied until the digest is complete or abandoned.
         let _slot = slots.take(io.owner()).ok_or(Error::Busy)?;
         let mut digest = FileDigest::new(algorithm, file);
@@ -237,7 +244,7 @@ impl Location {
         }
     }
 
-    fn home(&self) -> Option<&home::Home> {
+    fn home(&self) -> Option<&LocalHome> {
         match &self.backend {
             Backend::Local { root: Root::Home(home), .. } => Some(home),
             _ => None,
@@ -267,7 +274,7 @@ fn listing_error(error: io::Error) -> Error {
     }
 }
 
-/// As [`read_error`], of a remote store's error.
+/// As [`read_error`], of another store's error.
 fn not_found(error: Error) -> Error {
     match error {
         Error::NotFolder | Error::Path(_) => Error::NotFound,

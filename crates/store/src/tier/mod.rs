@@ -1,10 +1,11 @@
-//! The store as other crates see it: in this process, or remote.
+//! The store as other crates see it: in this process, or another implementation.
 //!
 //! It decides nothing. The tiers are separated at the operations on a home, so that permissions, quotas,
-//! conditions and the write path are written once. A home in this process executes an operation. A remote
-//! home sends it to a store ([`crate::remote`]), which executes it on a home in its process.
+//! conditions and the write path are written once. A home in this process executes an operation
+//! (`LocalHome::execute`). Another one implements [`crate::backend`].
 //!
-//! Invariant: for a home in this process, the separation costs only a branch, and nothing on the heap.
+//! Invariant: for a home in this process, the separation costs an allocation for an operation or the start of
+//! an upload, and none for a read or for the bytes of an upload.
 
 mod end;
 mod home;

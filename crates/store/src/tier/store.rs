@@ -1,4 +1,4 @@
-//! The store in use: in this process, or remote.
+//! The store in use.
 //!
 //! Invariant: a remote store is never contacted before a request, so that it may be unreachable when a
 //! front starts.
@@ -9,9 +9,11 @@ use std::sync::Arc;
 use plimsoll_io::{Fs, Io};
 
 use super::home::{Backend, Home};
-use crate::error::{Error, Result};
-use crate::remote::{Owner, RemoteHome, StoreAddress, StoreClient};
-use crate::store::{self, Settings};
+use crate::backend::StoreBackend;
+use crate::error::Result;
+use crate::owner::HomeOwner;
+use crate::remote::{StoreAddress, StoreClient};
+use crate::store::{LocalStore, Settings};
 
 /// Accounts' homes. Clones share the store.
 #[derive(Clone)]
@@ -19,8 +21,8 @@ pub struct Store(Tier);
 
 #[derive(Clone)]
 enum Tier {
-    Local(store::Store),
-    Remote(Arc<StoreClient>),
+    Local(LocalStore),
+    Other(Arc<dyn StoreBackend>),
 }
 
 impl Store {
@@ -29,12 +31,17 @@ impl Store {
     /// # Errors
     /// Any error of the file system.
     pub fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
-        Ok(Store(Tier::Local(store::Store::open(fs, root, settings)?)))
+        Ok(Store(Tier::Local(LocalStore::open(fs, root, settings)?)))
     }
 
-    /// Returns a remote store.
+    /// Returns a storage server.
     pub fn remote(address: StoreAddress) -> Store {
-        Store(Tier::Remote(StoreClient::new(address)))
+        Store::of(StoreClient::new(address))
+    }
+
+    /// Returns a store of another implementation.
+    pub fn of(store: Arc<dyn StoreBackend>) -> Store {
+        Store(Tier::Other(store))
     }
 
     /// Returns the home of the account of this number and name. Creates a missing one. `name` must be a
@@ -45,8 +52,9 @@ impl Store {
     pub async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
         match &self.0 {
             Tier::Local(store) => Ok(Home(Backend::Local(store.home(io, account, name, "").await?))),
-            Tier::Remote(remote) => {
-                Ok(Home(Backend::Remote(RemoteHome::new(Arc::clone(remote), account, name))))
+            Tier::Other(store) => {
+                let owner = HomeOwner { account, name: name.to_owned(), directory: String::new() };
+                Ok(Home(Backend::Other(Arc::clone(store).home(owner))))
             }
         }
     }
@@ -57,11 +65,18 @@ impl Store {
         Some(Home(Backend::Local(store.try_home(account, name, "")?)))
     }
 
-    /// Returns the home that a front requests; a store that is itself remote has none.
-    pub(crate) async fn home_of(&self, io: &Io, owner: &Owner) -> Result<Home> {
-        let Tier::Local(store) = &self.0 else { return Err(Error::Away) };
-        let Owner { account, name, directory } = owner;
-        Ok(Home(Backend::Local(store.home(io, *account, name, directory).await?)))
+    /// Returns the home that a front requests.
+    pub(crate) async fn home_of(&self, io: &Io, owner: HomeOwner) -> Result<Home> {
+        match &self.0 {
+            Tier::Local(store) => {
+                let HomeOwner { account, name, directory } = &owner;
+                Ok(Home(Backend::Local(store.home(io, *account, name, directory).await?)))
+            }
+            Tier::Other(store) => {
+                owner.check()?;
+                Ok(Home(Backend::Other(Arc::clone(store).home(owner))))
+            }
+        }
     }
 
     /// Checks that a remote store responds.
@@ -71,7 +86,7 @@ impl Store {
     pub async fn is_there(&self, io: &Io) -> Result<()> {
         match &self.0 {
             Tier::Local(_) => Ok(()),
-            Tier::Remote(remote) => remote.is_there(io).await,
+            Tier::Other(store) => store.check(io).await,
         }
     }
 }

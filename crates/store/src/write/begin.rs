@@ -19,14 +19,12 @@ use super::claim::{Claim, ClaimedSize};
 use super::commit::Terms;
 use super::id::UploadId;
 use super::record::UploadDescription;
-use super::resumable::KeptUpload;
+use super::resumable::ResumableUpload;
 use super::staging::{Offset, Retention, StagingFile};
 use super::state::{Paused, Receiving};
-use super::upload::{SharedUpload, Upload};
+use super::upload::{LocalUpload, SharedUpload};
 use crate::error::{Error, NotResumable, Result};
-use crate::home::{Home, State, weight};
-#[cfg(doc)]
-use crate::limits::TAKEN_OVER_TIME;
+use crate::home::{LocalHome, State, weight};
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 
@@ -79,23 +77,15 @@ struct Begun {
     source: Option<File>,
 }
 
-impl Home {
-    /// Begins an upload of unknown length at `from`. `keep` is for the home's own account: resumable
-    /// uploads to the path are considered, and the upload is itself resumable if it is interrupted. It is
-    /// not if no bytes were received, or if it is refused. Nor if it began with a file's bytes, since those
-    /// still exist. Without `keep`, resumable uploads are left alone.
-    ///
-    /// A connection that wrote to a resumable upload can write no more, if it has received nothing for
-    /// [`TAKEN_OVER_TIME`]. Bytes beyond an offset are cut off.
-    ///
-    /// An upload that begins with a file's bytes is committed only if its path still has that file,
-    /// unchanged.
-    ///
-    /// # Errors
-    /// As [`Home::upload`]. [`Error::Offset`] with the largest possible offset, if the requested one is
-    /// larger. [`Error::NotResumable`]. [`Error::InUse`] if another connection is sending the same upload.
-    /// [`Error::Busy`] while many long copies to the home are in progress.
-    pub(crate) async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
+impl LocalHome {
+    /// As [`crate::Home::upload_from`].
+    pub(crate) async fn upload_from(
+        &self,
+        io: &Io,
+        terms: Terms,
+        from: Begin,
+        keep: bool,
+    ) -> Result<LocalUpload> {
         self.usage(io).await?;
         let (now, instant) = (io.wall(), io.now());
         let asked = BeginRequest { id: UploadId::draw(io), terms, from, keep, now, instant };
@@ -105,7 +95,7 @@ impl Home {
             Some(begun) => begun,
             None => io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??,
         };
-        let mut upload = Upload::over(self, io, begun.terms, None, begun.at, begun.shared);
+        let mut upload = LocalUpload::over(self, io, begun.terms, None, begun.at, begun.shared);
         if keep && begun.source.is_none() {
             upload.record_as_it_comes(self);
         }
@@ -198,7 +188,7 @@ impl Home {
         Ok(asked.begun_with(claim, &mut self.lock(), before))
     }
 
-    /// As [`Home::begin`], for an upload that begins empty, if it need not block.
+    /// As [`LocalHome::begin`], for an upload that begins empty, if it need not block.
     fn try_begin(&self, fs: &dyn Fs, asked: &BeginRequest) -> Option<Begun> {
         if !asked.begins_empty() {
             return None;
@@ -232,7 +222,7 @@ impl BeginRequest {
 
     /// Whether the offset shows that the client means `kept` and not the existing file: a client that knows
     /// the file's size would resume there.
-    fn means(&self, kept: &KeptUpload, file: &Source) -> bool {
+    fn means(&self, kept: &ResumableUpload, file: &Source) -> bool {
         self.from == Begin::Offset(kept.offset) && is_resumable_over(kept, file)
     }
 
@@ -264,11 +254,11 @@ impl BeginRequest {
 
 /// Whether a client can identify `kept` by its offset although a file exists: the upload began after the
 /// file's last change, and their sizes differ.
-fn is_resumable_over(kept: &KeptUpload, file: &Source) -> bool {
+fn is_resumable_over(kept: &ResumableUpload, file: &Source) -> bool {
     kept.created >= SystemTime::UNIX_EPOCH + file.stat.changed && kept.offset != file.stat.size
 }
 
-fn both(kept: &KeptUpload, file: &Source) -> Error {
+fn both(kept: &ResumableUpload, file: &Source) -> Error {
     let upload = is_resumable_over(kept, file).then_some(kept.offset);
     Error::NotResumable(NotResumable::FileAndUpload { file: file.stat.size, upload })
 }

@@ -12,13 +12,13 @@ use super::commit::Terms;
 use super::id::UploadId;
 use super::upload::SharedUpload;
 use crate::error::{Error, Result};
-use crate::home::{ByPath, Home, State, UploadEntry, weight};
+use crate::home::{ByPath, LocalHome, State, UploadEntry, weight};
 use crate::limits::{BEGUN_BYTES, UPLOADS_PER_HOME_MAX};
 use crate::usage::{Quota, Usage};
 
 /// An upload's reservation in its home, while the upload is written to.
 pub(crate) struct Claim {
-    pub(super) home: Home,
+    pub(super) home: LocalHome,
     pub(super) id: UploadId,
     /// The folder in which its files are staged.
     pub(crate) staging: File,
@@ -51,7 +51,7 @@ impl Claim {
     /// Reserves space for a new upload, if conditions and quota now allow the upload.
     pub(super) fn new(
         fs: &dyn Fs,
-        home: &Home,
+        home: &LocalHome,
         id: UploadId,
         terms: &Terms,
         size: ClaimedSize,
@@ -66,7 +66,7 @@ impl Claim {
     /// which also reports the error.
     pub(super) fn try_new(
         fs: &dyn Fs,
-        home: &Home,
+        home: &LocalHome,
         state: &mut State,
         id: UploadId,
         terms: &Terms,
@@ -80,7 +80,7 @@ impl Claim {
 
     fn admit(
         fs: &dyn Fs,
-        home: &Home,
+        home: &LocalHome,
         state: &mut State,
         id: UploadId,
         terms: &Terms,
@@ -95,7 +95,7 @@ impl Claim {
 
     /// Reserves space for a new entry of `bytes`, of any kind, which is staged in the folder `staging`.
     pub(crate) fn reserve(
-        home: &Home,
+        home: &LocalHome,
         state: &mut State,
         (id, staging): (UploadId, File),
         quota: Quota,
@@ -110,7 +110,7 @@ impl Claim {
     }
 
     /// Claims a resumable upload.
-    pub(super) fn resume(home: &Home, id: UploadId) -> Result<Claim> {
+    pub(super) fn resume(home: &LocalHome, id: UploadId) -> Result<Claim> {
         match home.lock().uploads.get_mut(&id) {
             None => Err(Error::NotFound),
             Some(entry) if entry.in_use => Err(Error::InUse),

@@ -16,14 +16,14 @@ use super::id::UploadId;
 use super::parts::JoinedParts;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::home::{Home, ParentFolder, State, weight};
+use crate::home::{LocalHome, ParentFolder, State, weight};
+use crate::json::StatFields;
 use crate::limits::FREED_LATER_BYTES;
 use crate::path::Path;
-use crate::remote::StatFields;
 use crate::usage::{Quota, Usage};
 
 /// The path of an upload, and the terms of its commit.
-#[derive(Clone)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Terms {
     /// The path that it gets.
     pub to: Path,
@@ -116,7 +116,7 @@ impl Terms {
     }
 }
 
-impl Home {
+impl LocalHome {
     /// Commits an upload. `None` if its guard refuses: nothing has changed then.
     pub(crate) fn commit(
         &self,

@@ -16,9 +16,9 @@ use super::id::UploadId;
 use super::record::read_text;
 use super::staging::{StagingFile, write_all};
 use super::state::Paused;
-use super::upload::Upload;
+use super::upload::LocalUpload;
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::LocalHome;
 use crate::limits::{JOIN_BLOCK_BYTES, JOINED_AT_ONCE_BYTES};
 use crate::path::Path;
 
@@ -31,7 +31,13 @@ impl JoinedParts {
     ///
     /// # Errors
     /// Any error of writing the list. Nothing is committed then.
-    pub(super) fn record(&self, fs: &dyn Fs, home: &Home, staged: &StagedFile<'_>, to: &Path) -> Result<()> {
+    pub(super) fn record(
+        &self,
+        fs: &dyn Fs,
+        home: &LocalHome,
+        staged: &StagedFile<'_>,
+        to: &Path,
+    ) -> Result<()> {
         let stat = fs.stat(staged.file)?;
         let list = fs.create(home.pending(), &staged.id.parts_name())?;
         let mut text = format!("{} {} {} /", stat.device, stat.inode, stat.size).into_bytes();
@@ -45,7 +51,7 @@ impl JoinedParts {
     }
 
     /// Ends the parts if the upload `id` was committed, and removes the record.
-    pub(super) fn settle(&self, fs: &dyn Fs, home: &Home, id: UploadId, is_committed: bool) {
+    pub(super) fn settle(&self, fs: &dyn Fs, home: &LocalHome, id: UploadId, is_committed: bool) {
         if is_committed {
             for part in &*self.0 {
                 home.take_over(fs, *part);
@@ -64,7 +70,7 @@ impl JoinedParts {
     }
 }
 
-fn remove_list(fs: &dyn Fs, home: &Home, id: UploadId) {
+fn remove_list(fs: &dyn Fs, home: &LocalHome, id: UploadId) {
     if let Err(error) = fs.remove_file(home.pending(), &id.parts_name()) {
         tracing::warn!(upload = %id, %error, "a list of joined parts was not removed");
     }
@@ -72,7 +78,7 @@ fn remove_list(fs: &dyn Fs, home: &Home, id: UploadId) {
 
 /// Returns the parts that have ended with the commit of the upload `id`, by the list of a server that ended.
 /// Returns none unless the path leads to the same inode: a missing staging file alone proves no commit.
-pub(crate) fn ended_parts(fs: &dyn Fs, home: &Home, id: UploadId) -> Result<Vec<UploadId>> {
+pub(crate) fn ended_parts(fs: &dyn Fs, home: &LocalHome, id: UploadId) -> Result<Vec<UploadId>> {
     let list = fs.open_beneath(home.pending(), &id.parts_name())?;
     let text = read_text(fs, &list)?;
     // A torn list was not synced, so nothing was committed.
@@ -96,18 +102,14 @@ fn parse_file(line: &[u8]) -> Option<([u64; 3], Path)> {
     Some((file, Path::parse(&path).ok()?))
 }
 
-impl Home {
-    /// Begins an upload with all bytes of `parts`, in this order.
-    ///
-    /// # Errors
-    /// As [`Home::upload`]. [`Error::NotFound`] if one is not a partial upload. [`Error::Length`] if one is
-    /// incomplete. [`Error::Busy`] while many long copies to the home are in progress.
+impl LocalHome {
+    /// As [`crate::Home::upload_of_parts`].
     pub(crate) async fn upload_of_parts(
         &self,
         io: &Io,
         terms: Terms,
         parts: Vec<UploadId>,
-    ) -> Result<Upload> {
+    ) -> Result<LocalUpload> {
         let mut sources = Vec::with_capacity(parts.len());
         for &id in &parts {
             let kept = self.resumable_upload(io, id).await?;
@@ -152,7 +154,7 @@ impl StagingFile {
     }
 }
 
-impl Upload {
+impl LocalUpload {
     /// Appends the first `bytes` of a file. Other work of the home's store gets its turn in between.
     async fn append_file(&mut self, source: &File, bytes: u64) -> Result<()> {
         self.end_by(Work::Chores);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::id::UploadId;
 use super::staging::write_all;
 use crate::error::{Error, Result};
-use crate::home::{ByPath, Home};
+use crate::home::{ByPath, LocalHome};
 use crate::limits::RECORD_BYTES_MAX;
 use crate::path::Path;
 
@@ -96,7 +96,7 @@ impl Record {
     /// Opens the record of an upload. Also returns the description and the offset.
     pub(super) fn open(
         fs: &dyn Fs,
-        home: &Home,
+        home: &LocalHome,
         id: UploadId,
         now: SystemTime,
     ) -> Result<(Record, UploadDescription, u64)> {
@@ -114,7 +114,7 @@ impl Record {
     }
 
     /// Syncs the line that was written last.
-    pub(super) fn sync(&mut self, fs: &dyn Fs, home: &Home) -> Result<()> {
+    pub(super) fn sync(&mut self, fs: &dyn Fs, home: &LocalHome) -> Result<()> {
         home.sync(fs, &[&self.file])?;
         self.is_synced = true;
         Ok(())
@@ -128,7 +128,7 @@ impl Record {
 
     /// Records that the bytes up to `offset` are synced, which must be true. The other line stays: a power
     /// cut may tear this one. So the other line is synced first, if a recording has not done that yet.
-    pub(super) fn write_offset(&mut self, fs: &dyn Fs, home: &Home, offset: u64) -> Result<()> {
+    pub(super) fn write_offset(&mut self, fs: &dyn Fs, home: &LocalHome, offset: u64) -> Result<()> {
         if !self.is_synced {
             self.sync(fs, home)?;
         }
@@ -139,7 +139,7 @@ impl Record {
     }
 
     /// Records the length of the upload, which has none yet, and syncs it. A torn line counts as none.
-    pub(super) fn write_length(&mut self, fs: &dyn Fs, home: &Home, bytes: u64) -> Result<()> {
+    pub(super) fn write_length(&mut self, fs: &dyn Fs, home: &LocalHome, bytes: u64) -> Result<()> {
         let at = self.begin + (LENGTH_LINE * OFFSET_LINE_BYTES) as u64;
         write_all(fs, &self.file, &length_line(self.id, bytes), at)?;
         self.sync(fs, home)
@@ -150,7 +150,7 @@ impl Record {
     /// them changes nothing.
     ///
     /// After an error the record may yield either offset, now or after a power cut.
-    pub(super) fn cut_to(&mut self, fs: &dyn Fs, home: &Home, offset: u64) -> Result<()> {
+    pub(super) fn cut_to(&mut self, fs: &dyn Fs, home: &LocalHome, offset: u64) -> Result<()> {
         for _ in 0..2 {
             self.write_offset(fs, home, offset)?;
             self.sync(fs, home)?;
@@ -172,13 +172,13 @@ impl UploadDescription {
 }
 
 /// Whether an upload has expired that was last written at `modified`.
-pub(crate) fn has_expired(modified: Duration, home: &Home, now: SystemTime) -> bool {
+pub(crate) fn has_expired(modified: Duration, home: &LocalHome, now: SystemTime) -> bool {
     expires(modified, home) <= now
 }
 
 /// Returns when an upload expires that was last written at `modified`.
-pub(super) fn expires(modified: Duration, home: &Home) -> SystemTime {
-    SystemTime::UNIX_EPOCH + modified + home.settings().upload_kept_time
+pub(super) fn expires(modified: Duration, home: &LocalHome) -> SystemTime {
+    SystemTime::UNIX_EPOCH + modified + home.common().settings.upload_kept_time
 }
 
 /// Reads a record's file; none if it is no valid record.

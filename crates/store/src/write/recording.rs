@@ -16,13 +16,13 @@ use plimsoll_io::{Fs, Instant, Io, Work};
 
 use super::staging::Recording;
 use super::upload::SharedUpload;
-use crate::home::Home;
+use crate::home::LocalHome;
 use crate::limits::{RECORDED_EVERY, RECORDINGS_MAX};
 
 /// The schedule of an upload's recordings.
 pub(super) struct RecordingSchedule {
     /// The upload's home; none if the upload is not resumable.
-    home: Option<Home>,
+    home: Option<LocalHome>,
     /// When the first byte arrived that no recording covers.
     since: Cell<Option<Instant>>,
     is_recording: Arc<AtomicBool>,
@@ -33,11 +33,11 @@ pub(super) struct RecordingSchedule {
 pub(crate) struct Recordings(AtomicUsize);
 
 /// A permit to record one upload. Dropping it ends the recording.
-struct RecordingPermit(Home, Arc<AtomicBool>);
+struct RecordingPermit(LocalHome, Arc<AtomicBool>);
 
 impl Drop for RecordingPermit {
     fn drop(&mut self) {
-        self.0.recordings().0.fetch_sub(1, Ordering::Relaxed);
+        self.0.common().recordings.0.fetch_sub(1, Ordering::Relaxed);
         self.1.store(false, Ordering::Release);
     }
 }
@@ -49,7 +49,7 @@ impl RecordingSchedule {
     }
 
     /// The schedule of a resumable upload.
-    pub(super) fn of(home: &Home) -> RecordingSchedule {
+    pub(super) fn of(home: &LocalHome) -> RecordingSchedule {
         RecordingSchedule { home: Some(home.clone()), ..RecordingSchedule::none() }
     }
 
@@ -90,7 +90,7 @@ impl RecordingSchedule {
         if self.is_recording.swap(true, Ordering::Acquire) {
             return None;
         }
-        let before = home.recordings().0.fetch_add(1, Ordering::Relaxed);
+        let before = home.common().recordings.0.fetch_add(1, Ordering::Relaxed);
         let permit = RecordingPermit(home.clone(), Arc::clone(&self.is_recording));
         (before < RECORDINGS_MAX).then_some(permit)
     }

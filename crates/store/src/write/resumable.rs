@@ -16,27 +16,26 @@ use super::record::{Record, RecordContents, UploadDescription, expires, has_expi
 use super::state::Paused;
 use super::upload::SharedUpload;
 use crate::error::{Error, Result};
-use crate::home::{Home, UploadEntry};
+use crate::home::{LocalHome, UploadEntry};
 use crate::limits::TAKEN_OVER_TIME;
 use crate::path::Path;
 use crate::usage::Quota;
 
-/// A resumable upload to be created.
-#[derive(Clone)]
+/// A resumable upload to be created. The text of its condition is recorded, to be checked again at the
+/// commit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewUpload {
     /// Its path and terms.
     pub terms: Terms,
     /// Its length in bytes, if known.
     pub bytes: Option<u64>,
-    /// The condition of its terms in the protocol's own syntax, to be checked again at the commit.
-    pub condition: String,
     /// The client's metadata, in the protocol's own syntax, to be reported as it was sent.
     pub metadata: String,
 }
 
 /// A resumable upload, as it is reported to its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptUpload {
+pub struct ResumableUpload {
     /// Its identifier.
     pub id: UploadId,
     /// The path that it will have; the root for a partial upload, which has none.
@@ -55,7 +54,7 @@ pub struct KeptUpload {
     pub metadata: String,
 }
 
-impl KeptUpload {
+impl ResumableUpload {
     /// Whether it is a partial upload, which is joined with others to a file and has no path.
     pub fn is_part(&self) -> bool {
         self.to.is_root()
@@ -67,21 +66,21 @@ impl KeptUpload {
     }
 }
 
-impl Home {
-    /// Creates a resumable upload.
-    pub(crate) async fn create_resumable(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
+impl LocalHome {
+    /// As [`crate::Home::create_resumable`].
+    pub(crate) async fn create_resumable(&self, io: &Io, new: NewUpload) -> Result<ResumableUpload> {
         self.usage(io).await?;
         let (home, id, now) = (self.clone(), UploadId::draw(io), io.wall());
-        io.offload(Work::Writes, move |fs| home.keep_now(fs, id, new, now)).await?
+        io.offload(Work::Writes, move |fs| home.create_now(fs, id, new, now)).await?
     }
 
-    pub(super) fn keep_now(
+    pub(super) fn create_now(
         &self,
         fs: &dyn Fs,
         id: UploadId,
         new: NewUpload,
         now: SystemTime,
-    ) -> Result<KeptUpload> {
+    ) -> Result<ResumableUpload> {
         self.remove_expired(fs, now)?;
         let bytes = new.bytes.unwrap_or(0);
         let mut claim = if new.terms.to.is_root() {
@@ -92,14 +91,15 @@ impl Home {
         } else {
             Claim::new(fs, self, id, &new.terms, ClaimedSize::of(bytes))?
         };
-        let about = UploadDescription::new(new.terms.to, new.bytes, (new.condition, new.metadata), now);
+        let condition = new.terms.condition.text().words.clone();
+        let about = UploadDescription::new(new.terms.to, new.bytes, (condition, new.metadata), now);
         self.note_staged(id, &claim.staging);
         match self.write_kept(fs, (id, &claim.staging), &about) {
             Ok(expires) => {
                 claim.keep();
                 claim.register(&mut self.lock(), Weak::new(), about.by_path());
                 let UploadDescription { to, bytes, created, metadata, .. } = about;
-                Ok(KeptUpload { id, to, bytes, offset: 0, created, expires, metadata })
+                Ok(ResumableUpload { id, to, bytes, offset: 0, created, expires, metadata })
             }
             Err(error) => {
                 self.remove_upload(fs, id);
@@ -120,24 +120,20 @@ impl Home {
         Ok(expires(fs.stat(record.file())?.modified, self))
     }
 
-    /// Returns a resumable upload, with the bytes received so far if a part is in progress.
-    pub(crate) async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
+    /// As [`crate::Home::resumable_upload`].
+    pub(crate) async fn resumable_upload(&self, io: &Io, id: UploadId) -> Result<ResumableUpload> {
         let (home, now) = (self.clone(), io.wall());
         io.offload(Work::Writes, move |fs| home.look_so_far(fs, id, now)).await?
     }
 
-    /// Returns the unfinished uploads that `path` identifies and that have received bytes, the newest
-    /// first.
-    ///
-    /// # Errors
-    /// Any error of reading them.
-    pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
+    /// As [`crate::Home::pending_at`].
+    pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<ResumableUpload>> {
         let (home, path, now) = (self.clone(), path.clone(), io.wall());
         io.offload(Work::Writes, move |fs| home.kept_at(fs, &path, now)).await?
     }
 
     /// Returns the resumable uploads that `path` identifies, the newest first.
-    pub(super) fn kept_at(&self, fs: &dyn Fs, path: &Path, now: SystemTime) -> Result<Vec<KeptUpload>> {
+    pub(super) fn kept_at(&self, fs: &dyn Fs, path: &Path, now: SystemTime) -> Result<Vec<ResumableUpload>> {
         let is_there =
             |upcoming: &UploadEntry| upcoming.by_path.as_ref().is_some_and(|found| found.to == *path);
         let ids: Vec<UploadId> = {
@@ -164,7 +160,7 @@ impl Home {
     }
 
     /// Returns a resumable upload, after its received bytes are recorded.
-    fn look_so_far(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<KeptUpload> {
+    fn look_so_far(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<ResumableUpload> {
         if let Some(upload) = self.receiving(id) {
             let mut state = upload.lock();
             if !state.has_ended() {
@@ -207,16 +203,13 @@ impl Home {
         self.lock().uploads.get(&id).and_then(|entry| entry.shared.upgrade())
     }
 
-    /// Returns all resumable uploads, the oldest first.
-    ///
-    /// # Errors
-    /// Any error of reading them.
-    pub(crate) async fn resumable_uploads(&self, io: &Io) -> Result<Vec<KeptUpload>> {
+    /// As [`crate::Home::resumable_uploads`].
+    pub(crate) async fn resumable_uploads(&self, io: &Io) -> Result<Vec<ResumableUpload>> {
         let (home, now) = (self.clone(), io.wall());
         let listed = io.offload(Work::Listings, move |fs| {
             let ids: Vec<UploadId> = home.lock().uploads.keys().copied().collect();
             // Without their metadata, so that the list is as long as the paths in it.
-            let brief = |kept| KeptUpload { metadata: String::new(), ..kept };
+            let brief = |kept| ResumableUpload { metadata: String::new(), ..kept };
             let looked = ids.into_iter().map(|id| home.look_at(fs, id, now).map(brief));
             // An upload without a record is not resumable; one that ended meanwhile is no error.
             let mut kept: Vec<_> =
@@ -227,13 +220,14 @@ impl Home {
         listed.await?
     }
 
-    /// Sets the length of a resumable upload that was created without one, and reserves space for it. The
-    /// length never changes afterwards.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if the upload has another length or more bytes already, or if its path alone
-    /// identifies it; [`Error::Quota`].
-    pub(crate) async fn set_length(&self, io: &Io, id: UploadId, bytes: u64, quota: Quota) -> Result<()> {
+    /// As [`crate::Home::set_upload_length`].
+    pub(crate) async fn set_upload_length(
+        &self,
+        io: &Io,
+        id: UploadId,
+        bytes: u64,
+        quota: Quota,
+    ) -> Result<()> {
         let (home, now) = (self.clone(), io.wall());
         io.offload(Work::Writes, move |fs| home.set_length_now(fs, id, (bytes, quota), now)).await?
     }
@@ -259,8 +253,8 @@ impl Home {
         record.write_length(fs, self, bytes).inspect_err(|_| claim.cut(offset))
     }
 
-    /// Discards a resumable upload.
-    pub(crate) async fn discard(&self, io: &Io, id: UploadId) -> Result<()> {
+    /// As [`crate::Home::discard_upload`].
+    pub(crate) async fn discard_upload(&self, io: &Io, id: UploadId) -> Result<()> {
         let (home, now) = (self.clone(), io.wall());
         let discarded = io.offload(Work::Writes, move |fs| {
             home.look_at(fs, id, now)?;
@@ -270,7 +264,7 @@ impl Home {
         discarded.await?
     }
 
-    fn look_at(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<KeptUpload> {
+    fn look_at(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<ResumableUpload> {
         if !self.lock().uploads.contains_key(&id) {
             return Err(Error::NotFound);
         }
@@ -282,7 +276,7 @@ impl Home {
         let RecordContents { about, offset, .. } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
         let offset = about.reported_offset(offset);
         let UploadDescription { to, bytes, created, metadata, .. } = about;
-        Ok(KeptUpload { id, to, bytes, offset, created, expires: expires(modified, self), metadata })
+        Ok(ResumableUpload { id, to, bytes, offset, created, expires: expires(modified, self), metadata })
     }
 
     /// Removes the files of an upload, as far as they exist.

@@ -18,7 +18,7 @@ use super::id::UploadId;
 use super::record::{Record, UploadDescription};
 use super::state::Ended;
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::LocalHome;
 use crate::known_digests::RunningDigest;
 
 /// The staging file of an upload, as far as it is written.
@@ -47,7 +47,7 @@ struct FileSyncs {
 }
 
 impl FileSyncs {
-    fn sync(&self, fs: &dyn Fs, home: &Home, file: &File) -> Result<()> {
+    fn sync(&self, fs: &dyn Fs, home: &LocalHome, file: &File) -> Result<()> {
         let mut has_failed = self.has_failed.lock().unwrap_or_else(PoisonError::into_inner);
         if *has_failed {
             return Err(failed_before());
@@ -102,7 +102,7 @@ pub(super) enum Offset {
 
 /// The files and the offset of a recording in progress, which does not hold the upload's state.
 pub(super) struct Recording {
-    pub(super) home: Home,
+    pub(super) home: LocalHome,
     /// The folder that has both files.
     staging: File,
     file: File,
@@ -141,7 +141,7 @@ impl StagingFile {
     /// Opens the file and record of a resumable upload, to continue at `offset`.
     pub(super) fn open(
         fs: &dyn Fs,
-        (home, id): (&Home, UploadId),
+        (home, id): (&LocalHome, UploadId),
         offset: Offset,
         digests: &[(Algorithm, Vec<u8>)],
         now: SystemTime,
@@ -171,7 +171,7 @@ impl StagingFile {
         let counts_as_whole = !digests.are_none();
         let state = RecordState { record, synced, is_named: true, counts_as_whole, is_by_path };
         // In any case, so that a digest of other bytes is never found by a later part.
-        let running = home.running_digests().take(id, synced);
+        let running = home.common().running_digests.take(id, synced);
         let staging = StagingFile {
             claim,
             file: Some(file),
@@ -188,7 +188,7 @@ impl StagingFile {
 
     /// Returns an empty buffer for its bytes. Bytes with a digest are received into memory.
     pub(super) fn buffer(&self) -> Buffer {
-        Buffer::new(self.claim.home.buffer_budget(), !self.digests.are_none())
+        Buffer::new(Arc::clone(&self.claim.home.common().held), !self.digests.are_none())
     }
 
     /// Sets the file's modification time, since 1970. A later write replaces it.
@@ -199,7 +199,7 @@ impl StagingFile {
     /// Stores the digest of all bytes so far for the next part.
     fn keep_running_digest(&mut self) {
         if let Some(running) = self.running.take().filter(|running| running.at == self.offset) {
-            self.claim.home.running_digests().put(self.claim.id, running);
+            self.claim.home.common().running_digests.put(self.claim.id, running);
         }
     }
 
@@ -299,7 +299,7 @@ impl StagingFile {
         }
         let Some(committed) = committed? else { return Ok(None) };
         if let Some(sha256) = sha256 {
-            self.claim.home.known_digests().note(&committed.stat, sha256);
+            self.claim.home.common().known_digests.note(&committed.stat, sha256);
         }
         self.claim.forget();
         self.remove_record(fs);

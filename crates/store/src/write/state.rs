@@ -43,7 +43,7 @@ use super::id::UploadId;
 use super::record::UploadDescription;
 use super::staging::{Offset, StagingFile};
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::LocalHome;
 
 /// The state of an upload. [`SharedUpload`](super::upload::SharedUpload) has the lock for it.
 pub(super) enum UploadState {
@@ -65,7 +65,7 @@ pub(super) struct Prepared(StagingFile);
 /// A resumable upload that no connection is sending. Its record has an offset; all bytes before it are
 /// synced.
 pub(super) struct Paused {
-    home: Home,
+    home: LocalHome,
     id: UploadId,
 }
 
@@ -136,7 +136,7 @@ impl Prepared {
 
 impl Paused {
     /// Returns the paused upload of a home.
-    pub(super) fn of(home: &Home, id: UploadId) -> Paused {
+    pub(super) fn of(home: &LocalHome, id: UploadId) -> Paused {
         Paused { home: home.clone(), id }
     }
 

@@ -5,38 +5,34 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
 
-use plimsoll_io::{Deadline, EndProbe, File, Fs, Io, Lease, Pipe, Work};
+use plimsoll_io::{Deadline, File, Fs, Io, Lease, Pipe, Work};
 
 use super::buffer::{Buffer, ReceivePipe};
 use super::claim::{Claim, ClaimedSize};
-use super::commit::{CancelHandle, CommitGuard, CommitRequest, Committed, Terms};
+use super::commit::{CommitGuard, CommitRequest, Committed, Terms};
 use super::digest::{Algorithm, Expected};
 use super::id::UploadId;
 use super::parts::JoinedParts;
+use super::progress::Progress;
 use super::record::UploadDescription;
 use super::recording::RecordingSchedule;
 use super::staging::{Offset, Retention, StagingFile};
 use super::state::{Paused, Receiving, UploadState};
+use crate::backend::ResumeTerms;
 use crate::error::{Error, Result};
 use crate::finished::Completed;
-use crate::home::{Home, State};
+use crate::home::{LocalHome, State};
 use crate::limits::{
     BUFFERED_BYTES_MAX, BUFFERED_TIME, COPIED_AT_ONCE_BYTES_MAX, FINISHED_METADATA_BYTES_MAX, GATHERED_BYTES,
     PIPED_FROM_BYTES,
 };
 
 /// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
-pub(crate) struct Upload {
+pub(crate) struct LocalUpload {
+    pub(crate) progress: Progress,
     io: Io,
     terms: Terms,
-    /// The announced length in bytes; none if it was not announced.
-    announced: Option<u64>,
-    /// The offset at which it began.
-    start_offset: u64,
-    /// Bytes received so far, including those that it began with.
-    bytes: u64,
     /// The deadline of a wait for more bytes, after which buffered bytes are written, or a recording
     /// starts.
     pause: Deadline,
@@ -46,10 +42,6 @@ pub(crate) struct Upload {
     /// Whether its home is in memory, where nothing waits for a disk.
     is_in_memory: bool,
     shared: Arc<SharedUpload>,
-    /// The modification time that the file gets, since 1970.
-    modified: Option<Duration>,
-    /// None until a handle was requested.
-    cancel: Option<CancelHandle>,
     /// What is remembered after the commit of a resumable upload of announced length.
     completes: Option<Completes>,
     /// The partial uploads that it joins, which end with its commit.
@@ -62,7 +54,7 @@ pub(crate) struct Upload {
 /// A resumable upload that is remembered after its commit.
 #[derive(Clone)]
 struct Completes {
-    home: Home,
+    home: LocalHome,
     id: UploadId,
     metadata: String,
 }
@@ -117,13 +109,9 @@ impl SharedUpload {
     }
 }
 
-impl Home {
-    /// Begins an upload, which is not resumable if it is interrupted.
-    ///
-    /// # Errors
-    /// Errors that are known before the first byte: [`Error::NoFolder`], [`Error::IsFolder`],
-    /// [`Error::Precondition`], [`Error::Quota`], [`Error::TooManyUploads`].
-    pub(crate) async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
+impl LocalHome {
+    /// As [`crate::Home::upload`].
+    pub(crate) async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<LocalUpload> {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
         let (size, asked, now) = (ClaimedSize::of(announced.unwrap_or(0)), terms.clone(), io.wall());
@@ -144,25 +132,18 @@ impl Home {
         };
         let staging = StagingFile::new(claim, &expected.digests, Retention::Removed);
         let shared = SharedUpload::new(Receiving::new(staging));
-        Ok(Upload::over(self, io, terms, announced, 0, shared))
+        Ok(LocalUpload::over(self, io, terms, announced, 0, shared))
     }
 
-    /// Resumes an upload, if that is at `offset`. With `digests` of the part that is now sent, the part
-    /// counts only as a whole. `terms` gets the upload's path, and the condition that it began with.
-    ///
-    /// Another connection that wrote to the upload can write no more. Most often it is a broken connection
-    /// of the same client.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]; [`Error::Offset`] with the offset at which the upload is.
+    /// As [`crate::Home::resume_upload`].
     pub(crate) async fn resume_upload(
         &self,
         io: &Io,
         id: UploadId,
         offset: u64,
         digests: Vec<(Algorithm, Vec<u8>)>,
-        terms: impl FnOnce(crate::Path, &str) -> Terms,
-    ) -> Result<Upload> {
+        terms: ResumeTerms,
+    ) -> Result<LocalUpload> {
         self.usage(io).await?;
         let (home, now) = (self.clone(), io.wall());
         let opened = io.offload(Work::Writes, move |fs| {
@@ -176,7 +157,8 @@ impl Home {
         });
         let (shared, description) = opened.await??;
         let UploadDescription { to, bytes, condition, metadata, .. } = description;
-        let mut upload = Upload::over(self, io, terms(to, &condition), bytes, offset, shared);
+        let terms = terms.terms(to, &condition);
+        let mut upload = LocalUpload::over(self, io, terms, bytes, offset, shared);
         let metadata = if metadata.len() > FINISHED_METADATA_BYTES_MAX { String::new() } else { metadata };
         upload.completes = bytes.map(|_| Completes { home: self.clone(), id, metadata });
         upload.record_as_it_comes(self);
@@ -184,28 +166,24 @@ impl Home {
     }
 }
 
-impl Upload {
+impl LocalUpload {
     pub(super) fn over(
-        home: &Home,
+        home: &LocalHome,
         io: &Io,
         terms: Terms,
         announced: Option<u64>,
         start_offset: u64,
         shared: Arc<SharedUpload>,
-    ) -> Upload {
-        Upload {
+    ) -> LocalUpload {
+        LocalUpload {
+            progress: Progress::new(terms.to.clone(), announced, start_offset),
             io: io.clone(),
             terms,
-            announced,
-            start_offset,
-            bytes: start_offset,
             pause: io.deadline(),
             schedule: RecordingSchedule::none(),
             is_synced: home.is_synced(),
             is_in_memory: home.is_in_memory(),
             shared,
-            modified: None,
-            cancel: None,
             completes: None,
             parts: None,
             ends_by: Work::Writes,
@@ -213,25 +191,19 @@ impl Upload {
     }
 
     /// Makes the upload's offset be recorded periodically, because the upload is resumable.
-    pub(super) fn record_as_it_comes(&mut self, home: &Home) {
+    pub(super) fn record_as_it_comes(&mut self, home: &LocalHome) {
         self.schedule = RecordingSchedule::of(home);
     }
 
-    /// Computes the SHA-256 of the whole file as it is written, for a client that will have it checked at
-    /// the end. Call it before any bytes.
+    /// As [`crate::Upload::start_running_digest`].
     pub(crate) fn start_running_digest(&self) {
         self.shared.buffer.hash_bytes();
     }
 
-    /// Sets the modification time, since 1970, that the file gets at its commit.
-    pub(crate) fn set_modified(&mut self, modified: Duration) {
-        self.modified = Some(modified);
-    }
-
     /// Copies the first bytes of a file, up to the offset that the upload begins at. Call it before any
     /// bytes.
-    pub(super) async fn copy_start(&mut self, home: &Home, source: File) -> Result<()> {
-        let (bytes, mut copying) = (self.start_offset, None);
+    pub(super) async fn copy_start(&mut self, home: &LocalHome, source: File) -> Result<()> {
+        let (bytes, mut copying) = (self.progress.start_offset, None);
         if bytes > COPIED_AT_ONCE_BYTES_MAX {
             (self.ends_by, copying) = (Work::Chores, Some(home.begin_copy()?));
         }
@@ -251,7 +223,7 @@ impl Upload {
 
     /// Counts bytes that were appended without the receive buffer.
     pub(super) fn has_appended(&mut self, bytes: u64) {
-        self.bytes += bytes;
+        self.progress.bytes += bytes;
     }
 
     /// Sets the kind of work that ends the upload if it is dropped.
@@ -259,44 +231,11 @@ impl Upload {
         self.ends_by = work;
     }
 
-    /// The offset at which it began: the bytes it had before this connection sent any.
-    pub(crate) fn start_offset(&self) -> u64 {
-        self.start_offset
-    }
-
-    /// Bytes received so far, including those that it began with.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The path that it is to have.
-    pub(crate) fn to(&self) -> &crate::Path {
-        &self.terms.to
-    }
-
-    /// Returns a handle that cancels the upload during its commit, as the end of `client` does. A later
-    /// handle replaces it.
-    pub(crate) fn cancel_handle(&mut self, client: Option<EndProbe>) -> CancelHandle {
-        self.cancel.insert(CancelHandle::new(client)).clone()
-    }
-
-    /// The announced length in bytes, if any.
-    pub(crate) fn announced(&self) -> Option<u64> {
-        self.announced
-    }
-
-    /// Takes the next bytes. If the future is dropped, they are written all the same.
-    ///
-    /// # Errors
-    /// [`Error::Length`], [`Error::Quota`], [`Error::Full`], [`Error::Failed`]; the upload cannot continue
-    /// then.
+    /// As [`crate::Upload::write_received`].
     pub(crate) async fn write_all(&mut self, pieces: impl IntoIterator<Item = Lease>) -> Result<()> {
         let (now, quota, mut is_due) = (self.io.now(), self.terms.quota, false);
         for piece in pieces {
-            self.bytes += piece.len() as u64;
-            if self.announced.is_some_and(|most| self.bytes > most) {
-                return Err(Error::Length);
-            }
+            self.progress.count(piece.len() as u64)?;
             is_due = self.shared.buffer.push(piece, now, quota);
         }
         self.write_if(is_due).await
@@ -305,16 +244,14 @@ impl Upload {
     /// Returns the pipe that the next bytes are to be received into. None until some bytes were received:
     /// few are not worth a pipe.
     pub(crate) fn receive_pipe(&self) -> Option<ReceivePipe> {
-        (self.bytes - self.start_offset >= PIPED_FROM_BYTES).then(|| ReceivePipe(Arc::clone(&self.shared)))
+        let received = self.progress.bytes - self.progress.start_offset;
+        (received >= PIPED_FROM_BYTES).then(|| ReceivePipe(Arc::clone(&self.shared)))
     }
 
     /// Takes the next bytes that went into the pipe; none means that the pipe is full. If the future is
     /// dropped, they are written all the same.
     pub(crate) async fn write_piped(&mut self, pipe: Arc<Pipe>, bytes: u64) -> Result<()> {
-        self.bytes += bytes;
-        if self.announced.is_some_and(|most| self.bytes > most) {
-            return Err(Error::Length);
-        }
+        self.progress.count(bytes)?;
         let is_due =
             self.shared.buffer.push_piped(&pipe, bytes, self.io.now(), self.terms.quota) || bytes == 0;
         // The writer is left with the last reference: it returns the emptied pipe for reuse.
@@ -356,8 +293,7 @@ impl Upload {
         }
     }
 
-    /// Waits for `next`, but returns none after a moment if buffered bytes are to be written then, or when a
-    /// recording is due.
+    /// As [`crate::Upload::soon`].
     pub(crate) async fn soon<F: Future>(&self, next: Pin<&mut F>) -> Option<F::Output> {
         let is_much = self.shared.buffer.bytes() >= GATHERED_BYTES;
         let recorded_in = self.schedule.due_in(self.io.now());
@@ -368,10 +304,7 @@ impl Upload {
         self.pause.within(next).await.ok()
     }
 
-    /// Writes buffered bytes, and starts a recording if one is due.
-    ///
-    /// # Errors
-    /// As [`Upload::write_all`].
+    /// As [`crate::Upload::write_buffer`].
     pub(crate) async fn write_buffer(&self) -> Result<()> {
         if self.shared.buffer.bytes() > 0 {
             self.work(Work::Writes, |fs, state, buffer| state.write(fs, buffer)).await?;
@@ -380,8 +313,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Writes and syncs the received bytes, so that a commit has little to wait for. The commit writes and
-    /// syncs later bytes. If nothing is ever synced and other uploads are active, it does nothing.
+    /// As [`crate::Upload::prepare`].
     pub(crate) async fn prepare(&mut self) -> Result<()> {
         if !self.is_synced && !self.shared.buffer.is_alone() {
             // There is no sync to wait for, only a busy thread: the commit writes the rest.
@@ -390,25 +322,18 @@ impl Upload {
         self.work(Work::Writes, |fs, state, buffer| state.prepare(fs, buffer)).await
     }
 
-    /// Commits the upload, if the digests of all its bytes, including earlier parts, are these. A resumable
-    /// upload with other digests is discarded: no further bytes could correct it. `None` if the `guard`
-    /// refuses: the upload can be committed later.
-    ///
-    /// # Errors
-    /// Any error that prevents the commit; the path is unchanged then. Only after [`Error::Failed`] the
-    /// outcome is unknown. If the future is dropped, the commit is made all the same.
+    /// As [`crate::Upload::try_commit`].
     pub(crate) async fn try_commit(
         &mut self,
         digests: Vec<(Algorithm, Vec<u8>)>,
         guard: Option<CommitGuard>,
     ) -> Result<Option<Committed>> {
-        if self.announced.is_some_and(|most| self.bytes != most) {
-            return Err(Error::Length);
-        }
-        let (terms, modified, cancel) = (self.terms.clone(), self.modified, self.cancel.clone());
+        self.progress.check_complete()?;
+        let Progress { bytes, modified, ref cancel, .. } = self.progress;
+        let (terms, cancel) = (self.terms.clone(), cancel.clone());
         let parts = self.parts.clone();
         let request = CommitRequest { terms, digests, modified, cancel, guard, parts };
-        let (completes, bytes, now) = (self.completes.clone(), self.bytes, self.io.wall());
+        let (completes, now) = (self.completes.clone(), self.io.wall());
         let committed = self.work(Work::Writes, move |fs, state, buffer| {
             let committed = state.commit(fs, buffer, bytes, &request)?;
             if let (Some(_), Some(Completes { home, id, metadata })) = (&committed, completes) {
@@ -420,16 +345,13 @@ impl Upload {
         committed.await
     }
 
-    /// Ends a part of a resumable upload. Returns the upload's offset, which is synced.
-    ///
-    /// # Errors
-    /// [`Error::Digest`] if a digest of the part does not match: the part does not count then.
+    /// As [`crate::Upload::pause`].
     pub(crate) async fn pause(self) -> Result<u64> {
-        let bytes = self.bytes;
+        let bytes = self.progress.bytes;
         self.work(Work::Writes, move |fs, state, buffer| state.pause(fs, buffer, bytes)).await
     }
 
-    /// Aborts the upload and waits until it has ended, so that a later lookup reports all received bytes.
+    /// As [`crate::Upload::abort`].
     pub(crate) async fn abort(self) {
         let aborted = self.work(self.ends_by, |fs, state, buffer| {
             state.abort(fs, buffer);
@@ -442,7 +364,7 @@ impl Upload {
 
     /// Whether its work is done in place: it takes less time than two changes of threads.
     fn is_short(&self) -> bool {
-        self.is_in_memory && self.bytes <= BUFFERED_BYTES_MAX as u64
+        self.is_in_memory && self.progress.bytes <= BUFFERED_BYTES_MAX as u64
     }
 
     pub(super) async fn work<T: Send + 'static>(
@@ -465,7 +387,7 @@ impl Upload {
     }
 }
 
-impl Drop for Upload {
+impl Drop for LocalUpload {
     fn drop(&mut self) {
         if self.shared.try_lock().is_some_and(|state| state.has_ended()) {
             return;

@@ -1,42 +1,32 @@
 //! Uploads that are resumed by their identifier.
 
 use plimsoll_io::sim::Call;
+use plimsoll_store::backend::ResumeTerms;
 use plimsoll_store::{
-    Algorithm, Begin, Condition, Error, KeptUpload, NewUpload, Quota, RemovalKind, Terms, UploadId,
+    Algorithm, Begin, Condition, Error, NewUpload, Quota, RemovalKind, ResumableUpload, Terms, UploadId,
 };
 use sha2::Digest as _;
 
 use super::{KEPT, Scene, any, path, send, with_home};
 
-async fn keep(scene: &Scene, to: &str, bytes: u64) -> KeptUpload {
-    scene
-        .home
-        .create_resumable(
-            &scene.io,
-            NewUpload {
-                terms: any(to),
-                bytes: Some(bytes),
-                condition: String::new(),
-                metadata: String::new(),
-            },
-        )
-        .await
-        .unwrap()
+async fn keep(scene: &Scene, to: &str, bytes: u64) -> ResumableUpload {
+    let new = NewUpload { terms: any(to), bytes: Some(bytes), metadata: String::new() };
+    scene.home.create_resumable(&scene.io, new).await.unwrap()
 }
 
-fn terms(to: plimsoll_store::Path, _: &str) -> Terms {
-    Terms::any(to, Quota::default())
+fn terms() -> ResumeTerms {
+    ResumeTerms::any(Quota::default())
 }
 
 /// Sends a part and ends it; returns the offset then.
 async fn part(scene: &Scene, id: UploadId, offset: u64, bytes: &[u8]) -> Result<u64, Error> {
-    let mut upload = scene.home.resume_upload(&scene.io, id, offset, Vec::new(), terms).await?;
+    let mut upload = scene.home.resume_upload(&scene.io, id, offset, Vec::new(), terms()).await?;
     send(&mut upload, bytes, 7).await?;
     upload.pause().await
 }
 
 async fn last_part(scene: &Scene, id: UploadId, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-    let mut upload = scene.home.resume_upload(&scene.io, id, offset, Vec::new(), terms).await?;
+    let mut upload = scene.home.resume_upload(&scene.io, id, offset, Vec::new(), terms()).await?;
     send(&mut upload, bytes, 7).await?;
     upload.commit().await.map(drop)
 }
@@ -97,7 +87,7 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
     with_home(|scene| async move {
         let sent: Vec<u8> = (0..100_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
         let kept = keep(&scene, "a", sent.len() as u64).await;
-        let mut hanging = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        let mut hanging = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms()).await.unwrap();
         send(&mut hanging, &sent[..70_000], 7_000).await.unwrap();
         // The received bytes are reported while the part continues.
         let told = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
@@ -116,7 +106,7 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
 fn a_disk_that_failed_whoever_looked_is_known_to_whoever_sends() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
-        let mut sending = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        let mut sending = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms()).await.unwrap();
         send(&mut sending, b"01234", 5).await.unwrap();
         scene.host.disk().fail_next(Call::Sync, std::io::ErrorKind::Other);
         let looked = scene.home.resumable_upload(&scene.io, kept.id).await;
@@ -137,7 +127,7 @@ fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
         loop {
             let kept = keep(&scene, "a", 10).await;
             let digest = vec![(Algorithm::Sha256, sha2::Sha256::digest(&sent[..5]).to_vec())];
-            let mut part = scene.home.resume_upload(&scene.io, kept.id, 0, digest, terms).await.unwrap();
+            let mut part = scene.home.resume_upload(&scene.io, kept.id, 0, digest, terms()).await.unwrap();
             send(&mut part, &sent[..5], 5).await.unwrap();
             call += 1;
             scene.settle().await;
@@ -172,9 +162,9 @@ fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
 fn an_upload_can_be_thrown_away_while_somebody_writes_to_it() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
-        let mut writing = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        let mut writing = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms()).await.unwrap();
         send(&mut writing, b"0123", 4).await.unwrap();
-        scene.home.discard(&scene.io, kept.id).await.unwrap();
+        scene.home.discard_upload(&scene.io, kept.id).await.unwrap();
         assert!(matches!(writing.pause().await, Err(Error::InUse)));
         scene.settle().await;
         assert!(scene.pending().is_empty());
@@ -186,7 +176,7 @@ fn what_came_before_a_break_is_kept_and_is_what_was_sent() {
     with_home(|scene| async move {
         let sent: Vec<u8> = (0..200_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
         let kept = keep(&scene, "a", sent.len() as u64).await;
-        let mut upload = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        let mut upload = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms()).await.unwrap();
         send(&mut upload, &sent[..150_000], 10_000).await.unwrap();
         drop(upload);
         scene.settle().await;
@@ -205,7 +195,7 @@ fn a_part_with_a_digest_counts_as_a_whole_or_not_at_all() {
         let digest = |bytes: &[u8]| vec![(Algorithm::Sha256, sha2::Sha256::digest(bytes).to_vec())];
         let go_on = async |offset, digests, bytes: &[u8]| {
             let mut upload =
-                scene.home.resume_upload(&scene.io, kept.id, offset, digests, terms).await.unwrap();
+                scene.home.resume_upload(&scene.io, kept.id, offset, digests, terms()).await.unwrap();
             send(&mut upload, bytes, 3).await.unwrap();
             upload
         };
@@ -231,7 +221,7 @@ fn the_digest_of_the_whole_is_checked_at_the_end() {
             let kept = keep(&scene, if right { "right" } else { "wrong" }, 10).await;
             part(&scene, kept.id, 0, b"01234").await.unwrap();
             let mut upload =
-                scene.home.resume_upload(&scene.io, kept.id, 5, Vec::new(), terms).await.unwrap();
+                scene.home.resume_upload(&scene.io, kept.id, 5, Vec::new(), terms()).await.unwrap();
             send(&mut upload, if right { b"56789" } else { b"5678x" }, 2).await.unwrap();
             let digest = sha2::Sha256::digest(b"0123456789").to_vec();
             let committed = upload.commit_whole(vec![(Algorithm::Sha256, digest)]).await;
@@ -252,8 +242,8 @@ fn uploads_are_listed_until_they_end_or_are_thrown_away() {
         listed.sort_by_key(|kept| kept.to.clone());
         assert_eq!(listed.iter().map(|kept| kept.id).collect::<Vec<_>>(), [one.id, two.id]);
         assert_eq!(listed[0].to, path("a"));
-        scene.home.discard(&scene.io, one.id).await.unwrap();
-        assert!(matches!(scene.home.discard(&scene.io, one.id).await, Err(Error::NotFound)));
+        scene.home.discard_upload(&scene.io, one.id).await.unwrap();
+        assert!(matches!(scene.home.discard_upload(&scene.io, one.id).await, Err(Error::NotFound)));
         last_part(&scene, two.id, 0, b"abc").await.unwrap();
         assert!(scene.home.resumable_uploads(&scene.io).await.unwrap().is_empty());
         assert!(scene.pending().is_empty());
@@ -282,10 +272,7 @@ fn bytes_beyond_the_recorded_offset_are_no_part_of_it() {
     with_home(|scene| async move {
         let kept = scene
             .home
-            .create_resumable(
-                &scene.io,
-                NewUpload { terms: any("a"), bytes: None, condition: String::new(), metadata: String::new() },
-            )
+            .create_resumable(&scene.io, NewUpload { terms: any("a"), bytes: None, metadata: String::new() })
             .await
             .unwrap();
         part(&scene, kept.id, 0, b"0123").await.unwrap();
@@ -301,10 +288,11 @@ fn bytes_beyond_the_recorded_offset_are_no_part_of_it() {
 fn a_length_that_is_set_later_stays_and_completes_the_upload() {
     with_home(|scene| async move {
         let (quota, metadata) = (Quota::default(), String::new());
-        let new = NewUpload { terms: any("a"), bytes: None, condition: String::new(), metadata };
+        let new = NewUpload { terms: any("a"), bytes: None, metadata };
         let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
         part(&scene, kept.id, 0, b"0123").await.unwrap();
-        let set = async |scene: &Scene, bytes| scene.home.set_length(&scene.io, kept.id, bytes, quota).await;
+        let set =
+            async |scene: &Scene, bytes| scene.home.set_upload_length(&scene.io, kept.id, bytes, quota).await;
         assert!(matches!(set(&scene, 3).await, Err(Error::Length)), "it has more bytes");
         set(&scene, 6).await.unwrap();
         let again = scene.started_again().await;
@@ -326,17 +314,13 @@ fn a_length_that_is_set_later_takes_room_as_one_that_is_announced() {
     with_home(|scene| async move {
         let quota = Quota { bytes: Some(10), ..Quota::default() };
         let terms = Terms::any(path("a"), quota);
-        let new = NewUpload { terms, bytes: None, condition: String::new(), metadata: String::new() };
+        let new = NewUpload { terms, bytes: None, metadata: String::new() };
         let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
-        let set = async |bytes| scene.home.set_length(&scene.io, kept.id, bytes, quota).await;
+        let set = async |bytes| scene.home.set_upload_length(&scene.io, kept.id, bytes, quota).await;
         assert!(matches!(set(11).await, Err(Error::Quota)));
         set(10).await.unwrap();
-        let other = NewUpload {
-            terms: Terms::any(path("b"), quota),
-            bytes: Some(1),
-            condition: String::new(),
-            metadata: String::new(),
-        };
+        let other =
+            NewUpload { terms: Terms::any(path("b"), quota), bytes: Some(1), metadata: String::new() };
         assert!(matches!(scene.home.create_resumable(&scene.io, other).await, Err(Error::Quota)));
     });
 }
@@ -348,7 +332,7 @@ fn an_upload_that_its_path_identifies_gets_no_length() {
         send(&mut upload, b"0123", 4).await.unwrap();
         upload.abort().await;
         let kept = scene.home.resumable_uploads(&scene.io).await.unwrap();
-        let set = scene.home.set_length(&scene.io, kept[0].id, 6, Quota::default()).await;
+        let set = scene.home.set_upload_length(&scene.io, kept[0].id, 6, Quota::default()).await;
         assert!(matches!(set, Err(Error::Length)));
     });
 }
@@ -371,19 +355,17 @@ fn a_record_does_not_grow_with_the_parts() {
 #[test]
 fn the_condition_is_kept_with_the_upload() {
     with_home(|scene| async move {
-        let new = NewUpload {
-            terms: any("a"),
-            bytes: Some(3),
-            condition: "only a new one".to_owned(),
-            metadata: String::new(),
-        };
+        let condition = Condition::new("only a new one", |_| true);
+        let terms = Terms { condition, ..any("a") };
+        let new = NewUpload { terms, bytes: Some(3), metadata: String::new() };
         let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
         super::put(&scene.io, &scene.home, any("a"), b"first").await.unwrap();
         let again = scene.started_again().await;
-        let only_new = |to, words: &str| {
+        let only_new = |words: &str| {
             assert_eq!(words, "only a new one");
-            Terms { condition: Condition::none().and_new(), ..terms(to, words) }
+            Condition::none().and_new()
         };
+        let only_new = ResumeTerms { parse: only_new, ..ResumeTerms::any(Quota::default()) };
         let mut upload = again.home.resume_upload(&again.io, kept.id, 0, Vec::new(), only_new).await.unwrap();
         send(&mut upload, b"abc", 3).await.unwrap();
         assert!(matches!(upload.commit().await, Err(Error::Precondition)));

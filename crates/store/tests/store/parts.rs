@@ -1,5 +1,6 @@
 //! A file joined from partial uploads, with the power cut at each call that writes or syncs.
 
+use plimsoll_store::backend::ResumeTerms;
 use plimsoll_store::{Error, NewUpload, Quota};
 
 use super::power::{Change, Doing, assert_one_of, cut_everywhere, doing, large, old_file};
@@ -12,14 +13,10 @@ const PARTED: usize = 70_000;
 fn complete_parts(scene: Scene) -> Doing {
     doing(async move {
         old_file(scene.clone()).await?;
-        let (bytes, terms) = (large(2), |to, _: &str| plimsoll_store::Terms::any(to, Quota::default()));
+        let (bytes, terms) = (large(2), ResumeTerms::any(Quota::default()));
         for half in [&bytes[..PARTED], &bytes[PARTED..]] {
-            let new = NewUpload {
-                terms: any(""),
-                bytes: Some(half.len() as u64),
-                condition: String::new(),
-                metadata: String::new(),
-            };
+            let (bytes, metadata) = (Some(half.len() as u64), String::new());
+            let new = NewUpload { terms: any(""), bytes, metadata };
             let part = scene.home.create_resumable(&scene.io, new).await?;
             let mut upload = scene.home.resume_upload(&scene.io, part.id, 0, Vec::new(), terms).await?;
             send(&mut upload, half, 9_000).await?;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use plimsoll_io::Existing;
 use plimsoll_io::sim::{Faults, Moment, Sim, Unsynced};
+use plimsoll_store::backend::ResumeTerms;
 use plimsoll_store::{Begin, Condition, Depth, End, Error, NewUpload, Quota, RemovalKind};
 
 use super::{DATA, Scene, any, open, path, put, send};
@@ -174,12 +175,8 @@ const PARTED: usize = 70_000;
 
 fn kept(scene: Scene) -> Doing {
     doing(async move {
-        let new = NewUpload {
-            terms: any("a"),
-            bytes: Some(large(2).len() as u64),
-            condition: String::new(),
-            metadata: String::new(),
-        };
+        let (bytes, metadata) = (Some(large(2).len() as u64), String::new());
+        let new = NewUpload { terms: any("a"), bytes, metadata };
         scene.home.create_resumable(&scene.io, new).await.map(drop)
     })
 }
@@ -187,7 +184,7 @@ fn kept(scene: Scene) -> Doing {
 /// Sends a part of the only resumable upload, from its offset to `until`.
 async fn resume_upload(scene: &Scene, until: usize) -> Result<u64, Error> {
     let found = scene.home.resumable_uploads(&scene.io).await?.pop().ok_or(Error::NotFound)?;
-    let terms = |to, _: &str| plimsoll_store::Terms::any(to, Quota::default());
+    let terms = ResumeTerms::any(Quota::default());
     let mut upload = scene.home.resume_upload(&scene.io, found.id, found.offset, Vec::new(), terms).await?;
     let bytes = large(2);
     send(&mut upload, &bytes[usize::try_from(found.offset).unwrap()..until], 9_000).await?;
@@ -392,7 +389,7 @@ fn the_begin_of_an_upload_that_is_kept() {
                 assert!(!confirmed || found.len() == 1);
                 for kept in found {
                     assert_eq!((kept.offset, kept.to), (0, path("a")));
-                    scene.home.discard(&scene.io, kept.id).await?;
+                    scene.home.discard_upload(&scene.io, kept.id).await?;
                 }
                 Ok(())
             })
@@ -407,7 +404,7 @@ fn a_kept_upload_that_is_thrown_away() {
         change: |scene| {
             doing(async move {
                 let found = scene.home.resumable_uploads(&scene.io).await?.pop().ok_or(Error::NotFound)?;
-                scene.home.discard(&scene.io, found.id).await
+                scene.home.discard_upload(&scene.io, found.id).await
             })
         },
         after: |scene, confirmed| {
@@ -415,7 +412,7 @@ fn a_kept_upload_that_is_thrown_away() {
                 let found = scene.home.resumable_uploads(&scene.io).await?;
                 assert!(!confirmed || found.is_empty(), "it is back with the power");
                 for kept in found {
-                    scene.home.discard(&scene.io, kept.id).await?;
+                    scene.home.discard_upload(&scene.io, kept.id).await?;
                 }
                 Ok(())
             })

@@ -146,12 +146,7 @@ fn folders_are_bounded_too() {
 fn an_upload_that_has_expired_holds_no_room() {
     with_home(|scene| async move {
         let quota = Quota { bytes: Some(100), files: None };
-        let new = NewUpload {
-            terms: under("big", quota),
-            bytes: Some(100),
-            condition: String::new(),
-            metadata: String::new(),
-        };
+        let new = NewUpload { terms: under("big", quota), bytes: Some(100), metadata: String::new() };
         scene.home.create_resumable(&scene.io, new).await.unwrap();
         let small = put(&scene.io, &scene.home, under("small", quota), b"12345").await;
         assert!(matches!(small, Err(Error::Quota)), "it is under way");

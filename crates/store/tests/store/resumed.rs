@@ -222,7 +222,7 @@ fn an_offset_beyond_what_there_is_tells_how_much_there_is() {
         assert_eq!(pending(&scene, "a").await, Some(5), "it is still there");
         scene
             .home
-            .discard(&scene.io, scene.home.resumable_uploads(&scene.io).await.unwrap()[0].id)
+            .discard_upload(&scene.io, scene.home.resumable_uploads(&scene.io).await.unwrap()[0].id)
             .await
             .unwrap();
         put(&scene.io, &scene.home, any("a"), b"1234567").await.unwrap();
@@ -331,8 +331,8 @@ fn what_began_with_a_file_goes_when_it_is_broken_off_and_the_file_stays() {
 fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
     with_home(|scene| async move {
         let new = |bytes, condition: &str| {
-            let (condition, metadata) = (condition.to_owned(), String::new());
-            let new = NewUpload { terms: any("a"), bytes, condition, metadata };
+            let terms = Terms { condition: Condition::new(condition, |_| true), ..any("a") };
+            let new = NewUpload { terms, bytes, metadata: String::new() };
             scene.home.create_resumable(&scene.io, new)
         };
         // Uploads with an identifier of their own are not resumed by path.
@@ -580,7 +580,7 @@ fn dropped_at_any_await_it_leaves_the_old_file_or_the_new_one_and_what_is_kept()
                 assert!(found.as_ref() == Some(&new) || (done.is_none() && found.as_ref() == Some(&old)));
                 for kept in scene.home.resumable_uploads(&scene.io).await.unwrap() {
                     assert_eq!(from, Begin::Start);
-                    scene.home.discard(&scene.io, kept.id).await.unwrap();
+                    scene.home.discard_upload(&scene.io, kept.id).await.unwrap();
                 }
                 assert!(scene.pending().is_empty(), "{from:?} {times}: {:?}", scene.pending());
                 scene.assert_counted().await;

@@ -36,12 +36,7 @@ fn a_kept_upload_is_still_there_after_a_start() {
             .home
             .create_resumable(
                 &scene.io,
-                NewUpload {
-                    terms: any("a"),
-                    bytes: Some(5),
-                    condition: String::new(),
-                    metadata: String::new(),
-                },
+                NewUpload { terms: any("a"), bytes: Some(5), metadata: String::new() },
             )
             .await
             .unwrap();
@@ -57,12 +52,7 @@ fn a_record_whose_bytes_are_gone_is_no_upload() {
             .home
             .create_resumable(
                 &scene.io,
-                NewUpload {
-                    terms: any("a"),
-                    bytes: Some(5),
-                    condition: String::new(),
-                    metadata: String::new(),
-                },
+                NewUpload { terms: any("a"), bytes: Some(5), metadata: String::new() },
             )
             .await
             .unwrap();

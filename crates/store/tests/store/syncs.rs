@@ -65,12 +65,7 @@ fn an_upload_is_kept_when_its_file_its_record_and_their_folder_are_synced() {
             failing,
             async |_| (),
             async |scene| {
-                let new = NewUpload {
-                    terms: any("a"),
-                    bytes: Some(5),
-                    condition: String::new(),
-                    metadata: String::new(),
-                };
+                let new = NewUpload { terms: any("a"), bytes: Some(5), metadata: String::new() };
                 scene.home.create_resumable(&scene.io, new).await
             },
         )

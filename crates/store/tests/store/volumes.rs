@@ -2,7 +2,8 @@
 //! lead from one to another.
 
 use plimsoll_io::Existing;
-use plimsoll_store::{Begin, Condition, Depth, End, Error, NewUpload, Quota, RemovalKind, Terms};
+use plimsoll_store::backend::ResumeTerms;
+use plimsoll_store::{Begin, Condition, Depth, End, Error, NewUpload, Quota, RemovalKind};
 
 use super::power::{Change, Doing, assert_one_of, cut_everywhere, doing, large};
 use super::{Scene, any, names, path, put, send, with_home};
@@ -146,13 +147,9 @@ fn an_interrupted_upload_to_a_mounted_file_system_is_resumed_after_a_restart() {
     with_home(|scene| async move {
         mount(&scene);
         let scene = scene.started_again().await;
-        let (bytes, terms) = (large(5), |to, _: &str| Terms::any(to, Quota::default()));
-        let new = NewUpload {
-            terms: any("m/d/new"),
-            bytes: Some(bytes.len() as u64),
-            condition: String::new(),
-            metadata: String::new(),
-        };
+        let (bytes, terms) = (large(5), ResumeTerms::any(Quota::default()));
+        let new =
+            NewUpload { terms: any("m/d/new"), bytes: Some(bytes.len() as u64), metadata: String::new() };
         let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
         let mut part = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
         send(&mut part, &bytes[..40_000], 9_000).await.unwrap();
@@ -270,12 +267,7 @@ fn the_power_is_cut_during_a_resumable_upload_to_a_mounted_file_system() {
         before: mounted,
         change: |scene| {
             doing(async move {
-                let new = NewUpload {
-                    terms: any("m/d/new"),
-                    bytes: Some(9),
-                    condition: String::new(),
-                    metadata: String::new(),
-                };
+                let new = NewUpload { terms: any("m/d/new"), bytes: Some(9), metadata: String::new() };
                 scene.home.create_resumable(&scene.io, new).await.map(drop)
             })
         },
@@ -284,7 +276,7 @@ fn the_power_is_cut_during_a_resumable_upload_to_a_mounted_file_system() {
                 let found = scene.home.resumable_uploads(&scene.io).await?;
                 assert!(!confirmed || found.len() == 1, "{found:?}");
                 for kept in found {
-                    scene.home.discard(&scene.io, kept.id).await?;
+                    scene.home.discard_upload(&scene.io, kept.id).await?;
                 }
                 nothing_staged(scene).await
             })

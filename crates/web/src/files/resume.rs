@@ -71,7 +71,7 @@ async fn begin(
         return Ok(operations.upload_from(caller, place, Begin::Offset(rest.offset)).await?);
     }
     let id = announced(ask, caller, spot, rest).await?.ok_or_else(refused)?;
-    Ok(operations.resume_upload(caller, id, rest.offset, Vec::new(), conditions::again).await?)
+    Ok(operations.resume_upload(caller, id, rest.offset, Vec::new(), conditions::parse_stored).await?)
 }
 
 /// Returns the only upload of this length that is announced for the path (tus), if it is at the offset.
@@ -81,7 +81,7 @@ async fn announced(
     spot: &FileTarget,
     rest: &Rest,
 ) -> Result<Option<UploadId>, Refusal> {
-    let kept = ask.web.operations.kept_uploads(caller).await?;
+    let kept = ask.web.operations.resumable_uploads(caller).await?;
     let mut same = kept.iter().filter(|kept| kept.to == spot.place.path && kept.bytes == Some(rest.length));
     Ok(match (same.next(), same.next()) {
         (Some(kept), None) if kept.offset == rest.offset => Some(kept.id),

@@ -83,7 +83,8 @@ pub(super) async fn append(ask: RoutedRequest<'_, '_>, caller: &Caller, to: Part
         Status::UNPROCESSABLE_CONTENT
     };
     let operations = &ask.web.operations;
-    let mut upload = match operations.resume_upload(caller, id, offset, part, conditions::again).await {
+    let mut upload = match operations.resume_upload(caller, id, offset, part, conditions::parse_stored).await
+    {
         Ok(upload) => upload,
         Err(Error::Store(StoreError::NotFound)) => {
             return ended(&ask, caller, id, offset, &whole).await;
@@ -113,7 +114,9 @@ pub(super) async fn append(ask: RoutedRequest<'_, '_>, caller: &Caller, to: Part
         Ok(PartOutcome::Complete(committed)) => {
             Ok(dated(tagged(ask.request, answer, &committed), modified, &committed))
         }
-        Ok(PartOutcome::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),
+        Ok(PartOutcome::Paused(_)) => {
+            Ok(expiring(answer, operations.resumable_upload(caller, id).await?.expires))
+        }
         Err(Error::Store(StoreError::Digest)) => Err(Refusal::new(
             failed,
             "The bytes are not those of the checksum, and do not count. HEAD the upload and send them again.",

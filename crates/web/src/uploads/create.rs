@@ -6,7 +6,7 @@
 
 use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::{Answer, Request};
-use plimsoll_store::{KeptUpload, Path, UploadId};
+use plimsoll_store::{Path, ResumableUpload, UploadId};
 use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
@@ -39,9 +39,9 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
     if has_bytes {
         check_type(ask.request)?;
     }
-    let metadata = metadata(ask.request)?.as_sent();
-    let terms = conditions::kept(ask.request, String::from_utf8_lossy(metadata).into_owned());
-    let kept = ask.web.operations.keep_upload(&caller, path, terms, length).await;
+    let metadata = String::from_utf8_lossy(metadata(ask.request)?.as_sent()).into_owned();
+    let condition = conditions::of(ask.request, false);
+    let kept = ask.web.operations.create_resumable(&caller, path, condition, (length, metadata)).await;
     let kept = kept.map_err(|error| conditions::explain(ask.request, false, error))?;
     if length != Some(0) && !has_bytes {
         return Ok(expiring(located(&kept), kept.expires));
@@ -59,7 +59,7 @@ async fn join(ask: RoutedRequest<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Res
     }
     let mut parts = Vec::with_capacity(ids.len());
     for id in ids {
-        let part = operations.kept_upload(caller, id).await?;
+        let part = operations.resumable_upload(caller, id).await?;
         if !part.is_part() || !part.is_complete() {
             return Err(Refusal::new(
                 Status::CONFLICT,
@@ -79,7 +79,7 @@ async fn join(ask: RoutedRequest<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Res
     Ok(dated(tagged(ask.request, answer, &committed), modified, &committed))
 }
 
-fn located(kept: &KeptUpload) -> Answer {
+fn located(kept: &ResumableUpload) -> Answer {
     Answer::new(Status::CREATED).field_display("Location", format_args!("/uploads/{}", kept.id))
 }
 

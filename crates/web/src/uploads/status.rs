@@ -5,7 +5,7 @@
 
 use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::Answer;
-use plimsoll_store::{Completed, Error as StoreError, KeptUpload, Path, UploadId};
+use plimsoll_store::{Completed, Error as StoreError, Path, ResumableUpload, UploadId};
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::write_metadata;
@@ -35,8 +35,8 @@ struct All {
     uploads: Vec<UploadJson>,
 }
 
-impl From<KeptUpload> for UploadJson {
-    fn from(kept: KeptUpload) -> UploadJson {
+impl From<ResumableUpload> for UploadJson {
+    fn from(kept: ResumableUpload) -> UploadJson {
         UploadJson {
             id: kept.id.to_string(),
             path: format!("/{}", kept.to),
@@ -52,7 +52,7 @@ impl From<KeptUpload> for UploadJson {
 
 pub(super) async fn list(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    let uploads = ask.web.operations.kept_uploads(&caller).await?;
+    let uploads = ask.web.operations.resumable_uploads(&caller).await?;
     Ok(json::answer(Status::OK, &All { uploads: uploads.into_iter().map(UploadJson::from).collect() }))
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn head(
     caller: &Caller,
     id: UploadId,
 ) -> Result<Answer, Refusal> {
-    let kept = match ask.web.operations.kept_upload(caller, id).await {
+    let kept = match ask.web.operations.resumable_upload(caller, id).await {
         Ok(kept) => kept,
         Err(Error::Store(StoreError::NotFound)) => {
             let completed = ask.web.operations.completed_upload(caller, id).await?;

@@ -4,10 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Io, Listener, Segment, Stream, Want, Work, join};
+use plimsoll_rpc::{Secret, ServerAddress};
 use plimsoll_store::limits::{STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME, STORE_TELLS_EVERY};
-use plimsoll_store::{Error, Expected, KeptUpload, Quota, Terms, UploadId};
+use plimsoll_store::remote::check_server;
+use plimsoll_store::{Error, Expected, Quota, ResumableUpload, Terms, UploadId};
 
-use crate::{Front, SECRET, path};
+use crate::{Front, SECRET, path, url};
 
 /// A scripted store: its listener and its clock.
 struct ByHand(Listener, Io);
@@ -85,7 +87,7 @@ fn run_with(
     assert_eq!(sim.panics(), Vec::<String>::new());
 }
 
-const USAGE: &str = r#"{"answer":{"bytes":1,"files":2,"folders":3}}"#;
+const USAGE: &str = r#"{"answer":{"usage":{"bytes":1,"files":2,"folders":3}}}"#;
 
 /// Answers one request and closes the connection on the next. Expects a retry of that one if
 /// `is_repeated`.
@@ -145,7 +147,7 @@ fn a_long_response_is_parsed_on_a_worker_and_a_short_one_at_once() {
         async |mut store| {
             let mut peer = store.accept().await;
             for entries in [10, 1_000] {
-                let upload = |number| KeptUpload {
+                let upload = |number| ResumableUpload {
                     id: UploadId::parse(b"0123456789abcdef0123456789abcdef").unwrap(),
                     to: path(&format!("a {number}")),
                     bytes: None,
@@ -154,9 +156,10 @@ fn a_long_response_is_parsed_on_a_worker_and_a_short_one_at_once() {
                     expires: SystemTime::UNIX_EPOCH,
                     metadata: String::new(),
                 };
-                let uploads: Vec<KeptUpload> = (0..entries).map(upload).collect();
+                let uploads: Vec<ResumableUpload> = (0..entries).map(upload).collect();
                 peer.question().await;
-                peer.answer(&format!(r#"{{"answer":{}}}"#, serde_json::to_string(&uploads).unwrap()));
+                let uploads = serde_json::to_string(&uploads).unwrap();
+                peer.answer(&format!(r#"{{"answer":{{"uploads":{uploads}}}}}"#));
             }
             peer.ended().await;
         },
@@ -179,7 +182,7 @@ async fn take_upload(store: &mut ByHand) -> Peer {
     let mut peer = store.accept().await;
     peer.read_to("\r\n\r\n").await;
     peer.send("HTTP/1.1 100 Continue\r\n\r\n");
-    peer.read_to(r#"{"commit":[]}"#).await;
+    peer.read_to(r#"{"commit":{"digests":[],"modified":null}}"#).await;
     peer
 }
 
@@ -232,4 +235,24 @@ fn a_store_that_is_at_it_without_end_is_given_up_too() {
             assert!(io.now() < begun + 2 * STORE_LONG_ANSWER_TIME);
         },
     );
+}
+
+#[test]
+fn a_store_of_another_version_is_refused_with_a_sentence() {
+    let sim = Sim::new(0, Faults::none());
+    let (near, far) = (sim.host("front"), sim.host("store"));
+    let listener = far.io().listen(&":7071".parse().unwrap()).unwrap();
+    let (url, secret) = (url(listener.address()), Secret::from(SECRET));
+    let (server, io) = (ServerAddress { url, secret, resolve: None }, near.io());
+    sim.run(&near, async move {
+        let store = async {
+            let mut peer = ByHand(listener, far.io()).accept().await;
+            peer.read_to("\r\n\r\n").await;
+            peer.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+            let _ = peer.stream.rx.recv(Want::Head).await;
+        };
+        let (checked, ()) = join(check_server(server, &io), store).await;
+        let sentence = checked.unwrap_err();
+        assert!(sentence.contains("different versions"), "{sentence}");
+    });
 }

@@ -21,10 +21,11 @@ use plimsoll_proto::http::{
     AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
 };
 use plimsoll_rpc::{Secret, SecretCheck, ServerAddress};
+use plimsoll_store::backend::RemoteFile;
 use plimsoll_store::limits::{
     BUFFERED_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX, STORE_TRANSFERS_PER_OWNER_MAX,
 };
-use plimsoll_store::remote::{FILES, QUESTIONS, RemoteFile, StoreAddress};
+use plimsoll_store::remote::{FILES, LISTINGS, REQUESTS, StoreAddress};
 use plimsoll_store::{
     Begin, Condition, End, Error, Expected, Home, Path, Quota, RemovalKind, Settings, Store, Terms,
 };
@@ -548,9 +549,13 @@ fn without_the_secret_nothing_is_answered() {
             assert!(matches!(stranger.get("a").await, Err(Error::Away)));
             assert!(matches!(stranger.home.usage(&io).await, Err(Error::Away)));
             let mut client = Client::new(&io, url(&at));
-            for (method, target) in
-                [("POST", QUESTIONS), ("GET", FILES), ("PUT", FILES), ("GET", "/api/status")]
-            {
+            for (method, target) in [
+                ("POST", REQUESTS),
+                ("POST", LISTINGS),
+                ("GET", FILES),
+                ("PUT", FILES),
+                ("GET", "/api/status"),
+            ] {
                 let status = client.send(Request::new(method, target)).await.unwrap().status();
                 assert_eq!(status.code(), 401, "{method} {target}");
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use plimsoll_content::{FileFields, LocalSource, Representation, Selected, Source, part_of, select};
 use plimsoll_io::FileRange;
-use plimsoll_store::remote::{RemoteFile, SentPart};
+use plimsoll_store::backend::{RemoteFile, SentPart};
 use plimsoll_wire::http::multipart;
 use plimsoll_wire::http::range::{ContentRange, Ranges};
 use plimsoll_wire::http::status::Status;

@@ -10,7 +10,7 @@ use plimsoll_io::{Instant, Lease};
 use super::*;
 use crate::owner::HomeOwner;
 use crate::path::Path;
-use crate::store::{Common, Settings};
+use crate::store::{Common, Settings, WeakStore};
 use crate::usage::Quota;
 use crate::write::commit::{CommitGuard, Terms};
 use crate::write::resumable::NewUpload;
@@ -30,7 +30,7 @@ enum UploadKind {
 /// An upload of three bytes, in some state.
 struct Scene {
     disk: Arc<SimDisk>,
-    home: Home,
+    home: LocalHome,
     id: UploadId,
     upload: Arc<SharedUpload>,
 }
@@ -120,20 +120,15 @@ impl Scene {
             disk.open_root(Folder::new(name)).unwrap()
         };
         let whose = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
-        let common = Arc::new(Common::new(Settings::default()));
-        let home = Home::open(&*disk, whose, (folder("/files"), folder("/pending")), &common);
+        let common = Arc::new(Common::new(Settings::default(), WeakStore::default()));
+        let home = LocalHome::open(&*disk, whose, (folder("/files"), folder("/pending")), &common);
         let home = home.unwrap();
         let (id, now) = (UploadId::parse(&[b'1'; 32]).unwrap(), SystemTime::UNIX_EPOCH);
         let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());
         let receiving = if kind == UploadKind::Resumable {
             let terms = Terms::any(to, quota);
-            home.keep_now(
-                &*disk,
-                id,
-                NewUpload { terms, bytes: None, condition: String::new(), metadata: String::new() },
-                now,
-            )
-            .unwrap();
+            let new = NewUpload { terms, bytes: None, metadata: String::new() };
+            home.create_now(&*disk, id, new, now).unwrap();
             Paused::of(&home, id).resume(&*disk, Offset::Exactly(0), &[], now).unwrap().0
         } else {
             let staged = (id, home.pending().clone());
