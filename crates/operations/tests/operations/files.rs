@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_auth::Permission;
-use plimsoll_io::{Existing, Fs as _, join};
+use plimsoll_io::{Existing, join};
 use plimsoll_operations::Parents;
 use plimsoll_store::Depth;
 
@@ -28,7 +28,7 @@ fn a_file_is_removed_as_a_file_and_a_folder_only_when_it_is_empty() {
         operations.remove_file(&alice, &own("d/f")).await.unwrap();
         assert!(scene.xferlog.last().ends_with(" unix 5 /d/f b _ d r alice ftp 0 * c\n"));
         operations.remove_folder(&alice, &own("d")).await.unwrap();
-        assert_eq!(scene.contents("alice", "d/f"), None);
+        assert_eq!(scene.contents(&alice, "d/f").await, None);
     });
 }
 
@@ -62,7 +62,7 @@ fn who_may_not_delete_removes_nothing() {
         let file = scene.operations.remove_file(&alice, &own("f")).await;
         let folder = scene.operations.remove_folder(&alice, &own("d")).await;
         assert_eq!((file.unwrap_err().word(), folder.unwrap_err().word()), ("not allowed", "not allowed"));
-        assert!(scene.contents("alice", "f").is_some());
+        assert!(scene.contents(&alice, "f").await.is_some());
     });
 }
 
@@ -77,9 +77,8 @@ fn whoever_may_write_sets_a_files_time() {
         assert!(scene.log.last().contains("\"operation\":\"settime\""), "{}", scene.log.last());
         let refused = scene.operations.set_modified(&bob, &of("alice", "f"), 2 * time).await;
         assert_eq!(refused.unwrap_err().word(), "not allowed");
-        let disk = scene.host.disk();
-        let root = disk.open_root(std::path::Path::new("/data/accounts/alice/files")).unwrap();
-        assert_eq!(disk.stat(&disk.open_beneath(&root, b"f").unwrap()).unwrap().modified, time);
+        let file = scene.operations.look(&alice, &own("f")).await.unwrap().location;
+        assert_eq!(file.stat(&scene.io).await.unwrap().modified, time);
     });
 }
 
@@ -100,7 +99,7 @@ fn who_may_not_delete_copies_over_nothing_also_if_it_is_put_there_meanwhile() {
             put.unwrap();
             assert!(matches!(copied.map_err(|error| error.word()), Ok(_) | Err("not allowed")));
             // Under either order, only the put may replace the file.
-            assert_eq!(scene.contents("alice", &name).as_deref(), Some("put"));
+            assert_eq!(scene.contents(&alice, &name).await.as_deref(), Some("put"));
         }
     });
 }

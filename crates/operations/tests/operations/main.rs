@@ -10,6 +10,7 @@
 
 mod files;
 mod lookups;
+mod memory;
 mod resuming;
 
 use std::path::Path as Folder;
@@ -19,19 +20,21 @@ use plimsoll_auth::{
     Argon2Settings, Auth, MemoryDirectory, Permission, Permissions, Quota, Secret, Settings,
 };
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
-use plimsoll_io::{Fs as _, Io, Lease, Peer};
+use plimsoll_io::{File, Fs, Io, Lease, Peer};
 use plimsoll_operations::{
     Caller, Error, HomePath, IncomingUpload, LineSink, Meter, Operations, Parents, Protocol, Recorder,
     Visitor,
 };
-use plimsoll_store::{Condition, Expected, Path, Store};
+use plimsoll_store::backend::FileRequest;
+use plimsoll_store::{Condition, Expected, Opened, Path, Store};
+
+use memory::MemoryStore;
 
 const PASSWORD: &str = "correct horse";
 
 /// The operations of a server, without connections.
 struct Scene {
     io: Io,
-    host: Host,
     auth: Auth,
     operations: Operations,
     log: Arc<Lines>,
@@ -58,13 +61,24 @@ impl Lines {
     }
 }
 
-/// Runs `test` with a few seeds.
+/// Runs `test` with a few seeds, over files on a disk and over files in memory.
 fn run(test: impl AsyncFn(Scene) + Copy + 'static) {
+    run_over(open, test);
+    run_over(|_| Store::of(Arc::<MemoryStore>::default()), test);
+}
+
+/// Opens a store on a disk.
+fn open(host: &Host) -> Store {
+    host.disk().mkdir("/data").unwrap();
+    Store::open(&**host.disk(), Folder::new("/data"), Default::default()).unwrap()
+}
+
+/// Runs `test` with a few seeds.
+fn run_over(open: fn(&Host) -> Store, test: impl AsyncFn(Scene) + Copy + 'static) {
     for seed in seeds(10) {
         let sim = Sim::new(seed, Faults::splits());
         let host = sim.host("one");
-        host.disk().mkdir("/data").unwrap();
-        let store = Store::open(&**host.disk(), Folder::new("/data"), Default::default()).unwrap();
+        let store = open(&host);
         let argon2 = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
         let settings = Settings { argon2, attempts: None, ..Settings::default() };
         let auth = Auth::local(Box::new(MemoryDirectory::new()), settings);
@@ -72,7 +86,7 @@ fn run(test: impl AsyncFn(Scene) + Copy + 'static) {
         let meter = Arc::<Meter>::default();
         let recorder = Recorder::new(meter, Some(log.clone()), Some(xferlog.clone()));
         let operations = Operations::new(auth.clone(), store, recorder);
-        let scene = Scene { io: host.io(), host: host.clone(), auth, operations, log, xferlog };
+        let scene = Scene { io: host.io(), auth, operations, log, xferlog };
         sim.run(&host, async move { test(scene).await });
         assert_eq!(sim.panics(), Vec::<String>::new());
     }
@@ -110,16 +124,22 @@ impl Scene {
         self.operations.share(caller, path, with, permission, None).await.unwrap();
     }
 
-    /// Returns a file's contents, read from the simulated disk.
-    fn contents(&self, owner: &str, path: &str) -> Option<String> {
-        let disk = self.host.disk();
-        let root = disk.open_root(Folder::new(&format!("/data/accounts/{owner}/files"))).unwrap();
-        let file = disk.open_beneath(&root, path.as_bytes()).ok()?;
-        let mut bytes = vec![0; usize::try_from(disk.stat(&file).unwrap().size).unwrap()];
-        let mut filled = 0;
-        while filled < bytes.len() {
-            filled += disk.read_at(&file, &mut bytes[filled..], filled as u64).unwrap();
-        }
+    /// Returns the contents of a file in the caller's home.
+    async fn contents(&self, owner: &Caller, path: &str) -> Option<String> {
+        let access = self.operations.look(owner, &own(path)).await.unwrap();
+        let read = |fs: &dyn Fs, root: &File, name: &[u8]| {
+            let file = fs.open_beneath(root, name)?;
+            let mut bytes = vec![0; usize::try_from(fs.stat(&file)?.size).unwrap()];
+            let mut filled = 0;
+            while filled < bytes.len() {
+                filled += fs.read_at(&file, &mut bytes[filled..], filled as u64)?;
+            }
+            Ok(bytes)
+        };
+        let bytes = match access.location.open(&self.io, FileRequest::default, read).await.ok()? {
+            Opened::Local(bytes) => bytes,
+            Opened::Remote(mut file) => file.next().await.unwrap().map_or_else(Vec::new, |all| all.to_vec()),
+        };
         Some(String::from_utf8(bytes).unwrap())
     }
 }

@@ -6,13 +6,13 @@ use plimsoll_auth::{Permission, Permissions};
 use plimsoll_operations::{Error, Parents};
 use plimsoll_store::Begin;
 
-use crate::{NO_DELETE, NOTHING, of, own, run, send};
+use crate::{NO_DELETE, NOTHING, of, open, own, run_over, send};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_broken_off_upload_is_kept_and_gone_on_with_and_each_part_has_its_line() {
-    run(async |scene| {
+    run_over(open, async |scene| {
         let alice = scene.person("alice").await;
         let (operations, place) = (&scene.operations, own("f"));
         let mut first = operations.upload_from(&alice, &place, Begin::Start).await.unwrap();
@@ -22,7 +22,7 @@ fn a_broken_off_upload_is_kept_and_gone_on_with_and_each_part_has_its_line() {
         assert!(scene.log.last().contains("\"bytes\":5,\"result\":\"broken off\""), "{}", scene.log.last());
         assert!(scene.xferlog.last().ends_with(" unix 5 /f b _ i r alice ftp 0 * i\n"));
         scene.io.sleep(SECOND).await;
-        assert_eq!(scene.contents("alice", "f"), None);
+        assert_eq!(scene.contents(&alice, "f").await, None);
         assert_eq!(operations.pending_size(&alice, &place).await.unwrap(), Some(5));
 
         let mut second = operations.upload_from(&alice, &place, Begin::Offset(4)).await.unwrap();
@@ -30,7 +30,7 @@ fn a_broken_off_upload_is_kept_and_gone_on_with_and_each_part_has_its_line() {
         second.in_ascii();
         send(&mut second, b"~~ world").await.unwrap();
         second.commit().await.unwrap();
-        assert_eq!(scene.contents("alice", "f").unwrap(), "hell~~ world");
+        assert_eq!(scene.contents(&alice, "f").await.unwrap(), "hell~~ world");
         assert!(scene.log.last().contains("\"bytes\":8,\"result\":\"ok\""), "{}", scene.log.last());
         assert!(scene.xferlog.last().ends_with(" unix 8 /f a _ i r alice ftp 0 * c\n"));
         assert_eq!(operations.pending_size(&alice, &place).await.unwrap(), None);
@@ -39,7 +39,7 @@ fn a_broken_off_upload_is_kept_and_gone_on_with_and_each_part_has_its_line() {
 
 #[test]
 fn in_what_others_share_nothing_is_kept_and_a_file_that_is_there_is_gone_on_with() {
-    run(async |scene| {
+    run_over(open, async |scene| {
         let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
         let operations = &scene.operations;
         operations.make_folder(&alice, &own("d"), Parents::Needed).await.unwrap();
@@ -56,7 +56,7 @@ fn in_what_others_share_nothing_is_kept_and_a_file_that_is_there_is_gone_on_with
         let mut more = operations.upload_from(&bob, &place, Begin::End).await.unwrap();
         send(&mut more, b" world").await.unwrap();
         more.commit().await.unwrap();
-        assert_eq!(scene.contents("alice", "d/f").unwrap(), "hello world");
+        assert_eq!(scene.contents(&alice, "d/f").await.unwrap(), "hello world");
 
         let mut hers = operations.upload_from(&alice, &own("d/g"), Begin::Start).await.unwrap();
         send(&mut hers, b"hers").await.unwrap();
@@ -71,7 +71,7 @@ fn in_what_others_share_nothing_is_kept_and_a_file_that_is_there_is_gone_on_with
 
 #[test]
 fn the_callers_own_home_under_their_name_is_their_own() {
-    run(async |scene| {
+    run_over(open, async |scene| {
         let alice = scene.person("alice").await;
         let mut broken = scene.operations.upload_from(&alice, &of("alice", "f"), Begin::Start).await.unwrap();
         send(&mut broken, b"hello").await.unwrap();
@@ -85,7 +85,7 @@ fn the_callers_own_home_under_their_name_is_their_own() {
 
 #[test]
 fn who_may_not_delete_may_not_cut_or_append_to_a_file_but_may_go_on_with_an_upload() {
-    run(async |scene| {
+    run_over(open, async |scene| {
         let alice = scene.person_who_may("alice", NO_DELETE).await;
         let operations = &scene.operations;
         scene.put(&alice, &own("there"), b"hello").await.unwrap();
@@ -102,14 +102,14 @@ fn who_may_not_delete_may_not_cut_or_append_to_a_file_but_may_go_on_with_an_uplo
         // A file created meanwhile is not replaced either.
         scene.put(&alice, &own("new"), b"quicker").await.unwrap();
         assert_eq!(rest.commit().await.unwrap_err().word(), "precondition");
-        assert_eq!(scene.contents("alice", "new").unwrap(), "quicker");
-        assert_eq!(scene.contents("alice", "there").unwrap(), "hello");
+        assert_eq!(scene.contents(&alice, "new").await.unwrap(), "quicker");
+        assert_eq!(scene.contents(&alice, "there").await.unwrap(), "hello");
     });
 }
 
 #[test]
 fn who_may_not_write_begins_nothing_wherever() {
-    run(async |scene| {
+    run_over(open, async |scene| {
         let alice = scene.person("alice").await;
         let bob = scene.person_who_may("bob", Permissions { read: true, delete: true, ..NOTHING }).await;
         let carol = scene.person("carol").await;
@@ -127,6 +127,6 @@ fn who_may_not_write_begins_nothing_wherever() {
                 assert_eq!(refused.word(), word, "{place} {from:?}");
             }
         }
-        assert_eq!(scene.contents("alice", "f").unwrap(), "hello");
+        assert_eq!(scene.contents(&alice, "f").await.unwrap(), "hello");
     });
 }

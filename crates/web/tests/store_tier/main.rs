@@ -4,6 +4,8 @@
 
 mod by_hand;
 mod fair;
+#[path = "../../../operations/tests/operations/memory.rs"]
+mod memory;
 mod spooled;
 
 use std::collections::BTreeMap;
@@ -30,6 +32,8 @@ use plimsoll_store::{
     Begin, Condition, End, Error, Expected, Home, Path, Quota, RemovalKind, Settings, Store, Terms,
 };
 use plimsoll_web::with_store;
+
+use memory::MemoryStore;
 
 const SECRET: &str = "only the tiers know";
 const DATA: &str = "/data";
@@ -69,8 +73,17 @@ fn serve(sim: &Sim, host: &Host) -> Address {
 
 fn serve_at(sim: &Sim, host: &Host, port: u16) -> Address {
     host.disk().mkdir(DATA).unwrap();
+    serve_store(sim, host, port, open(host.disk()))
+}
+
+/// Serves files in memory on `host`.
+fn serve_memory(sim: &Sim, host: &Host) -> Address {
+    serve_store(sim, host, 7071, Store::of(Arc::<MemoryStore>::default()))
+}
+
+fn serve_store(sim: &Sim, host: &Host, port: u16, store: Store) -> Address {
     let server = RpcServer::new(SecretCheck::new(Secret::from(SECRET)), "a test", "test");
-    let server = with_store(server, open(host.disk()));
+    let server = with_store(server, store);
     let service = Routes::with_api(Vec::new(), status_page(), Arc::new(server));
     let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
     let hot = HotCache::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
@@ -176,10 +189,26 @@ fn run(faults: fn() -> Faults, test: impl AsyncFn([Front; 2], Host, Chance) + Co
     run_with(20, faults, test);
 }
 
+/// As [`run`], also with a store in memory.
+fn run_over_each(test: impl AsyncFn([Front; 2], Host, Chance) + Copy + 'static) {
+    run(Faults::splits, test);
+    run_over(20, Faults::splits, serve_memory, test);
+}
+
 /// As [`run`], with this many seeds.
 fn run_with(
     count: u64,
     faults: fn() -> Faults,
+    test: impl AsyncFn([Front; 2], Host, Chance) + Copy + 'static,
+) {
+    run_over(count, faults, serve, test);
+}
+
+/// Runs `test` with the store that `serve` serves.
+fn run_over(
+    count: u64,
+    faults: fn() -> Faults,
+    serve: fn(&Sim, &Host) -> Address,
     test: impl AsyncFn([Front; 2], Host, Chance) + Copy + 'static,
 ) {
     for seed in seeds(count) {
@@ -197,7 +226,7 @@ fn run_with(
 
 #[test]
 fn what_one_front_put_another_has() {
-    run(Faults::splits, async |[left, right], _, _| {
+    run_over_each(async |[left, right], _, _| {
         for (name, length) in [("empty", 0), ("small", 10), ("large", 300_000)] {
             left.put(name, &noise(1, length), Condition::none()).await.unwrap();
             assert_eq!(right.get(name).await.unwrap(), noise(1, length), "{name}");
@@ -327,7 +356,7 @@ fn who_takes_files_slowly_is_in_the_way_of_other_files_and_of_no_question() {
 
 #[test]
 fn of_two_fronts_that_add_the_same_file_one_is_refused() {
-    run(Faults::splits, async |[left, right], _, _| {
+    run_over_each(async |[left, right], _, _| {
         let new_only = || Condition::none().and_new();
         let (bytes, other) = (noise(1, 50_000), noise(2, 50_000));
         let both = plimsoll_io::join(left.put("a", &bytes, new_only()), right.put("a", &other, new_only()));
@@ -341,7 +370,7 @@ fn of_two_fronts_that_add_the_same_file_one_is_refused() {
 
 #[test]
 fn a_quota_is_weighed_at_the_store_for_all_fronts() {
-    run(Faults::splits, async |[left, right], _, _| {
+    run_over_each(async |[left, right], _, _| {
         let quota = Quota { bytes: Some(100), files: None };
         let terms = |to: &str| Terms { quota, ..Terms::any(path(to), quota) };
         left.put("a", &noise(1, 60), Condition::none()).await.unwrap();
@@ -357,7 +386,7 @@ fn a_quota_is_weighed_at_the_store_for_all_fronts() {
 
 #[test]
 fn what_would_be_refused_is_refused_before_a_byte_of_it_comes() {
-    run(Faults::splits, async |[left, _], _, _| {
+    run_over_each(async |[left, _], _, _| {
         let begin = async |to: &str, condition| {
             let terms = Terms { to: path(to), condition, quota: Quota::default() };
             left.home.upload(&left.io, terms, Expected::default()).await.err()
