@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{EndProbe, Lease};
-use plimsoll_store::backend::ResumeTerms;
+use plimsoll_store::backend::{ResumeTerms, UploadStart};
 use plimsoll_store::{
     Algorithm, Begin, CancelHandle, Committed, Completed, Condition, Error as StoreError, Expected,
     NewUpload, ParseCondition, Path, ReceivePipe, ReceivedBytes, ResumableUpload, Terms, Upload, UploadId,
@@ -66,29 +66,8 @@ impl Operations {
         condition: Condition,
         expected: Expected,
     ) -> Result<IncomingUpload, Error> {
-        let mut record = self.begin_at(caller, Operation::Upload, place);
-        let begun = self.begin_upload(caller, (place, parents), condition, expected, &mut record).await;
-        IncomingUpload::new(record, begun)
-    }
-
-    async fn begin_upload(
-        &self,
-        caller: &Caller,
-        (place, parents): (&HomePath, Parents),
-        condition: Condition,
-        expected: Expected,
-        record: &mut OperationRecord,
-    ) -> Result<Upload, Error> {
-        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
-        record.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
-        let terms = terms(caller, &at, condition);
-        let begun = at.home.upload(caller.io(), terms.clone(), expected.clone()).await;
-        if !parents.are_made(&at) || !matches!(begun, Err(StoreError::NoFolder)) {
-            return Ok(begun?);
-        }
-        // Boxed: rarely taken, and inlining it would enlarge every upload's future.
-        Box::pin(make_parents(caller, &at)).await?;
-        Ok(at.home.upload(caller.io(), terms, expected).await?)
+        let start = |at: &Permitted| UploadStart::Whole(terms(caller, at, condition), expected);
+        self.begin_upload(caller, (place, parents), start).await
     }
 
     /// Starts an upload of unknown length at `from`. An upload into the caller's own home is resumable
@@ -103,32 +82,11 @@ impl Operations {
         place: &HomePath,
         from: Begin,
     ) -> Result<IncomingUpload, Error> {
-        let mut record = self.begin_at(caller, Operation::Upload, place);
-        let begun = self.begin_upload_from(caller, place, from, &mut record).await;
-        IncomingUpload::new(record, begun)
-    }
-
-    async fn begin_upload_from(
-        &self,
-        caller: &Caller,
-        place: &HomePath,
-        from: Begin,
-        record: &mut OperationRecord,
-    ) -> Result<Upload, Error> {
-        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
-        record.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
-        if !may_replace(caller) {
-            // For a specific error. The terms enforce the same under the home's lock.
-            is_free(caller.io(), &at).await?;
-        }
-        let keep = place.is_own(&caller.identity.account.name);
-        let terms = terms(caller, &at, Condition::none());
-        let begun = at.home.upload_from(caller.io(), terms.clone(), from, keep).await;
-        if !Parents::AsPermitted.are_made(&at) || !matches!(begun, Err(StoreError::NoFolder)) {
-            return Ok(begun?);
-        }
-        Box::pin(make_parents(caller, &at)).await?;
-        Ok(at.home.upload_from(caller.io(), terms, from, keep).await?)
+        let start = |at: &Permitted| {
+            let keep = place.is_own(&caller.identity.account.name);
+            UploadStart::From { terms: terms(caller, at, Condition::none()), begin: from, keep, at: None }
+        };
+        self.begin_upload(caller, (place, Parents::AsPermitted), start).await
     }
 
     /// Returns the number of bytes received of the caller's unfinished upload to a place. If there is no
@@ -241,17 +199,12 @@ impl Operations {
     ) -> Result<IncomingUpload, Error> {
         let kept = self.resumable_upload(caller, id).await?;
         let (is_part, created) = (kept.is_part(), Some(kept.created));
-        let place = HomePath::own(kept.to);
-        let mut record = self.begin_at(caller, Operation::Upload, &place);
-        let permitted = self.permit(caller, &place, &[AccessRight::Write]).await;
-        let begun = async {
-            let at = permitted?;
-            record.set_permit(at.transfer_permit(self, caller, &place, AccessRight::Write));
+        let start = |at: &Permitted| {
             let terms = ResumeTerms { quota: at.quota, only_new: !may_replace(caller), parse };
-            Ok(at.home.resume_upload(caller.io(), id, offset, digests, terms).await?)
+            UploadStart::Resume { id, offset, digests, terms }
         };
-        let begun = begun.await;
-        Ok(IncomingUpload { is_part, created, ..IncomingUpload::new(record, begun)? })
+        let begun = self.begin_upload(caller, (&HomePath::own(kept.to), Parents::Needed), start).await?;
+        Ok(IncomingUpload { is_part, created, ..begun })
     }
 
     /// Joins complete parts of the caller's into one file, in this order; the commit ends them. The file must
@@ -268,25 +221,53 @@ impl Operations {
         parts: Vec<ResumableUpload>,
         (whole, modified): (Vec<(Algorithm, Vec<u8>)>, Option<Duration>),
     ) -> Result<Committed, Error> {
-        let place = HomePath::own(path);
-        let mut record = self.begin_at(caller, Operation::Upload, &place);
-        let permitted = self.permit(caller, &place, &[AccessRight::Write]).await;
-        let ids: Vec<UploadId> = parts.iter().map(|part| part.id).collect();
-        let begun = async {
-            let at = permitted?;
-            record.set_permit(at.transfer_permit(self, caller, &place, AccessRight::Write));
-            let bytes = parts.iter().filter_map(|part| part.bytes).sum();
-            let terms = terms(caller, &at, condition);
-            Ok::<_, Error>(at.home.upload_of_parts(caller.io(), terms, ids, bytes).await?)
-        };
-        let upload = match begun.await {
-            Ok(upload) => upload,
-            Err(error) => return record.end(Err(error)),
-        };
         let created = parts.iter().map(|part| part.created).min();
-        let mut arriving = IncomingUpload { upload, record, is_part: false, created };
+        let start = |at: &Permitted| UploadStart::Parts {
+            terms: terms(caller, at, condition),
+            parts: parts.iter().map(|part| part.id).collect(),
+            bytes: parts.iter().filter_map(|part| part.bytes).sum(),
+        };
+        let begun = self.begin_upload(caller, (&HomePath::own(path), Parents::Needed), start).await?;
+        let mut arriving = IncomingUpload { created, ..begun };
         modified.into_iter().for_each(|modified| arriving.set_modified(modified));
         arriving.commit_whole(whole).await
+    }
+
+    /// Starts an upload, with its record. `start` gets the place where the caller may write.
+    async fn begin_upload(
+        &self,
+        caller: &Caller,
+        (place, parents): (&HomePath, Parents),
+        start: impl FnOnce(&Permitted) -> UploadStart,
+    ) -> Result<IncomingUpload, Error> {
+        let mut record = self.begin_at(caller, Operation::Upload, place);
+        match self.begin_permitted(caller, (place, parents), start, &mut record).await {
+            Ok(upload) => Ok(IncomingUpload { upload, record, is_part: false, created: None }),
+            Err(error) => record.end(Err(error)),
+        }
+    }
+
+    async fn begin_permitted(
+        &self,
+        caller: &Caller,
+        (place, parents): (&HomePath, Parents),
+        start: impl FnOnce(&Permitted) -> UploadStart,
+        record: &mut OperationRecord,
+    ) -> Result<Upload, Error> {
+        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
+        record.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
+        let start = start(&at);
+        if matches!(start, UploadStart::From { .. }) && !may_replace(caller) {
+            // For a specific error. The terms enforce the same under the home's lock.
+            is_free(caller.io(), &at).await?;
+        }
+        let begun = at.home.begin_upload(caller.io(), start.clone()).await;
+        if !parents.are_made(&at) || !matches!(begun, Err(StoreError::NoFolder)) {
+            return Ok(begun?);
+        }
+        // Boxed: rarely taken, and inlining it would enlarge every upload's future.
+        Box::pin(make_parents(caller, &at)).await?;
+        Ok(at.home.begin_upload(caller.io(), start).await?)
     }
 }
 
@@ -322,13 +303,6 @@ async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 }
 
 impl IncomingUpload {
-    fn new(record: OperationRecord, begun: Result<Upload, Error>) -> Result<IncomingUpload, Error> {
-        match begun {
-            Ok(upload) => Ok(IncomingUpload { upload, record, is_part: false, created: None }),
-            Err(error) => record.end(Err(error)),
-        }
-    }
-
     /// Returns the offset at which this part of the upload began: the bytes received earlier.
     pub fn start_offset(&self) -> u64 {
         self.upload.start_offset()

@@ -55,7 +55,10 @@ impl Home {
     }
 
     /// Begins an upload.
-    pub(crate) async fn begin_upload(&self, io: &Io, start: UploadStart) -> Result<Upload> {
+    ///
+    /// # Errors
+    /// As [`Home::upload`], [`Home::upload_from`], [`Home::resume_upload`] and [`Home::upload_of_parts`].
+    pub async fn begin_upload(&self, io: &Io, start: UploadStart) -> Result<Upload> {
         match &self.0 {
             Backend::Local(home) => Ok(Upload::local(Box::pin(home.begin_upload(io, start)).await?)),
             Backend::Other(home) => Ok(Upload::other(home.begin_upload(io, start).await?)),
