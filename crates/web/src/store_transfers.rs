@@ -47,7 +47,7 @@ impl StoreTransfers {
     /// Sends a file, or the part of it that the front's request selects.
     async fn send(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let asked = call(request)?;
-        Ok(self.send_file(request, asked).await.unwrap_or_else(error_answer))
+        Ok(self.send_file(request, asked).await.unwrap_or_else(|error| error_answer(&error)))
     }
 
     async fn send_file(&self, request: &mut Request<'_>, asked: StoreRequest<Path>) -> Result<Answer, Error> {
@@ -136,11 +136,11 @@ fn in_json(body: Vec<u8>) -> Answer {
 }
 
 /// Returns the response for a file that cannot be sent.
-fn error_answer(error: Error) -> Answer {
+fn error_answer(error: &Error) -> Answer {
     if matches!(error, Error::Failed(_) | Error::Denied(_)) {
         tracing::error!(%error, "a file could not be read");
     }
-    Answer::new(Status::OK).field(ERROR, to_ascii(&error))
+    Answer::new(Status::OK).field(ERROR, to_ascii(error))
 }
 
 impl Api for StoreTransfers {

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use plimsoll_io::{Detached, Entry, FileKind, Io, ListingPage, Stat};
 use plimsoll_store::backend::{
     BegunUpload, Destination, Ended, Ending, FileRequest, HomeBackend, HomeRequest, HomeResponse, Pending,
-    RemoteFile, Removal, SentPart, StatJson, StoreBackend, UploadBackend, UploadStart,
+    RemoteFile, Removal, SentPart, StoreBackend, UploadBackend, UploadStart,
 };
 use plimsoll_store::{
     Begin, Committed, Copied, Depth, Error, Expected, HomeOwner, MoveResult, Path, RemovalKind, Removed,
