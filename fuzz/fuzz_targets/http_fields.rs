@@ -114,7 +114,7 @@ fn conditions(bytes: &[u8]) {
     let block = [b"GET / HTTP/1.1\r\nHost: a\r\n", bytes, b"\r\n\r\n"].concat();
     let Ok(Some(head)) = parse_head(&block, &HeadLimits::default()) else { return };
     let modified = UNIX_EPOCH + Duration::from_millis(784_111_777_500);
-    let current = Validators { etag: b"\"now\"", modified };
+    let current = Validators { etag: b"\"now\"", modified: Some(modified) };
     let reading = evaluate(&head, &block, Some(&current), true);
     let writing = evaluate(&head, &block, Some(&current), false);
     assert_ne!(writing, Precondition::NotModified, "only reading is answered so");
