@@ -1,7 +1,7 @@
 //! The responses of a tier, as one type.
 //!
-//! It does not say which response a request has: that is the tier's. Invariant: a response of another kind than
-//! the caller expects is an error.
+//! It does not say which response a request has: that is the tier's. Invariant: a response of another kind
+//! than the caller expects is an error.
 
 /// Defines an enum of responses, and for each variant a conversion to its content. The caller imports
 /// `serde::{Deserialize, Serialize}`.

@@ -1,5 +1,5 @@
-//! A store in memory. It implements the interface of the store's crate from outside: what it needs, an object
-//! store needs. It keeps no interrupted upload.
+//! A store in memory. It implements the interface of the crate `store` from outside, as an object store
+//! would. It keeps no interrupted upload.
 
 use std::collections::BTreeMap;
 use std::future::ready;

@@ -16,8 +16,8 @@ use plimsoll_wire::http::status::Status;
 pub struct FileRequest {
     /// Whether only the metadata is requested.
     pub head_only: bool,
-    /// HTTP fields that select the bytes to be sent: conditions, ranges. A store may ignore them, except a single
-    /// range up to the end of the file, and [`RemoteFile::part`] says what it sends.
+    /// HTTP fields that select the bytes to be sent: conditions, ranges. A store may ignore them, except a
+    /// single range up to the end of the file, and [`RemoteFile::part`] says what it sends.
     pub fields: Vec<(&'static str, String)>,
     /// Whether the response takes as long as the file is large.
     pub is_long: bool,

@@ -2,9 +2,9 @@
 //!
 //! An implementation is one folder, and nothing outside of it matches on implementations: the handles that
 //! other crates see (`tier/`) know the local store, which they call directly, and these traits. It does not
-//! check permissions: `operations` does. Invariants of every implementation: a file is complete or the old one
-//! stays; conditions and quotas are evaluated at the moment of the change; a confirmed change is durable; every
-//! wait is bounded.
+//! check permissions: `operations` does. Invariants of every implementation: a file is complete or the old
+//! one stays; conditions and quotas are evaluated at the moment of the change; a confirmed change is
+//! durable; every wait is bounded.
 
 mod file;
 mod request;
@@ -48,8 +48,8 @@ pub trait HomeBackend: Send + Sync {
     /// As the method of [`crate::Home`] that sends the request.
     fn call<'a>(&'a self, io: &'a Io, request: HomeRequest) -> Pending<'a, HomeResponse>;
 
-    /// Lists the folder `path`, in no order, if it has at most `entries_max` entries. With a `page`, all entries
-    /// may be returned, regardless of their number, or only that page and the entry after it.
+    /// Lists the folder `path`, in no order, if it has at most `entries_max` entries. With a `page`, all
+    /// entries may be returned, regardless of their number, or only that page and the entry after it.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::NotFolder`], [`crate::Error::TooManyEntries`].
@@ -86,8 +86,8 @@ pub struct BegunUpload {
     pub upload: Box<dyn UploadBackend>,
 }
 
-/// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed. [`crate::Upload`] counts
-/// its bytes, and compares them with the announced length.
+/// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed. [`crate::Upload`]
+/// counts its bytes, and compares them with the announced length.
 pub trait UploadBackend {
     /// Takes the next bytes, in this order.
     ///

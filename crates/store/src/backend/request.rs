@@ -1,8 +1,8 @@
 //! The operations on a home as data: requests, and their responses.
 //!
-//! They do not depend on the implementation of the home, nor on a transport. Invariant: a request has all that
-//! its response depends on, except files, settings and time. In this process a [`Condition`] has its test;
-//! to a remote store, its text is sent.
+//! They do not depend on the implementation of the home, nor on a transport. Invariant: a request has all
+//! that its response depends on, except files, settings and time. In this process a [`Condition`] has its
+//! test; to a remote store, its text is sent.
 
 use std::time::Duration;
 
