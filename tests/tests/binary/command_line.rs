@@ -112,6 +112,23 @@ fn the_version_is_printed() {
     }
 }
 
+/// Two builds of one version may differ: a bug report needs the commit and the features.
+#[test]
+fn the_version_names_the_commit_and_the_features() {
+    let _turn = among_others();
+    let printed = plimsoll(&["--version"]).well().text();
+    let number = concat!("plimsoll ", env!("CARGO_PKG_VERSION"), " (commit ");
+    let details = printed.trim_end().strip_prefix(number);
+    let Some((commit, features)) = details.and_then(|details| details.split_once(", features: ")) else {
+        panic!("{printed}")
+    };
+    let is_commit = commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(is_commit || commit == "unknown", "{printed}");
+    assert_eq!(features, "mysql postgres redis)");
+    let git = tool::run(tool("git").args(["-c", "safe.directory=*", "rev-parse", "--git-dir"]));
+    assert!(is_commit || !git.status.success(), "a build in a repository knows its commit: {printed}");
+}
+
 #[test]
 fn wrong_usage_exits_2_and_says_what_to_do() {
     let _turn = among_others();

@@ -28,7 +28,9 @@ impl Man {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let shown = self.folder.display();
         fs::create_dir_all(&self.folder).with_context(|| format!("cannot make the folder {shown}"))?;
-        let mut command = Plimsoll::command().disable_help_subcommand(true);
+        // Pages of one release are the same, whatever the commit.
+        let version = env!("CARGO_PKG_VERSION");
+        let mut command = Plimsoll::command().version(version).disable_help_subcommand(true);
         command.build();
         write_pages(&command, &self.folder)
             .with_context(|| format!("cannot write the manual pages into {shown}"))

@@ -32,9 +32,13 @@ use plimsoll_lab::nearest::nearest;
 
 use crate::{open_files, resolve};
 
+/// The version, the commit and the features of this build.
+const BUILD_VERSION: &str = env!("PLIMSOLL_BUILD_VERSION");
+
 /// A file server that knows its load line.
 #[derive(Parser)]
-#[command(name = "plimsoll", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "plimsoll", version = BUILD_VERSION, propagate_version = true)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "Examples:
   plimsoll signup alice
   plimsoll login alice
