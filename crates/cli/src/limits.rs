@@ -26,6 +26,8 @@ pub(crate) const LEVELS_MAX: usize = 256;
 /// How long a response may take: the server hashes a whole file for its digest, or copies a folder. Ctrl-C
 /// ends the wait.
 pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
+/// How long `plimsoll health` may take: a supervisor's check every 30 seconds must not overlap the next.
+pub(crate) const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
 /// Consecutive attempts without progress.
 pub(crate) const TRIES_MAX: u32 = 8;
 /// The wait after the first such attempt; it doubles from then on.

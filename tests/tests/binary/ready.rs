@@ -1,6 +1,6 @@
 //! `/readyz`: ready while the data folder is writable and the server does not drain.
 
-use plimsoll_tests::binary::{EngineKind, Server, until};
+use plimsoll_tests::binary::{Done, EngineKind, Server, among_others, command, tool, until};
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
 
@@ -48,6 +48,35 @@ fn a_server_that_drains_is_not_ready(kind: EngineKind) {
     let refused = visitor.reply().unwrap();
     assert!(refused.status == 503 && refused.closes, "{}", refused.head);
     assert!(String::from_utf8(refused.body).unwrap().contains("about to end"));
+}
+
+/// Runs the check of a supervisor.
+fn health(server: &Server, flags: &[&str]) -> Done {
+    let url = server.url("");
+    tool::run(command().arg("health").args(flags).args(["--server", &url]))
+}
+
+#[test]
+fn a_supervisor_can_check_whether_a_server_answers() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let (data, away) = (folder.path().join("data"), folder.path().join("away"));
+    Tree::new().file("site/small.txt", "small\n").file("data/kept", "").plant(folder.path());
+    let site = folder.path().join("site");
+    let server = Server::start(EngineKind::Epoll, &site, &["--data", data.to_str().unwrap()]);
+    assert_eq!(health(&server, &[]).well().text(), "ok\n");
+    assert_eq!(health(&server, &["--ready", "--json"]).well().text(), "{\"healthy\":true}\n");
+    std::fs::rename(&data, &away).unwrap();
+    until("it is not ready", || status(&server) == 503);
+    assert_eq!(health(&server, &[]).well().text(), "ok\n", "it lives all the same");
+    let refused = health(&server, &["--ready"]);
+    assert_eq!((refused.status.code(), refused.text().as_str()), (Some(1), ""));
+    assert!(refused.stderr.contains("data folder"), "{}", refused.stderr);
+    server.signal(Signal::STOP);
+    let late = health(&server, &[]);
+    server.signal(Signal::CONT);
+    assert_eq!(late.status.code(), Some(1));
+    assert!(late.stderr.contains("did not answer within 5s"), "{}", late.stderr);
 }
 
 on_each_engine!(forks:

@@ -5,6 +5,7 @@
 
 mod cp;
 mod get;
+mod health;
 mod login;
 mod logout;
 mod ls;
@@ -34,6 +35,7 @@ pub enum ClientCommand {
     Login(login::Login),
     Logout(logout::Logout),
     Whoami(whoami::Whoami),
+    Health(health::Health),
     Passwd(passwd::Passwd),
     Ls(ls::Ls),
     Put(put::Put),
@@ -57,6 +59,7 @@ impl ClientCommand {
             ClientCommand::Login(login) => login.run(runtime),
             ClientCommand::Logout(logout) => logout.run(runtime),
             ClientCommand::Whoami(whoami) => whoami.run(runtime),
+            ClientCommand::Health(health) => health.run(runtime),
             ClientCommand::Passwd(passwd) => passwd.run(runtime),
             ClientCommand::Ls(ls) => ls.run(runtime),
             ClientCommand::Put(put) => put.run(runtime),
