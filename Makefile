@@ -1,7 +1,7 @@
 # What a person types here. Everything longer than a line or two is a script or a task of xtask.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-long check leaks fuzz bench clean rust cargo components
+.PHONY: help run demo test test-long check leaks fuzz package bench clean rust cargo components
 
 # rustup puts cargo here, and a fresh shell does not always know.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -37,6 +37,9 @@ leaks: rust ## the conformance suite under LeakSanitizer
 fuzz: rust ## every fuzz target, SECS seconds each (60)
 	tests/install
 	@set -e; for target in fuzz/fuzz_targets/*.rs; do fuzz/run "$$(basename "$$target" .rs)" $(SECS); done
+
+package: cargo ## a .deb, a tarball and an OCI image in target/package, each tried in a root of its own
+	packaging/package "$${CARGO_TARGET_DIR:-target}/package"
 
 # QUICK=1: fewer contenders, cases and repetitions. LOGS=on: every server logs requests. OUT=DIR: where results go.
 # ARGS: more flags of `plimsoll lab run`, such as '--at files=1K,10K --only plimsoll-epoll,nginx-tuned'.

@@ -10,6 +10,7 @@
 mod check;
 mod house;
 mod leaks;
+mod notices;
 mod test;
 mod tidy;
 
@@ -22,7 +23,7 @@ struct Task {
     run: fn(&[String]) -> anyhow::Result<ExitCode>,
 }
 
-const TASKS: [Task; 5] = [
+const TASKS: [Task; 6] = [
     Task {
         name: "check",
         summary: "format, house rules, lints, docs, licences",
@@ -35,6 +36,11 @@ const TASKS: [Task; 5] = [
         run: test::run,
     },
     Task { name: "leaks", summary: "the conformance suite under LeakSanitizer", run: |_| done(leaks::run()) },
+    Task {
+        name: "notices",
+        summary: "the licences of the libraries in the program, for the packages",
+        run: |_| done(notices::run()),
+    },
     Task { name: "help", summary: "this list", run: |_| done(help()) },
 ];
 
@@ -61,7 +67,7 @@ fn done(result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
 fn help() -> anyhow::Result<()> {
     println!("cargo xtask TASK\n");
     for task in &TASKS {
-        println!("  {:6} {}", task.name, task.summary);
+        println!("  {:7} {}", task.name, task.summary);
     }
     Ok(())
 }

@@ -1,6 +1,9 @@
-//! The files of a distribution's package besides the binary: the unit, completions, manual pages.
+//! The packages: the unit, completions and manual pages; the .deb, its files and scripts; in a long run also
+//! its life in a root of its own, the tarball and the image.
 
 use std::path::{Path, PathBuf};
+#[cfg(feature = "every-engine")]
+use std::process::Stdio;
 
 use plimsoll_tests::binary::{among_others, command, plimsoll, tool};
 
@@ -15,7 +18,7 @@ fn packaged(name: &str) -> PathBuf {
 /// Writes the unit with the path of the built binary.
 fn unit_in(folder: &Path) -> PathBuf {
     let unit = std::fs::read_to_string(packaged("systemd/plimsoll.service")).unwrap();
-    let start = "ExecStart=/usr/local/bin/plimsoll serve ";
+    let start = "ExecStart=/usr/bin/plimsoll serve ";
     assert!(unit.contains(start), "{unit}");
     let path = folder.join("plimsoll.service");
     let here = format!("ExecStart={} serve ", plimsoll().display());
@@ -89,4 +92,96 @@ fn every_shell_can_complete_every_command() {
     let script = folder.path().join("plimsoll.bash");
     std::fs::write(&script, tool::run(command().args(["completions", "bash"])).well().stdout).unwrap();
     tool::run(tool("bash").arg("-n").arg(&script)).well();
+}
+
+/// Builds the .deb of the binary under test, without its symbols, as fast as it can be.
+fn deb_in(folder: &Path, revision: &str) -> PathBuf {
+    let mut build = tool(packaged("deb").to_str().unwrap());
+    build.env("DEB_BUILD_OPTIONS", "noautodbgsym").env("DEB_COMPRESSION", "-Zgzip -z1");
+    tool::run(build.arg(plimsoll()).arg(folder).arg(revision)).well();
+    let built = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let ends = format!("-{revision}_");
+    let mut debs = built.filter(|path| path.to_str().unwrap().contains(&ends));
+    let deb = debs.next().expect("a .deb");
+    assert_eq!(debs.next(), None, "and nothing else");
+    deb
+}
+
+/// Returns what dpkg-deb prints about a package.
+fn dpkg_deb(arguments: &[&str], deb: &Path) -> String {
+    let (flags, names) = arguments.split_at(1);
+    tool::run(tool("dpkg-deb").args(flags).arg(deb).args(names)).well().text()
+}
+
+/// The files of the package whose paths other programs know.
+const PACKAGED: [&str; 11] = [
+    "-rw-r--r-- root/root ./etc/logrotate.d/plimsoll",
+    "-rw-r--r-- root/root ./etc/plimsoll/plimsoll.toml",
+    "-rw-r--r-- root/root ./lib/systemd/system/plimsoll.service",
+    "-rwxr-xr-x root/root ./usr/bin/plimsoll",
+    "-rw-r--r-- root/root ./usr/share/bash-completion/completions/plimsoll",
+    "-rw-r--r-- root/root ./usr/share/doc/plimsoll/changelog.gz",
+    "-rw-r--r-- root/root ./usr/share/doc/plimsoll/copyright",
+    "-rw-r--r-- root/root ./usr/share/doc/plimsoll/examples/nginx.conf",
+    "-rw-r--r-- root/root ./usr/share/fish/vendor_completions.d/plimsoll.fish",
+    "-rw-r--r-- root/root ./usr/share/man/man1/plimsoll-serve.1.gz",
+    "-rw-r--r-- root/root ./usr/share/zsh/vendor-completions/_plimsoll",
+];
+
+#[test]
+fn a_package_has_every_file_and_lintian_finds_no_fault() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let deb = deb_in(folder.path(), "1");
+    let listed = dpkg_deb(&["--contents"], &deb);
+    let rights_and_path = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        format!("{} {} {}", words[0], words[1], words[5])
+    };
+    let files: Vec<String> = listed.lines().map(rights_and_path).collect();
+    for file in PACKAGED {
+        assert!(files.iter().any(|found| found == file), "no {file} in\n{listed}");
+    }
+    assert!(!files.iter().any(|file| file.contains("./var")), "data and logs are no files of the package");
+    let conffiles = dpkg_deb(&["--info", "conffiles"], &deb);
+    assert_eq!(conffiles, "/etc/logrotate.d/plimsoll\n/etc/plimsoll/plimsoll.toml\n");
+    let needs = dpkg_deb(&["--field", "Depends"], &deb);
+    assert!(needs.contains("libc6 (>= ") && needs.contains("adduser"), "{needs}");
+    for script in ["config", "postinst", "prerm", "postrm"] {
+        let text = dpkg_deb(&["--info", script], &deb);
+        assert!(text.starts_with("#!/bin/sh\n"), "{script}: {text}");
+        tool::run(tool("sh").args(["-n", "-c", &text])).well();
+    }
+    let removal = dpkg_deb(&["--info", "postrm"], &deb);
+    assert!(removal.contains("removes_data=false\n"), "a purge keeps the data by default: {removal}");
+    let checked = tool::run(tool("lintian").args(["--fail-on", "error,warning"]).arg(&deb));
+    assert!(checked.status.success(), "{}{}", checked.text(), checked.stderr);
+}
+
+/// Runs a script of `packaging/try` to its end, which takes longer than a client's command.
+#[cfg(feature = "every-engine")]
+fn try_out(script: &str, arguments: &[&Path]) -> String {
+    let mut command = tool(packaged("try").join(script).to_str().unwrap());
+    let done = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{script}: {said}{errors}");
+    said.into_owned()
+}
+
+#[cfg(feature = "every-engine")]
+#[test]
+fn packages_are_installed_used_upgraded_and_removed_in_a_root_of_their_own() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let (deb, newer) = (deb_in(folder.path(), "1"), deb_in(folder.path(), "2"));
+    let earlier = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/upgrade/0.1.0.tar.gz");
+    try_out("base", &[]);
+    let said = try_out("deb", &[&deb, &newer, &earlier]);
+    assert!(said.contains("ok: purged with the data, as asked\n"), "{said}");
+    for (script, ending) in [("tarball", ".tar.gz"), ("image", "-image.tar")] {
+        tool::run(tool(packaged(script).to_str().unwrap()).arg(&deb).arg(folder.path())).well();
+        let built = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut made = built.filter(|path| path.to_str().unwrap().ends_with(ending));
+        assert!(try_out(script, &[&made.next().expect(ending)]).contains("ok: "));
+    }
 }
