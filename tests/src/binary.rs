@@ -375,6 +375,11 @@ impl Server {
         self.beside_at("  ftp://")
     }
 
+    /// Returns its address for HTTPS.
+    pub fn https_at(&self) -> SocketAddr {
+        self.beside_at("  https://")
+    }
+
     /// Returns its address for classic.
     pub fn classic_at(&self) -> SocketAddr {
         self.beside_at("  classic://")

@@ -198,7 +198,7 @@ fn accept(
         stop: Stop::new(),
         grace: scenario.grace,
         connections: Connections::counted_in(connections, 1_000),
-        reload: Box::new(|| true),
+        reload: Box::new(|_| true),
     };
     orders.serve(forking).expect("the master serves");
 }

@@ -191,6 +191,7 @@ pub(crate) fn status_page() -> StatusPage {
         lab: Vec::new(),
         operations: Box::new(String::new),
         channel: Box::new(BTreeMap::new),
+        certificates: Box::new(Vec::new),
         proxy: None,
         readiness: Arc::new(Readiness::new(Vec::new())),
     }

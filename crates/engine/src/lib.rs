@@ -44,6 +44,6 @@ pub use page::shared_cells;
 pub use ready::{Bound, Service, bind, check_bind};
 pub use ring::{NoRing, check_ring};
 pub use serve::process::{
-    Forked, Forking, Master, MasterEnd, Orders, ProcessBound, Reload, fork_master, processes_max,
+    Forked, Forking, Master, MasterEnd, Orders, ProcessBound, Reload, ReloadScope, fork_master, processes_max,
 };
 pub use serve::{EngineKind, NoWhenFull, Plan, UnknownEngine, WhenFull, serve};

@@ -3,6 +3,8 @@
 //! It decides nothing that the configuration leaves open. Invariant: per-thread state is built on its own
 //! thread. Threads share only counters, caches, configuration and the log queues.
 
+mod pages;
+
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,33 +15,36 @@ use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress, forwarder};
 use plimsoll_channel::{Channels, Meter as ChannelMeter, Settings as ChannelSettings};
 use plimsoll_content::{HotCache, Site};
 use plimsoll_engine::{
-    Bound, Connections, EngineKind, Forking, Orders, PerAddress, Plan, Service, SlotPolicy, WhenFull, serve,
+    Bound, Connections, EngineKind, Forking, Orders, PerAddress, Plan, ReloadScope, Service, SlotPolicy,
+    WhenFull, serve,
 };
 use plimsoll_io::{Cells, Handler, Network, Networks, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, PortShares, StartBarrier};
 use plimsoll_proto::http::{
-    AccessLog, Api, Check, Counters, Http, Load, LogSink, OperatorHosts, Readiness, Routes, RpcServer,
-    Snapshot, StatusPage, TierLocation, Tiers,
+    AccessLog, Api, Check, Counters, Http, LogSink, Readiness, Routes, RpcServer, Snapshot, TierLocation,
+    Tiers,
 };
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
 use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Settings as ProxySettings};
 use plimsoll_rpc::{SecretCheck, Service as RpcService};
 use plimsoll_store::Store;
+use plimsoll_tls::Secured;
 use plimsoll_web::{Web, with_store};
 
 use crate::common_cells::CommonCells;
 use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
+use crate::encryption::Encryption;
 use crate::line_writer::Reopen;
-use crate::listening::{CLASSIC, FTP, HTTP, Listening};
+use crate::listening::{CLASSIC, FTP, HTTP, HTTPS, Listening};
 use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
 use crate::proxying;
 use crate::records::{Logs, Sinks};
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
 use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts};
-use crate::{channels, hot, open_files, readiness};
+use crate::{hot, open_files, readiness};
 
 /// A server with all its parts, not yet serving.
 pub(crate) struct Server {
@@ -85,6 +90,7 @@ struct Shared {
     accounts: Option<Accounts>,
     readiness: Arc<Readiness>,
     ftp: Arc<ftp::Services>,
+    encryption: Encryption,
     /// The settings of channels, and their counters.
     channels: ChannelSettings,
     /// The replaceable settings of new connections to a proxy; `None` if this server is none.
@@ -165,7 +171,9 @@ impl Server {
         folder: Option<FolderLock>,
     ) -> anyhow::Result<Server> {
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
-        Server::of_tier(config, Arc::default(), accounts, Logs::default(), folder)
+        let mut config = config.clone();
+        config.without_tls();
+        Server::of_tier(&config, Arc::default(), accounts, Logs::default(), folder)
     }
 
     /// Builds the server of an authentication server's fork master. It forwards requests to `main_process`.
@@ -257,6 +265,7 @@ impl Server {
             started: Instant::now(),
             accounts,
             ftp: Arc::new(over_ftp(config, operations, recorder, &counters, (hold, ports))),
+            encryption: Encryption::of(config)?,
             channels,
             counters,
             proxy,
@@ -303,7 +312,7 @@ impl Server {
         self,
         orders: Orders,
         listening: Listening,
-        reload: Box<dyn FnMut() -> bool>,
+        reload: Box<dyn FnMut(ReloadScope) -> bool>,
     ) -> anyhow::Result<()> {
         let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
         let listeners = self.behind(listening);
@@ -316,6 +325,8 @@ impl Server {
             Some(settings) => self.proxy(settings),
             None => self.http(&self.current.http),
         };
+        let https = self.encrypted(&http).map(|https| self.behind_proxies(Proxied::Http, HTTPS, https));
+        let https_listeners = listening.https.into_iter().zip(https.iter().cycle().cloned());
         let http = self.behind_proxies(Proxied::Http, HTTP, http);
         let ftp = self.behind_proxies(Proxied::Ftp, FTP, self.ftp());
         let metrics = self.http(&self.current.metrics);
@@ -326,8 +337,17 @@ impl Server {
         let classic = self.classic().map(|classic| self.behind_proxies(Proxied::Classic, CLASSIC, classic));
         let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
         let metrics_listeners = listening.metrics.into_iter().map(|bound| (bound, Arc::clone(&metrics)));
-        let listeners = http_listeners.chain(ftp_listeners).chain(classic);
+        let listeners = http_listeners.chain(https_listeners).chain(ftp_listeners).chain(classic);
         listeners.chain(channels).chain(metrics_listeners).collect()
+    }
+
+    /// Serves `protocol` over TLS; `None` without a listener for it.
+    fn encrypted(&self, setup: &Setup) -> Option<Setup> {
+        let (setup, current) = (Arc::clone(setup), Arc::clone(self.shared.encryption.https()?));
+        Some(Arc::new(move |io| {
+            let inner = setup(io.clone());
+            Rc::new(Secured::new(io, inner, Arc::clone(&current))) as Rc<dyn Handler>
+        }))
     }
 
     /// Serves `protocol` over channels.
@@ -395,10 +415,11 @@ impl Server {
 
 impl Replace for Reloadable {
     fn apply(&self, config: &Config) -> anyhow::Result<()> {
-        let sites = open_sites(config)?;
+        let (sites, certificates) = (open_sites(config)?, self.shared.encryption.read(config)?);
         if let Some(current) = &self.shared.proxy {
             current.replace(proxying::settings(config, &self.shared.channels, Some(&current.get()))?);
         }
+        self.shared.encryption.replace(certificates);
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.classic.replace(classic_settings(config, &sites));
         let http = self.shared.snapshot(config, sites);
@@ -411,6 +432,10 @@ impl Replace for Reloadable {
             auth.set(auth_settings(config));
         }
         Ok(())
+    }
+
+    fn refresh_certificates(&self, config: &Config) -> bool {
+        self.shared.encryption.refresh(config)
     }
 
     fn reopen_logs(&self) {
@@ -433,68 +458,6 @@ pub(crate) fn warn_of_cut_off(connections: &Connections) {
             connections = cut_off,
             "the grace period is over; the remaining connections were dropped"
         );
-    }
-}
-
-impl Shared {
-    /// Returns the settings and routes of HTTP connections.
-    fn snapshot(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Snapshot<Arc<Routes>> {
-        let (limits, proxies) = (config.live.limits(), config.proxies());
-        Snapshot { limits, proxies, service: self.routes(config, sites) }
-    }
-
-    /// Returns the settings and routes of connections to the addresses of `--metrics`.
-    fn snapshot_of_operators(self: &Arc<Self>, config: &Config) -> Snapshot<Arc<Routes>> {
-        let status = self.status_page(config);
-        let purging = self.proxy.as_ref().map(|current| proxying::purging(&current.get()));
-        let hosts = OperatorHosts::new(config.live.operator_hosts.iter().map(ToString::to_string));
-        let service = Routes::for_operators(status, hosts, purging);
-        Snapshot { limits: config.live.limits(), proxies: config.proxies(), service }
-    }
-
-    fn routes(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Arc<Routes> {
-        let status = self.status_page(config);
-        let api = self.accounts.as_ref().map(|accounts| Arc::clone(&accounts.api));
-        Routes::new_with_cors(sites, status, api, config.cors())
-    }
-
-    fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {
-        let (shared, recorder) = (Arc::clone(self), self.ftp.recorder.clone());
-        let (settings, of_channels) = (self.channels.clone(), self.channels.clone());
-        let (figures, of_proxy) = (self.proxy.clone(), self.proxy.clone());
-        StatusPage {
-            version: env!("CARGO_PKG_VERSION"),
-            engine: self.engine.to_string(),
-            threads: self.threads,
-            tiers: self.tiers,
-            load: Box::new(move || shared.load()),
-            counters: Arc::clone(&self.counters),
-            hot: Arc::clone(&self.hot),
-            lab: config.lab(),
-            operations: Box::new(move || match &figures {
-                Some(current) => plimsoll_proxy::metrics(&current.get()) + &channels::metrics(&settings),
-                None => recorder.meter().text() + &channels::metrics(&settings),
-            }),
-            channel: Box::new(move || channels::figures(&of_channels)),
-            proxy: of_proxy.map(|current| {
-                let figures = move || plimsoll_proxy::status(&current.get());
-                Box::new(figures) as Box<dyn Fn() -> serde_json::Value + Send + Sync>
-            }),
-            readiness: Arc::clone(&self.readiness),
-        }
-    }
-
-    fn load(&self) -> Load {
-        Load {
-            connections_open: self.connections.open(),
-            connections_max: self.connections.max(),
-            connections_accepted: self.connections.accepted(),
-            connections_refused: self.connections.refused(),
-            connections_evicted: self.connections.evicted(),
-            connections_panicked: self.connections.panicked(),
-            draining: self.stop.is_ordered(),
-            uptime_seconds: self.started.elapsed().as_secs(),
-        }
     }
 }
 

@@ -14,6 +14,7 @@ use rustix::process::{Uid, geteuid};
 
 use crate::access::user;
 use crate::config::Config;
+use crate::encryption::key_files;
 
 /// Rights of users other than a file's owner.
 const OTHERS: u32 = 0o077;
@@ -50,6 +51,7 @@ pub(crate) fn exposures(config: &Config) -> Vec<Exposure> {
     let data = fixed.accounts.then_some(fixed.data.as_path());
     let mut found: Vec<Exposure> = of_root(geteuid(), data).into_iter().collect();
     found.extend(of_file(&fixed.secret_file, "the secret that the tiers share"));
+    found.extend(key_files(config).iter().filter_map(|file| of_file(file, "a private key of TLS")));
     found.extend(file_of(&fixed.directory).and_then(|file| of_directory(&file)));
     found.extend(config_file(std::env::args_os()).and_then(|file| of_config(&file, &fixed.directory)));
     found.extend(of_arguments(std::env::args_os()));

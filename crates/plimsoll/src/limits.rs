@@ -34,3 +34,9 @@ pub(crate) const GATHERED_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const BACKUP_PASSES_MAX: usize = 5;
 /// Copies of the accounts, until the files have not changed around one.
 pub(crate) const BACKUP_ROUNDS_MAX: usize = 3;
+/// Bytes of a file with a certificate chain or a private key.
+pub(crate) const CERTIFICATE_FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// How often the files of certificates are polled for changes.
+pub(crate) const CERTIFICATE_POLL_TIME: Duration = Duration::from_secs(10);
+/// A certificate with fewer days left is reported, unless it is valid for a short time anyway.
+pub(crate) const CERTIFICATE_WARNING_DAYS: i64 = 21;

@@ -10,11 +10,14 @@ use anyhow::Context as _;
 use plimsoll_engine::{Bound, Service, bind, check_bind};
 use plimsoll_io::Address;
 use plimsoll_proto::{classic, ftp, http};
+use plimsoll_tls::REFUSAL;
 
 use crate::config::Config;
 use crate::limits::BIND_TIME_MAX;
 
 pub(crate) const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE };
+/// HTTP's slots, and refusals that a client of TLS can read.
+pub(crate) const HTTPS: Service = Service { number: HTTP.number, refusal: REFUSAL };
 pub(crate) const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
 pub(crate) const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
 /// A proxy's clients are HTTP's. Without a slot, it gets no channel, and no message that it could not read.
@@ -28,6 +31,7 @@ const BIND_RETRY_TIME: Duration = Duration::from_millis(10);
 /// The listeners of a server.
 pub(crate) struct Listening {
     pub(crate) http: Vec<Bound>,
+    pub(crate) https: Vec<Bound>,
     pub(crate) ftp: Vec<Bound>,
     pub(crate) classic: Vec<Bound>,
     /// HTTP for proxies on this machine, over shared memory.
@@ -40,6 +44,7 @@ pub(crate) struct Listening {
 #[derive(Clone)]
 pub(crate) struct Addresses {
     pub(crate) http: Vec<Address>,
+    pub(crate) https: Vec<Address>,
     pub(crate) ftp: Vec<Address>,
     pub(crate) classic: Vec<Address>,
     pub(crate) channel: Vec<Address>,
@@ -51,18 +56,17 @@ impl Listening {
     pub(crate) fn at(config: &Config) -> anyhow::Result<Listening> {
         let wanted = Addresses::wanted(config);
         let flag = |id| config.fixed.command.flag(id);
+        let speaking_first = |addresses: &[Address], id, service| {
+            let bound = listen(addresses, &flag(id), service)?;
+            anyhow::Ok(bound.into_iter().map(Bound::client_speaks_first).collect())
+        };
         Ok(Listening {
-            http: listen(&wanted.http, &flag("http"), HTTP)?
-                .into_iter()
-                .map(Bound::client_speaks_first)
-                .collect(),
+            http: speaking_first(&wanted.http, "http", HTTP)?,
+            https: speaking_first(&wanted.https, "https", HTTPS)?,
             ftp: listen(&wanted.ftp, &flag("ftp"), FTP)?,
             classic: listen(&wanted.classic, &flag("classic"), CLASSIC)?,
             channel: listen(&wanted.channel, &flag("channel"), CHANNEL)?,
-            metrics: listen(&wanted.metrics, &flag("metrics"), METRICS)?
-                .into_iter()
-                .map(Bound::client_speaks_first)
-                .collect(),
+            metrics: speaking_first(&wanted.metrics, "metrics", METRICS)?,
         })
     }
 
@@ -70,6 +74,7 @@ impl Listening {
         let addresses = |of: &[Bound]| of.iter().map(|bound| bound.address().clone()).collect();
         Addresses {
             http: addresses(&self.http),
+            https: addresses(&self.https),
             ftp: addresses(&self.ftp),
             classic: addresses(&self.classic),
             channel: addresses(&self.channel),
@@ -81,10 +86,15 @@ impl Listening {
 /// Checks that the addresses of a configuration can be bound. An address in use is no error if
 /// `may_be_in_use`.
 pub(crate) fn check(config: &Config, may_be_in_use: bool) -> anyhow::Result<()> {
-    let Addresses { http, ftp, classic, channel, metrics } = Addresses::wanted(config);
-    for (addresses, id) in
-        [(http, "http"), (ftp, "ftp"), (classic, "classic"), (channel, "channel"), (metrics, "metrics")]
-    {
+    let Addresses { http, https, ftp, classic, channel, metrics } = Addresses::wanted(config);
+    for (addresses, id) in [
+        (http, "http"),
+        (https, "https"),
+        (ftp, "ftp"),
+        (classic, "classic"),
+        (channel, "channel"),
+        (metrics, "metrics"),
+    ] {
         for at in &addresses {
             match check_bind(at) {
                 Err(error) if may_be_in_use && error.kind() == io::ErrorKind::AddrInUse => {}
@@ -125,9 +135,15 @@ impl Addresses {
     pub(crate) fn wanted(config: &Config) -> Addresses {
         let fixed = &config.fixed;
         let ftp = fixed.ftp.iter().copied().map(Address::Ip).collect();
-        let (http, classic, metrics) = (fixed.http.clone(), fixed.classic.clone(), fixed.metrics.clone());
+        let (http, https) = (fixed.http.clone(), fixed.https.clone());
+        let (classic, metrics) = (fixed.classic.clone(), fixed.metrics.clone());
         let channel = fixed.channel.iter().cloned().map(Address::Unix).collect();
-        Addresses { http, ftp, classic, channel, metrics }
+        Addresses { http, https, ftp, classic, channel, metrics }
+    }
+
+    /// Returns the addresses of HTTP, encrypted or not.
+    pub(crate) fn of_http(&self) -> Vec<Address> {
+        [&self.http[..], &self.https].concat()
     }
 
     /// Returns each address as a URL for clients, or as text where no URL exists.
@@ -142,7 +158,19 @@ impl Addresses {
             Address::Unix(_) => format!("metrics at {at}"),
         });
         let channel = self.channel.iter().map(|at| format!("channel at {at}"));
-        self.http.iter().map(url).chain(ftp).chain(classic).chain(channel).chain(metrics).collect()
+        let https = self.https.iter().map(|at| match at {
+            Address::Ip(at) => format!("https://{at}"),
+            Address::Unix(_) => format!("https at {at}"),
+        });
+        self.http
+            .iter()
+            .map(url)
+            .chain(https)
+            .chain(ftp)
+            .chain(classic)
+            .chain(channel)
+            .chain(metrics)
+            .collect()
     }
 }
 

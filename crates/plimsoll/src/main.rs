@@ -15,6 +15,7 @@ mod common_cells;
 mod config;
 mod directory_name;
 mod doctor;
+mod encryption;
 mod exposure;
 mod forked;
 mod homes;

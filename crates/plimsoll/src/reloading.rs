@@ -1,16 +1,18 @@
-//! Handles SIGHUP: reloads the configuration and opens the log files again.
+//! Handles SIGHUP: reloads the configuration and opens the log files again. Polls the files of certificates.
 //!
 //! It does not know the effects of a configuration ([`crate::assemble`] does). Invariants: a wrong
 //! configuration changes nothing, and its error names the line. Open connections are not affected.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Read as _};
+use std::os::unix::net::UnixStream;
 
 use anyhow::Context as _;
 use plimsoll_io::Stop;
 use signal_hook::consts::SIGHUP;
-use signal_hook::iterator::Signals;
+use signal_hook::low_level::pipe;
 
 use crate::config::{Config, Loaded};
+use crate::limits::CERTIFICATE_POLL_TIME;
 use crate::listening::Addresses;
 use crate::operator_log::{Level, warn_of_lab};
 use crate::service_manager;
@@ -19,6 +21,9 @@ use crate::service_manager;
 pub(crate) trait Replace: Send {
     /// Applies the reloadable settings, all of them or none.
     fn apply(&self, config: &Config) -> anyhow::Result<()>;
+
+    /// Uses the certificates again if their files have changed; returns whether the present ones can be used.
+    fn refresh_certificates(&self, config: &Config) -> bool;
 
     /// Opens the log files again, which log rotation may have renamed.
     fn reopen_logs(&self);
@@ -50,15 +55,25 @@ impl Reloading {
     }
 
     fn watch_apart(mut self, stop: Stop) -> io::Result<()> {
-        let mut signals = Signals::new([SIGHUP])?;
+        let (mut signals, signalled) = UnixStream::pair()?;
+        pipe::register(SIGHUP, signalled)?;
+        signals.set_read_timeout(Some(CERTIFICATE_POLL_TIME))?;
         let on_terminal = io::stdin().is_terminal();
         std::thread::Builder::new().name("reload".to_owned()).spawn(move || {
-            for _ in signals.forever() {
-                if on_terminal && !io::stdin().is_terminal() {
-                    tracing::info!("the terminal is gone; stopping");
-                    stop.order();
-                } else {
-                    self.reload();
+            loop {
+                // A byte for each signal. Several that come together are one order.
+                match signals.read(&mut [0; 64]) {
+                    Ok(0) => return,
+                    Ok(_) if on_terminal && !io::stdin().is_terminal() => {
+                        tracing::info!("the terminal is gone; stopping");
+                        stop.order();
+                    }
+                    Ok(_) => self.reload(),
+                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                        self.parts.refresh_certificates(&self.loaded.config);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return,
                 }
             }
         })?;

@@ -12,6 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
+use crate::listening::Addresses;
 use crate::service_manager;
 
 /// The recipient of the order, and the sockets to remove first.
@@ -24,13 +25,13 @@ struct Ordered {
 }
 
 /// Watches for orders, on threads of its own, while the server listens at `addresses`.
-pub(crate) fn watch(stop: &Stop, addresses: &[Address]) -> std::io::Result<()> {
+pub(crate) fn watch(stop: &Stop, addresses: &Addresses) -> std::io::Result<()> {
     let before = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT] {
         register_conditional_shutdown(signal, 128 + signal, Arc::clone(&before))?;
     }
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    let ordered = Ordered { stop: stop.clone(), addresses: addresses.to_vec(), before };
+    let ordered = Ordered { stop: stop.clone(), addresses: addresses.of_http(), before };
     let typed = ordered.clone();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {

@@ -15,9 +15,11 @@ use crate::limits::{CERTIFICATES_MAX, CHAIN_CERTIFICATES_MAX};
 use crate::provider::provider;
 
 /// Certificates with their keys.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Certificates {
     first: Arc<CertifiedKey>,
+    /// In the order of the pairs.
+    all: Vec<Arc<CertifiedKey>>,
     /// By the name in the certificate, in lower case; `*.example.org` for a wildcard.
     by_name: HashMap<String, Arc<CertifiedKey>>,
 }
@@ -35,7 +37,7 @@ pub enum BadCertificate {
     #[error("the certificate is no PEM file with a certificate chain of at most {CHAIN_CERTIFICATES_MAX}")]
     Chain,
     /// The key cannot be read.
-    #[error("the key is no PEM file with an unencrypted private key")]
+    #[error("the key is no PEM file with an unencrypted private key (openssl pkey removes a password)")]
     Key,
     /// The key is of another certificate.
     #[error("the key is not that of the certificate; give both of the same pair")]
@@ -54,7 +56,7 @@ impl Certificates {
     pub fn read<'a>(
         pairs: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
     ) -> Result<Certificates, (usize, BadCertificate)> {
-        let (mut first, mut by_name) = (None, HashMap::new());
+        let (mut all, mut by_name) = (Vec::new(), HashMap::new());
         for (number, (chain, key)) in pairs.into_iter().enumerate() {
             if number == CERTIFICATES_MAX {
                 return Err((number, BadCertificate::TooMany));
@@ -63,15 +65,20 @@ impl Certificates {
             for name in names(&certified) {
                 by_name.entry(name).or_insert_with(|| Arc::clone(&certified));
             }
-            first.get_or_insert(certified);
+            all.push(certified);
         }
-        let first = first.ok_or((0, BadCertificate::None))?;
-        Ok(Certificates { first, by_name })
+        let first = Arc::clone(all.first().ok_or((0, BadCertificate::None))?);
+        Ok(Certificates { first, all, by_name })
     }
 
     /// Returns the names in the certificates, in no order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
+    }
+
+    /// Returns each certificate itself, in DER, without those that vouch for it, in the order of the pairs.
+    pub fn leaves(&self) -> impl Iterator<Item = &[u8]> {
+        self.all.iter().filter_map(|certified| Some(&**certified.cert.first()?))
     }
 
     /// Returns the certificate for a name that a client requests.

@@ -21,6 +21,7 @@ pub mod limits;
 mod provider;
 mod server;
 mod session;
+mod tickets;
 mod transport;
 
 pub use certificates::{BadCertificate, Certificates};
@@ -28,4 +29,5 @@ pub use client::{BadRoots, Connector, Roots};
 pub use clock::Clock;
 pub use handler::{REFUSAL, Secured};
 pub use handshake::HandshakeError;
-pub use server::{ServerTls, Tickets};
+pub use server::ServerTls;
+pub use tickets::{TicketSecret, Tickets};

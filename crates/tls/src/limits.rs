@@ -19,3 +19,7 @@ pub(crate) const RECORD_OVERHEAD_BYTES: usize = 29;
 pub const CHAIN_CERTIFICATES_MAX: usize = 16;
 /// Certificates that a server chooses among by the name that a client requests.
 pub const CERTIFICATES_MAX: usize = 1024;
+/// How long tickets have one key. A client may resume a session for as long, and up to twice as long.
+pub const TICKET_PERIOD: Duration = Duration::from_secs(6 * 60 * 60);
+/// Bytes of a ticket. It has the certificates of a client, if the server requests any.
+pub const TICKET_BYTES_MAX: usize = 32 * 1024;

@@ -1,4 +1,4 @@
-//! The cryptography under TLS: the one place that names the library.
+//! The cryptography of sessions. Only this file and `tickets.rs` name the library.
 //!
 //! It implements none. Invariant: only cipher suites with forward secrecy and authenticated encryption are
 //! offered.

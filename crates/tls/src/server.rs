@@ -1,13 +1,13 @@
 //! The settings of a server's sessions.
 //!
 //! It accepts no connection. Invariants: data that a client sends before the handshake is complete is not
-//! accepted (it could be replayed). A ticket of one kind of listener opens no session of another.
+//! accepted (it could be replayed). No session is stored.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_io::{Io, Stream};
-use rustls::server::{NoServerSessionStorage, ProducesTickets};
+use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, version};
 
 use crate::certificates::Certificates;
@@ -15,27 +15,14 @@ use crate::clock::Clock;
 use crate::handshake::{HandshakeError, perform};
 use crate::provider::provider;
 use crate::session::Session;
+use crate::tickets::Tickets;
 use crate::transport::Tls;
-
-/// The keys of the tickets by which clients resume sessions. They outlive a reload.
-#[derive(Clone, Debug)]
-pub struct Tickets(Arc<dyn ProducesTickets>);
 
 /// The settings of a server's sessions.
 #[derive(Debug)]
 pub struct ServerTls {
     config: Arc<ServerConfig>,
     clock: Arc<Clock>,
-}
-
-impl Tickets {
-    /// Draws keys for one kind of listener.
-    ///
-    /// # Errors
-    /// The operating system has no random numbers.
-    pub fn new() -> Result<Tickets, rustls::Error> {
-        Ok(Tickets(rustls::crypto::ring::Ticketer::new()?))
-    }
 }
 
 impl ServerTls {

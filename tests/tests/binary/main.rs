@@ -34,6 +34,7 @@ mod ftp_settings;
 mod full;
 mod hostile;
 mod http_cache;
+mod https;
 mod kept_files;
 mod killed;
 mod lab;

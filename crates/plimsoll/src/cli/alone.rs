@@ -67,7 +67,7 @@ impl Alone {
         let listening = Listening::at(config)?;
         let server = (self.open)(config, secret)?;
         let addresses = listening.addresses();
-        stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
+        stopping::watch(server.stop(), &addresses).context("cannot watch for signals")?;
         let (parts, level) = (Box::new(server.reloadable()), log.level());
         let status = reloading::status("answering", &addresses);
         Reloading { loaded: loaded.clone(), parts, level, status }.watch(server.stop())?;

@@ -5,6 +5,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -14,6 +15,7 @@ use plimsoll_cli::output::print_json;
 use plimsoll_engine::EngineKind;
 
 use crate::config::{AuthAt, Config, Fixed, StoreAt, unknown_variables};
+use crate::encryption::{Facts, facts_of};
 use crate::listening::{self, Addresses};
 use crate::locked_folder::is_folder_held;
 
@@ -64,6 +66,7 @@ pub(super) fn plan(config: &Config) -> Plan {
         lines.push(("serve", format!("{} under {}", site.folder.display(), site.prefix)));
     }
     lines.extend(Addresses::wanted(config).urls().into_iter().map(|url| ("listen", url)));
+    lines.extend(of_certificates(config));
     if !fixed.ftp.is_empty() {
         lines.extend(of_ftp(config));
     }
@@ -119,6 +122,20 @@ fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
         },
         ("admit", admitted.to_owned()),
     ]
+}
+
+fn of_certificates(config: &Config) -> Vec<(&'static str, String)> {
+    let facts = facts_of(config);
+    if facts.is_empty() && config.live.tls.self_signed {
+        let folder = config.fixed.data.join("tls");
+        return vec![("make", format!("a self-signed certificate in {}", folder.display()))];
+    }
+    let now = SystemTime::now();
+    let told = |facts: &Facts| {
+        let (names, days) = (facts.names.join(", "), facts.days_left(now));
+        ("encrypt", format!("by the certificate of {names}, {days} days left, SHA-256 {}", facts.fingerprint))
+    };
+    facts.iter().map(told).collect()
 }
 
 fn of_proxies(config: &Config) -> Option<(&'static str, String)> {

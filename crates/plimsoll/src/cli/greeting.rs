@@ -6,12 +6,14 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use plimsoll_auth::directory::{file_of, without_password};
 use plimsoll_client::http::Url;
 use plimsoll_io::Address;
 
 use crate::config::{AuthAt, Config, StoreAt};
+use crate::encryption::{Facts, facts_of, self_signed_certificate};
 use crate::limits::ALIGNED_COMMAND_CHARS_MAX;
 use crate::listening::Addresses;
 
@@ -37,6 +39,9 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
     if config.live.ftp.ftp_guests && !config.fixed.ftp.is_empty() {
         add(&mut text, format_args!("  {:<24} to read what is under /", "guests over FTP"));
     }
+    for (what, value) in certificates(config, &facts_of(config)) {
+        add(&mut text, format_args!("  {what:<24} {value}"));
+    }
     for url in addresses.urls() {
         add(&mut text, format_args!("  {url}"));
     }
@@ -58,6 +63,21 @@ fn whereabouts(config: &Config) -> Vec<(&'static str, String)> {
     }
 }
 
+/// Returns the certificates. The fingerprint of a self-signed one is all by which a client can know it.
+fn certificates(config: &Config, facts: &[Facts]) -> Vec<(&'static str, String)> {
+    let now = SystemTime::now();
+    let mut lines = Vec::new();
+    for facts in facts {
+        let (names, days) = (facts.names.join(", "), facts.days_left(now));
+        let what = if config.live.tls.self_signed { "self-signed certificate" } else { "certificate" };
+        lines.push((what, format!("of {names}; {days} days left")));
+        if config.live.tls.self_signed {
+            lines.push(("its SHA-256 fingerprint", facts.fingerprint.clone()));
+        }
+    }
+    lines
+}
+
 fn sign_up(config: &Config) -> &'static str {
     match (config.sign_up_is_open(), &config.fixed.auth) {
         (true, _) => "open: anyone who reaches the server can make an account",
@@ -73,6 +93,13 @@ fn next_steps(config: &Config, addresses: &Addresses) -> String {
     let mut steps = Vec::new();
     if config.fixed.accounts {
         steps.extend(with_an_account(config, address));
+    }
+    if let (Some(Address::Ip(at)), Some(certificate)) =
+        (addresses.https.first(), self_signed_certificate(config))
+    {
+        let certificate = quoted(&absolute(&certificate));
+        let line = format!("curl --cacert {certificate} https://{}/healthz", reachable(*at));
+        steps.push((line, "HTTPS; other clients compare the fingerprint"));
     }
     if let Some(Address::Ip(at)) = addresses.ftp.first() {
         steps.extend(over_ftp(config, *at));

@@ -152,7 +152,7 @@ impl ProxyServer {
         let server = Server::new(config, Vec::new())?;
         let listening = Listening::at(config)?;
         let addresses = listening.addresses();
-        stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
+        stopping::watch(server.stop(), &addresses).context("cannot watch for signals")?;
         let (parts, level) = (Box::new(server.reloadable()), log.level());
         let status = reloading::status("forwarding", &addresses);
         Reloading { loaded: loaded.clone(), parts, level, status }.watch(server.stop())?;
@@ -192,6 +192,7 @@ impl ProxyServer {
 
 /// Adapts the settings of `plimsoll serve` to a proxy.
 fn of_proxy(config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
+    config.without_tls();
     let Config { fixed, live } = config;
     if !is_given("http") {
         fixed.http = vec![Address::Ip(LISTEN)];

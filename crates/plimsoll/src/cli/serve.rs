@@ -14,6 +14,7 @@ use crate::assemble::Server;
 use crate::cli::check::{CheckFlags, plan};
 use crate::cli::greeting::greeting;
 use crate::config::{Config, Configured, unknown_variables};
+use crate::encryption;
 use crate::exposure;
 use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
@@ -27,6 +28,8 @@ use crate::stopping;
 #[command(after_help = "Examples:
   plimsoll serve --data /srv/plimsoll
   plimsoll serve --data /srv/plimsoll --ftp :2121
+  plimsoll serve --data /srv/plimsoll --https 0.0.0.0:443 --certificate cert.pem --key key.pem
+  plimsoll serve --https :8443 --self-signed
   plimsoll serve --site /=./public
   plimsoll serve --site /=./public --site /docs=./docs --http :8080 --http '[::1]:8080'
   plimsoll serve --site /=/srv/www --engine thread --access-log /var/log/plimsoll/access.log
@@ -37,7 +40,8 @@ use crate::stopping;
 The server listens on loopback unless an address says otherwise: --http 0.0.0.0:8080
 Every setting can be a flag, a variable in the environment, or a key of the file; the first counts.
 SIGTERM, SIGINT, or q and Enter on a terminal let connections finish; a second signal ends at once.
-SIGHUP reads the configuration again for new connections, and opens log files again.")]
+SIGHUP reads the configuration again for new connections, and opens log files again. Certificates whose
+files change are read again by themselves.")]
 pub(crate) struct Serve {
     #[command(flatten)]
     configured: Configured,
@@ -63,13 +67,14 @@ impl Serve {
         config.fixed.engine.check()?;
         let sites = open_sites(config)?;
         if self.checking.check {
+            encryption::check(config)?;
             check_logs(config)?;
             return self.checking.report(config, plan(config));
         }
         let listening = Listening::at(config)?;
         let server = Server::new(config, sites)?;
         let addresses = listening.addresses();
-        stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
+        stopping::watch(server.stop(), &addresses).context("cannot watch for signals")?;
         let (parts, level) = (Box::new(server.reloadable()), log.level());
         let status = reloading::status("serving", &addresses);
         Reloading { loaded: loaded.clone(), parts, level, status }.watch(server.stop())?;

@@ -35,6 +35,11 @@ pub(crate) struct Fixed {
     #[arg(value_delimiter = ',')]
     pub(crate) http: Vec<Address>,
 
+    /// Where to listen for HTTPS, such as :8443 or 0.0.0.0:443; several may be given. Needs --certificate and
+    /// --key, or --self-signed
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_HTTPS", value_delimiter = ',')]
+    pub(crate) https: Vec<Address>,
+
     /// Where to listen for FTP, such as :2121 or 0.0.0.0:21; several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_FTP", value_delimiter = ',')]
     #[arg(value_parser = ftp_address)]
@@ -284,7 +289,8 @@ impl Fixed {
             Address::Ip(at) => at.ip().is_loopback(),
             Address::Unix(_) => true,
         };
-        self.http.iter().chain(&self.classic).all(is_local) && self.ftp.iter().all(|at| at.ip().is_loopback())
+        self.http.iter().chain(&self.https).chain(&self.classic).all(is_local)
+            && self.ftp.iter().all(|at| at.ip().is_loopback())
     }
 
     /// Returns whether this process caches files. A connection process would cache them only for itself.

@@ -13,6 +13,7 @@ use plimsoll_wire::units::{DAY, Size, Time, YEAR, size_within, time_within};
 use super::ftp::FtpSettings;
 use super::proxy::ProxySettings;
 use super::sites::{CacheFlag, OriginFlag, SiteFlag};
+use super::tls::TlsSettings;
 use super::values::{AtMost, LogLevel, OperatorHost, SignUp};
 
 /// The shortest time that a limit may be set to.
@@ -77,6 +78,9 @@ pub(crate) struct Live {
         default_value = "info"
     )]
     pub(crate) log_level: LogLevel,
+
+    #[command(flatten)]
+    pub(crate) tls: TlsSettings,
 
     #[command(flatten)]
     pub(crate) ftp: FtpSettings,

@@ -14,6 +14,7 @@ mod load;
 mod proxy;
 mod server_command;
 mod sites;
+mod tls;
 mod values;
 mod wrong_value;
 
@@ -25,6 +26,7 @@ pub(crate) use plimsoll_wire::units::{Size, Time};
 pub(crate) use proxy::{Channel, ForwardHost, HeaderVersion, Origin};
 pub(crate) use server_command::ServerCommand;
 pub(crate) use sites::{CacheFlag, SiteFlag};
+use tls::TlsSettings;
 pub(crate) use values::{
     AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Proxied, Relay, SignUp, StoreAt, engine_name,
 };
@@ -87,6 +89,7 @@ impl Config {
     /// Clears all listeners but HTTP's, and the proxies. For a server of one tier: only other servers are
     /// its clients.
     pub(crate) fn of_tier(&mut self) {
+        self.without_tls();
         let Config { fixed, live } = self;
         fixed.ftp.clear();
         fixed.classic.clear();
@@ -96,6 +99,12 @@ impl Config {
         live.site.clear();
         live.trusted_proxy.clear();
         live.cors_origin.clear();
+    }
+
+    /// Clears what encrypts connections of clients.
+    pub(crate) fn without_tls(&mut self) {
+        self.fixed.https.clear();
+        self.live.tls = TlsSettings::default();
     }
 
     /// Returns whether every client may create an account.

@@ -37,7 +37,8 @@ impl ServerCommand {
     pub(crate) fn flag(self, id: &str) -> String {
         let name = match (self, id) {
             (ServerCommand::Serve, id) | (_, id @ PROXY_PROTOCOL) => id,
-            (_, "http") => "listen",
+            (ServerCommand::Proxy, "https") => "listen_tls",
+            (_, "http" | "https") => "listen",
             (ServerCommand::Proxy, "proxy_header") => "send_proxy_protocol",
             (_, id) => id.strip_prefix(OF_PROXY).unwrap_or(id),
         };

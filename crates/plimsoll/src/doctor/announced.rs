@@ -14,8 +14,7 @@ const LASTING: &str = "the key ftp_announce in the configuration, and a reload";
 const ROUTES: &str = "/proc/net/fib_trie";
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let routes = || std::fs::read_to_string(ROUTES).unwrap_or_default();
-    let reached = reached(config, || own(&routes()));
+    let reached = reached(config, own_addresses);
     reached.map(|reached| judge(&reached, config.live.ftp.ftp_announce.0)).into_iter().collect()
 }
 
@@ -63,7 +62,11 @@ fn is_private(ip: Ipv4Addr) -> bool {
     ip.is_private() || ip.is_loopback() || ip.is_link_local() || is_shared
 }
 
-/// Returns this machine's own addresses, without loopback.
+/// Returns this machine's own IPv4 addresses, without loopback.
+pub(crate) fn own_addresses() -> Vec<Ipv4Addr> {
+    own(&std::fs::read_to_string(ROUTES).unwrap_or_default())
+}
+
 fn own(routes: &str) -> Vec<Ipv4Addr> {
     let mut last = None;
     let mut own: Vec<Ipv4Addr> = Vec::new();

@@ -4,6 +4,7 @@
 //! that makes the fix permanent. A check that could not run is never reported as good.
 
 mod announced;
+mod certificates;
 mod clock;
 mod congestion;
 mod data_folder;
@@ -24,6 +25,7 @@ mod report;
 mod space;
 mod tier_servers;
 
+pub(crate) use announced::own_addresses;
 pub(crate) use report::{as_json, as_text};
 
 use serde::Serialize;
@@ -77,7 +79,7 @@ impl Finding {
 }
 
 /// All checks, in the order of the report.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 19] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 20] = [
     kernel::check,
     open_files::check,
     processes::check,
@@ -87,6 +89,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 19] = [
     ports::check,
     data_ports::check,
     announced::check,
+    certificates::check,
     data_folder::check,
     exposure::check,
     proxies::check,

@@ -14,6 +14,7 @@ use super::Finding;
 use crate::config::Config;
 use crate::limits::PROBE_ANSWER_BYTES_MAX;
 use crate::listening::Addresses;
+use crate::locked_folder::is_folder_held;
 
 const CHECK: &str = "address";
 /// The protocol of an address, and how to recognise a plimsoll server by it.
@@ -23,24 +24,32 @@ struct Spoken {
     asked: &'static [u8],
     /// The words that a response of plimsoll contains.
     known_by: &'static [&'static str],
+    /// Whether a plimsoll server can be running.
+    may_be_ours: bool,
 }
 
 const HTTP: Spoken = Spoken {
     name: "http",
     asked: b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     known_by: &["plimsoll"],
+    may_be_ours: true,
 };
+/// The alert with which a server of TLS answers other bytes. The lock on the data folder tells that it is
+/// plimsoll's.
+const HTTPS: Spoken = Spoken { name: "https", asked: HTTP.asked, known_by: &["\u{15}\u{3}"], ..HTTP };
 const METRICS: Spoken = Spoken { name: "metrics", ..HTTP };
 const CLASSIC: Spoken =
-    Spoken { name: "classic", asked: b"doctor\n", known_by: &["error: send new:NAME:PASSWORD"] };
-const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 plimsoll"] };
+    Spoken { name: "classic", asked: b"doctor\n", known_by: &["error: send new:NAME:PASSWORD"], ..HTTP };
+const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 plimsoll"], ..HTTP };
 
 /// The time limit for the server at an address to respond.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let Addresses { http, ftp, classic, channel: _, metrics } = Addresses::wanted(config);
-    [(http, HTTP), (ftp, FTP), (classic, CLASSIC), (metrics, METRICS)]
+    let Addresses { http, https, ftp, classic, channel: _, metrics } = Addresses::wanted(config);
+    let may_be_ours = !config.fixed.accounts || is_folder_held(&config.fixed.data);
+    let of_https = Spoken { may_be_ours, ..HTTPS };
+    [(http, HTTP), (https, of_https), (ftp, FTP), (classic, CLASSIC), (metrics, METRICS)]
         .iter()
         .flat_map(|(addresses, spoken)| addresses.iter().map(|at| check_one(at, spoken)))
         .collect()
@@ -88,7 +97,7 @@ fn is_ours(at: SocketAddr, spoken: &Spoken) -> bool {
         stream.take(PROBE_ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
         Ok(answer)
     };
-    ask().is_ok_and(|answer| spoken.known_by.iter().all(|word| answer.contains(word)))
+    spoken.may_be_ours && ask().is_ok_and(|answer| spoken.known_by.iter().all(|word| answer.contains(word)))
 }
 
 fn check_folder_of(path: &Path) -> Finding {

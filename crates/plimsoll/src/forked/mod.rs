@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, Secret};
-use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, fork_master, shared_cells};
+use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, ReloadScope, fork_master, shared_cells};
 use plimsoll_io::{Cells, Stop};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::ftp::{PortShares, StartBarrier};
@@ -26,6 +26,7 @@ use self::rpc_servers::RpcServers;
 use crate::assemble::{Reloadable, Server, warn_of_cut_off};
 use crate::common_cells::CommonCells;
 use crate::config::{Config, Loaded};
+use crate::encryption::{self, FilesWatch};
 use crate::line_writer::Reopen;
 use crate::listening::{Addresses, Listening};
 use crate::locked_folder::{make_data_folder, share_data_folder, take_data_folder};
@@ -89,6 +90,7 @@ pub(crate) fn serve(
     plimsoll_engine::check_kernel()?;
     // Opened for their errors, which this process can still print.
     open_sites(config)?;
+    encryption::read(config)?;
     let listening = Listening::at(config)?;
     let (sender, receiver) = lines::pair().context("cannot make a socket for logs")?;
     let common = Common::of(config, &role)?;
@@ -133,13 +135,16 @@ fn accept(
         }
     };
     let parts = server.reloadable();
-    let reload = move || match read_again(&mut loaded, &parts, &level) {
-        Ok(()) => true,
-        Err(error) => {
-            let error = format!("{error:#}");
-            tracing::error!(error, "the process that accepts could not read the configuration again");
-            false
-        }
+    let reload = move |scope| match scope {
+        ReloadScope::Files => parts.refresh_certificates(&loaded.config),
+        ReloadScope::Configuration => match read_again(&mut loaded, &parts, &level) {
+            Ok(()) => true,
+            Err(error) => {
+                let error = format!("{error:#}");
+                tracing::error!(error, "the process that accepts could not read the configuration again");
+                false
+            }
+        },
     };
     server.serve_forked(orders, listening, Box::new(reload))
 }
@@ -196,9 +201,14 @@ fn watch_over(
     let open = common.rpc_servers.map(|rpc_servers| rpc_servers.open(folder, &config)).transpose()?;
     let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
     let stop = Stop::new();
-    stopping::watch(&stop, &addresses.http).context("cannot watch for signals")?;
+    stopping::watch(&stop, addresses).context("cannot watch for signals")?;
     let auth = open.as_ref().map(|open| open.auth.clone());
-    let parts = Box::new(AtMaster { reload: master.reload(), logs: logs.reopen(), auth });
+    let parts = Box::new(AtMaster {
+        reload: master.reload(),
+        watch: FilesWatch::of(&config),
+        logs: logs.reopen(),
+        auth,
+    });
     let doing = match role {
         Role::Front => "serving",
         Role::Auth(_) => "answering",
@@ -230,6 +240,7 @@ fn writers(log: &OperatorLog, logs: &Logs, counters: Arc<Counters>) -> Writers {
 /// The reload of a server under the engine `process`; the fork master has most replaceable parts.
 struct AtMaster {
     reload: Reload,
+    watch: FilesWatch,
     logs: Vec<Reopen>,
     auth: Option<Auth>,
 }
@@ -238,12 +249,20 @@ impl Replace for AtMaster {
     fn apply(&self, config: &Config) -> anyhow::Result<()> {
         // Checked before the master does, so that an error is reported once, with its reason.
         open_sites(config)?;
+        self.watch.note(config);
+        encryption::check(config)?;
         let done = self.reload.order().context("the process that accepts does not answer")?;
         anyhow::ensure!(done, "the process that accepts could not; the log says why");
         if let Some(auth) = &self.auth {
             auth.set(auth_settings(config));
         }
         Ok(())
+    }
+
+    fn refresh_certificates(&self, config: &Config) -> bool {
+        let is_worth = encryption::is_worth_refreshing(config, &self.watch);
+        // The master logs the result.
+        is_worth && self.reload.order_refresh().unwrap_or(false)
     }
 
     fn reopen_logs(&self) {

@@ -59,6 +59,15 @@ pub enum TierLocation {
     Remote,
 }
 
+/// A certificate of the listeners.
+#[derive(Clone, Debug, Serialize)]
+pub struct CertificateStatus {
+    /// The names and addresses for which it is valid.
+    pub names: Vec<String>,
+    /// Whole days until its end; negative after that.
+    pub days_left: i64,
+}
+
 /// The source of a server's status.
 pub struct StatusPage {
     /// The version of the program.
@@ -81,6 +90,8 @@ pub struct StatusPage {
     pub operations: Box<dyn Fn() -> String + Send + Sync>,
     /// Returns the counts and limits of channels, by name.
     pub channel: Box<dyn Fn() -> BTreeMap<String, u64> + Send + Sync>,
+    /// Returns the certificates of the listeners.
+    pub certificates: Box<dyn Fn() -> Vec<CertificateStatus> + Send + Sync>,
     /// Returns the figures of a proxy and its origins.
     pub proxy: Option<Box<dyn Fn() -> serde_json::Value + Send + Sync>>,
     /// The checks of `/readyz`.
@@ -100,6 +111,7 @@ struct StatusDocument<'a> {
     hot_set: HotFigures,
     channel: BTreeMap<String, u64>,
     lab: &'a [&'static str],
+    certificates: Vec<CertificateStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     proxy: Option<serde_json::Value>,
 }
@@ -136,6 +148,7 @@ impl StatusPage {
             hot_set: self.hot.figures(),
             channel: (self.channel)(),
             lab: &self.lab,
+            certificates: (self.certificates)(),
             proxy: self.proxy.as_ref().map(|figures| figures()),
         };
         // Numbers and strings always serialise.

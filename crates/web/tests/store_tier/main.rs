@@ -61,6 +61,7 @@ fn status_page() -> StatusPage {
         lab: Vec::new(),
         operations: Box::new(String::new),
         channel: Box::new(BTreeMap::new),
+        certificates: Box::new(Vec::new),
         proxy: None,
         readiness: Arc::new(Readiness::new(Vec::new())),
     }

@@ -39,6 +39,15 @@ pub struct Orders {
     pub(super) stopped: OwnedFd,
 }
 
+/// The files that a fork master reads again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReloadScope {
+    /// The configuration, with all files that it names.
+    Configuration,
+    /// The files that the present configuration names.
+    Files,
+}
+
 /// Configuration of a fork master.
 pub struct Forking {
     /// Addresses to listen on, and the protocol of each.
@@ -49,8 +58,9 @@ pub struct Forking {
     pub grace: Duration,
     /// The connection slots, with cells that all processes share.
     pub connections: Arc<Connections>,
-    /// Reloads the configuration for later connections; returns whether that succeeded.
-    pub reload: Box<dyn FnMut() -> bool>,
+    /// Reloads the configuration for later connections, or only the files that it names; returns whether that
+    /// succeeded.
+    pub reload: Box<dyn FnMut(ReloadScope) -> bool>,
 }
 
 /// The state of a running master.
@@ -368,7 +378,12 @@ impl Serving {
                 self.has_begun = true;
                 orders::answer(from, number, true);
             }
-            Ok(Some((Order::Reload, number))) => orders::answer(from, number, (self.plan.reload)()),
+            Ok(Some((Order::Reload, number))) => {
+                orders::answer(from, number, (self.plan.reload)(ReloadScope::Configuration));
+            }
+            Ok(Some((Order::Refresh, number))) => {
+                orders::answer(from, number, (self.plan.reload)(ReloadScope::Files));
+            }
             // The program sends no more orders. The order to stop uses the pipe.
             Err(_) => self.orders = None,
         }

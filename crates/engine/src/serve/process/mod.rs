@@ -35,7 +35,7 @@ use rustix::process::{
 use crate::limits::{KILLED_TIME, MASTER_END_TIME, OWN_END_TIME};
 
 pub use allowed::{ProcessBound, processes_max};
-pub use master::{Forking, Orders};
+pub use master::{Forking, Orders, ReloadScope};
 pub use orders::Reload;
 use orders::{Order, OrderChannel};
 

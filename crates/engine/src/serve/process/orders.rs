@@ -20,6 +20,8 @@ pub(super) enum Order {
     Begin,
     /// Reload the configuration, for later connections.
     Reload,
+    /// Read the files again that the present configuration names, for later connections.
+    Refresh,
 }
 
 /// The program's end of the channel.
@@ -39,6 +41,14 @@ impl Reload {
     /// Fails if the master does not answer.
     pub fn order(&self) -> io::Result<bool> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).order(Order::Reload)
+    }
+
+    /// Orders the master to read the files again that its configuration names; returns whether it succeeded.
+    ///
+    /// # Errors
+    /// Fails if the master does not answer.
+    pub fn order_refresh(&self) -> io::Result<bool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).order(Order::Refresh)
     }
 }
 
@@ -70,6 +80,7 @@ pub(super) fn next(from: &UnixStream) -> io::Result<Option<(Order, u8)>> {
     match recv(from, &mut order, RecvFlags::DONTWAIT) {
         // Two bytes that were written together are read together.
         Ok((2, _)) if order[0] == Order::Begin as u8 => Ok(Some((Order::Begin, order[1]))),
+        Ok((2, _)) if order[0] == Order::Refresh as u8 => Ok(Some((Order::Refresh, order[1]))),
         Ok((2, _)) => Ok(Some((Order::Reload, order[1]))),
         Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
         Err(Errno::AGAIN | Errno::INTR) => Ok(None),

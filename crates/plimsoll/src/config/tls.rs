@@ -1,0 +1,28 @@
+//! Settings of TLS: the certificates of the listeners.
+//!
+//! The listeners are in [`super::fixed`]. Invariant: a reload replaces all of these.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+/// The reloadable settings of TLS.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub(crate) struct TlsSettings {
+    /// A file with a certificate and those that vouch for it, in PEM; several may be given, each for its
+    /// names, and the first for all others. A changed file is read again
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_CERTIFICATE", value_delimiter = ',')]
+    pub(crate) certificate: Vec<PathBuf>,
+
+    /// The file with the private key of a certificate, in PEM and without a password; one for each
+    /// certificate, in the same order
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_KEY", value_delimiter = ',')]
+    pub(crate) key: Vec<PathBuf>,
+
+    /// Make a certificate for localhost and this machine's addresses, which clients do not trust unless they
+    /// know its fingerprint: for development
+    #[arg(long, value_name = "true|false", env = "PLIMSOLL_SELF_SIGNED", default_value = "false")]
+    #[arg(action = ArgAction::Set, hide_possible_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) self_signed: bool,
+}

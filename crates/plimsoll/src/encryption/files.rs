@@ -1,0 +1,145 @@
+//! The files of certificates and their keys: reading them, and noticing a change.
+//!
+//! It writes nothing. Invariants: a key that other users can read is refused. The error of a file names the
+//! file and the remedy. Keys are wiped from memory after use.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context as _;
+use plimsoll_tls::Certificates;
+use zeroize::Zeroizing;
+
+use super::self_signed;
+use crate::config::Config;
+use crate::limits::CERTIFICATE_FILE_BYTES_MAX;
+
+/// Rights of users beyond a file's owner and group. Debian keeps keys in a group (`ssl-cert`).
+const OTHERS: u32 = 0o007;
+
+/// The files of a certificate chain and its private key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+}
+
+/// Returns the pairs of a configuration, in order.
+pub(super) fn pairs(config: &Config) -> Result<Vec<Pair>, String> {
+    let tls = &config.live.tls;
+    let (certificates, keys) = (tls.certificate.len(), tls.key.len());
+    if tls.self_signed && certificates + keys > 0 {
+        return Err(
+            "--self-signed makes a certificate, and --certificate names one; choose one of them".into()
+        );
+    }
+    if certificates != keys {
+        return Err(format!(
+            "each --certificate FILE needs the --key FILE of its private key, in the same order; there are \
+             {certificates} and {keys}"
+        ));
+    }
+    if tls.self_signed {
+        return Ok(vec![self_signed::pair(config)]);
+    }
+    let files = tls.certificate.iter().cloned().zip(tls.key.iter().cloned());
+    Ok(files.map(|(certificate, key)| Pair { certificate, key }).collect())
+}
+
+/// Returns the files of the private keys of a configuration.
+pub(crate) fn key_files(config: &Config) -> Vec<PathBuf> {
+    pairs(config).unwrap_or_default().into_iter().map(|pair| pair.key).collect()
+}
+
+/// Reads pairs of certificates and keys; `None` if there are none.
+pub(super) fn read(pairs: &[Pair]) -> anyhow::Result<Option<Certificates>> {
+    if pairs.is_empty() {
+        return Ok(None);
+    }
+    let read =
+        |pair: &Pair| anyhow::Ok((read_file(&pair.certificate, "--certificate")?, read_key(&pair.key)?));
+    let contents: Vec<_> = pairs.iter().map(read).collect::<Result<_, _>>()?;
+    let contents = contents.iter().map(|(certificate, key)| (certificate.as_slice(), key.as_slice()));
+    let usable = Certificates::read(contents).map_err(|(number, bad)| {
+        let named = pairs.get(number).map(|Pair { certificate, key }| {
+            format!("cannot use the certificate {} with the key {}", certificate.display(), key.display())
+        });
+        anyhow::Error::new(bad).context(named.unwrap_or_default())
+    });
+    usable.map(Some)
+}
+
+fn read_key(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    let bytes = read_file(path, "--key")?;
+    let mode = path.metadata().map_or(0, |found| found.mode() & 0o7777);
+    let told = path.display();
+    anyhow::ensure!(
+        mode & OTHERS == 0,
+        "other users can read the private key {told} (mode {mode:o}), and could pose as this server: \
+         chmod 600 {told}; if they may have read it, replace it and its certificate"
+    );
+    Ok(bytes)
+}
+
+fn read_file(path: &Path, flag: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    let told = || format!("cannot read {}; {flag} names a PEM file", path.display());
+    let found = path.metadata().with_context(told)?;
+    // A pipe could block.
+    anyhow::ensure!(found.is_file(), "{} is no file; {flag} names a PEM file", path.display());
+    anyhow::ensure!(
+        found.len() <= CERTIFICATE_FILE_BYTES_MAX,
+        "{} is too long for a PEM file",
+        path.display()
+    );
+    // Long enough: growing would leave a copy of a key in memory.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1));
+    let file = File::open(path).with_context(told)?;
+    file.take(found.len()).read_to_end(&mut bytes).with_context(told)?;
+    Ok(bytes)
+}
+
+/// The state of a file: device, inode, size, and the times of its last changes. `None` if there is none.
+type Stamp = Option<[i128; 5]>;
+
+/// Notices changes of the files of certificates. Clients of a network file system learn of no change but by
+/// polling.
+pub(crate) struct FilesWatch(Mutex<Vec<Stamp>>);
+
+impl FilesWatch {
+    /// Notes the present state of the files.
+    pub(crate) fn of(config: &Config) -> FilesWatch {
+        FilesWatch(Mutex::new(stamps(config)))
+    }
+
+    /// Notes the present state of the files.
+    pub(crate) fn note(&self, config: &Config) {
+        self.has_changed(config);
+    }
+
+    /// Returns whether a file has changed since the last call, and notes its state.
+    pub(crate) fn has_changed(&self, config: &Config) -> bool {
+        let present = stamps(config);
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *last, present) != *last
+    }
+}
+
+fn stamps(config: &Config) -> Vec<Stamp> {
+    let files = pairs(config).unwrap_or_default().into_iter().flat_map(|pair| [pair.certificate, pair.key]);
+    files.map(|file| stamp(&file)).collect()
+}
+
+fn stamp(file: &Path) -> Stamp {
+    let found = file.metadata().ok()?;
+    let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Some([
+        found.dev().into(),
+        found.ino().into(),
+        found.size().into(),
+        nanoseconds(found.mtime(), found.mtime_nsec()),
+        nanoseconds(found.ctime(), found.ctime_nsec()),
+    ])
+}

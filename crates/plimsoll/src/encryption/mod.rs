@@ -1,0 +1,181 @@
+//! TLS of a server: its certificates, their files, and their replacement while the server runs.
+//!
+//! It performs no handshake ([`plimsoll_tls`] does). Invariants: certificates are replaced all together, and
+//! only by ones that can be used; new connections have the new ones. Keys are never logged.
+
+mod facts;
+mod files;
+mod private_file;
+mod self_signed;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use anyhow::Context as _;
+use plimsoll_cli::WrongUsage;
+use plimsoll_io::Current;
+use plimsoll_tls::{Certificates, Clock, ServerTls, TicketSecret};
+
+pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
+pub(crate) use files::{FilesWatch, key_files};
+
+use crate::config::{AuthAt, Config, StoreAt};
+use crate::tiers::read_secret;
+
+/// The protocol over HTTPS, as clients name it (ALPN).
+const HTTP: &str = "http/1.1";
+
+/// The TLS settings of a server, with what a reload replaces.
+pub(crate) struct Encryption {
+    https: Option<Arc<Current<ServerTls>>>,
+    facts: Arc<Current<Vec<Facts>>>,
+    watch: FilesWatch,
+    tickets: TicketSecret,
+    clock: Arc<Clock>,
+}
+
+/// Certificates that were read, and can be used.
+pub(crate) struct Usable {
+    https: Option<ServerTls>,
+    facts: Vec<Facts>,
+}
+
+impl Encryption {
+    /// Reads the certificates of the configuration. Creates a self-signed one if that is wanted and missing.
+    pub(crate) fn of(config: &Config) -> anyhow::Result<Encryption> {
+        let encryption = Encryption {
+            https: None,
+            facts: Current::new(Vec::new()),
+            watch: FilesWatch::of(config),
+            tickets: ticket_secret(config)?,
+            clock: Clock::new(),
+        };
+        let Usable { https, facts } = encryption.read(config)?;
+        encryption.facts.replace(facts);
+        Ok(Encryption { https: https.map(Current::new), ..encryption })
+    }
+
+    /// Returns the settings of new connections to HTTPS; `None` without a listener.
+    pub(crate) fn https(&self) -> Option<&Arc<Current<ServerTls>>> {
+        self.https.as_ref()
+    }
+
+    /// Returns the facts about the certificates of new connections.
+    pub(crate) fn facts(&self) -> &Arc<Current<Vec<Facts>>> {
+        &self.facts
+    }
+
+    /// Reads the certificates again.
+    pub(crate) fn read(&self, config: &Config) -> anyhow::Result<Usable> {
+        // First, so that a later change of a file is not missed.
+        self.watch.note(config);
+        let Some(certificates) = read(config)? else { return Ok(Usable { https: None, facts: Vec::new() }) };
+        let facts = Facts::of_all(&certificates);
+        warn_of_end(&facts);
+        let settings = |protocol| {
+            let tickets = self.tickets.tickets(protocol, Arc::clone(&self.clock));
+            ServerTls::new(certificates.clone(), &[protocol], tickets, Arc::clone(&self.clock))
+        };
+        let https = (!config.fixed.https.is_empty()).then(|| settings(HTTP)).transpose()?;
+        Ok(Usable { https, facts })
+    }
+
+    /// Uses certificates for new connections.
+    pub(crate) fn replace(&self, usable: Usable) {
+        if let (Some(current), Some(https)) = (&self.https, usable.https) {
+            current.replace(https);
+        }
+        self.facts.replace(usable.facts);
+    }
+
+    /// Uses the certificates again if one of their files has changed, or the self-signed one is due. If the
+    /// new ones cannot be used, the old ones stay, and the log says why.
+    pub(crate) fn refresh(&self, config: &Config) -> bool {
+        if !self.watch.has_changed(config) && !is_due(config) {
+            return true;
+        }
+        match self.read(config) {
+            Ok(usable) => {
+                self.replace(usable);
+                tracing::info!("the certificates were read again; new connections have them");
+                true
+            }
+            Err(error) => {
+                log_unusable(&error);
+                false
+            }
+        }
+    }
+}
+
+/// Logs that changed certificates cannot be used.
+fn log_unusable(error: &anyhow::Error) {
+    let error = format!("{error:#}");
+    tracing::error!(error, "the changed certificates cannot be used; the server keeps the ones that it has");
+}
+
+/// Like [`Encryption::refresh`] for a process that has no connections: returns whether another one is to
+/// refresh its certificates.
+pub(crate) fn is_worth_refreshing(config: &Config, watch: &FilesWatch) -> bool {
+    if !watch.has_changed(config) && !is_due(config) {
+        return false;
+    }
+    check(config).inspect_err(log_unusable).is_ok()
+}
+
+/// Returns the file of the self-signed certificate, if the configuration wants one.
+pub(crate) fn self_signed_certificate(config: &Config) -> Option<PathBuf> {
+    config.live.tls.self_signed.then(|| self_signed::pair(config).certificate)
+}
+
+fn is_due(config: &Config) -> bool {
+    config.live.tls.self_signed && self_signed::is_due(config)
+}
+
+/// Reads the certificates of the configuration; `None` if it has none. Creates a self-signed one if that is
+/// wanted and missing.
+pub(crate) fn read(config: &Config) -> anyhow::Result<Option<Certificates>> {
+    let pairs = pairs(config)?;
+    if config.live.tls.self_signed {
+        self_signed::ensure(config)?;
+    }
+    files::read(&pairs)
+}
+
+/// Checks the certificates of the configuration. Creates nothing.
+pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
+    let pairs = pairs(config)?;
+    if config.live.tls.self_signed { Ok(()) } else { files::read(&pairs).map(drop) }
+}
+
+/// Returns the files of the certificates.
+fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
+    let pairs = files::pairs(config).map_err(WrongUsage)?;
+    if pairs.is_empty() && !config.fixed.https.is_empty() {
+        const ADVICE: &str = "--https needs a certificate: give --certificate FILE and --key FILE, or \
+                              --self-signed for development";
+        return Err(WrongUsage(ADVICE.to_owned()).into());
+    }
+    Ok(pairs)
+}
+
+/// Returns the secret of the tickets. Fronts of the same tiers open each other's.
+fn ticket_secret(config: &Config) -> anyhow::Result<TicketSecret> {
+    let fixed = &config.fixed;
+    if fixed.auth != AuthAt::Embedded || fixed.store != StoreAt::Local {
+        return Ok(TicketSecret::of_shared(read_secret(fixed)?.bytes()));
+    }
+    TicketSecret::draw().context("cannot draw the secret of session tickets")
+}
+
+fn warn_of_end(facts: &[Facts]) {
+    for certificate in facts {
+        let (name, days) = (certificate.name(), certificate.days_left(SystemTime::now()));
+        if days < 0 {
+            tracing::warn!(name, days, "a certificate has expired: clients refuse it; renew it");
+        } else if certificate.is_near_its_end(days) {
+            tracing::warn!(name, days, "a certificate expires soon; renew it");
+        }
+    }
+}

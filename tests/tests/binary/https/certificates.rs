@@ -1,0 +1,105 @@
+//! Certificates of a running server: the choice among several, their replacement, and tickets across it.
+
+use std::time::Duration;
+
+use plimsoll_tests::binary::{EngineKind, among_others, reached_within, until};
+use plimsoll_tests::on_each_engine;
+use rustix::process::Signal;
+
+use super::{Secure, plant};
+
+/// A request after which the server closes the connection.
+const LAST_REQUEST: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+/// Longer than the time between two polls of the files.
+const POLLED: Duration = Duration::from_secs(13);
+
+/// Returns the subject of the certificate that a client gets for `name`; without a name, for none.
+fn subject(secure: &Secure, name: Option<&str>) -> String {
+    let args = name.map_or_else(|| vec!["-noservername"], |name| vec!["-servername", name]);
+    let done = secure.openssl(&args, "").text();
+    let line = done.lines().find(|line| line.starts_with("subject=")).unwrap_or_else(|| panic!("{done}"));
+    line.rsplit(['=', ' ']).next().unwrap().to_owned()
+}
+
+fn the_certificate_is_the_one_of_the_name_that_a_client_requests(kind: EngineKind) {
+    let folder = tempfile::tempdir().unwrap();
+    plant(folder.path(), "other", "other");
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let secure = Secure::start(kind, &["--certificate", &path("other.pem"), "--key", &path("other.key")]);
+    for (name, expected) in [
+        (None, "server"),
+        (Some("localhost"), "server"),
+        (Some("FILES.example.org"), "server"),
+        (Some("other.example.org"), "other"),
+        (Some("a.wild.example.org"), "other"),
+        (Some("a.b.wild.example.org"), "server"),
+        (Some("unknown.example.com"), "server"),
+    ] {
+        assert_eq!(subject(&secure, name), expected, "{name:?}");
+    }
+}
+
+fn a_client_that_offers_only_another_protocol_is_refused(kind: EngineKind) {
+    let secure = Secure::start(kind, &[]);
+    let chosen = secure.openssl(&["-alpn", "h2,http/1.1"], "").text();
+    assert!(chosen.contains("ALPN protocol: http/1.1"), "{chosen}");
+    for foreign in ["h2", "ftp", "smtp"] {
+        let refused = secure.openssl(&["-alpn", foreign], "");
+        assert!(!refused.status.success(), "{foreign}");
+        assert!(refused.stderr.contains("no application protocol"), "{}", refused.stderr);
+    }
+}
+
+/// A ticket from before the reload resumes after it: its keys are no part of the configuration. Under
+/// `process`, each connection has a process of its own.
+fn a_signal_brings_the_new_certificate_and_tickets_stay(kind: EngineKind) {
+    let secure = Secure::start(kind, &[]);
+    let ticket = secure.path("ticket");
+    let store = ["-quiet", "-ign_eof", "-sess_out", ticket.to_str().unwrap()];
+    let first = secure.openssl(&store, LAST_REQUEST).text();
+    assert!(first.contains("200 OK"), "{first}");
+    assert_eq!(subject(&secure, None), "server");
+    plant(secure.folder.path(), "other", "own");
+    secure.server.signal(Signal::HUP);
+    until("the new certificate is used", || subject(&secure, None) == "other");
+    let resumed = secure.openssl(&["-sess_in", ticket.to_str().unwrap()], "").text();
+    assert!(resumed.contains("Reused, TLSv1.3"), "{resumed}");
+}
+
+/// A program that renews certificates replaces both files, one after the other, and sends no signal. A
+/// certificate with another's key is refused, and the log says so once.
+fn changed_files_are_used_if_they_are_of_one_pair(kind: EngineKind) {
+    const REFUSED: &str = "the changed certificates cannot be used";
+    let secure = Secure::start(kind, &[]);
+    let refusals = || secure.server.stderr().matches(REFUSED).count();
+    std::fs::copy(super::data("other.pem"), secure.path("own.pem")).unwrap();
+    until("the wrong pair is refused", || refusals() == 1);
+    assert!(secure.server.stderr().contains("not that of the certificate"), "{}", secure.server.stderr());
+    assert_eq!(subject(&secure, None), "server");
+    assert!(!reached_within(POLLED, || refusals() > 1), "{}", secure.server.stderr());
+    plant(secure.folder.path(), "other", "own");
+    until("the new pair is used", || subject(&secure, None) == "other");
+    assert_eq!(refusals(), 1);
+}
+
+fn a_reload_with_an_unusable_certificate_keeps_the_configuration(kind: EngineKind) {
+    let secure = Secure::start(kind, &[]);
+    std::fs::write(secure.path("own.pem"), "none").unwrap();
+    secure.server.signal(Signal::HUP);
+    until("the reload is refused", || secure.server.stderr().contains("nothing was reloaded"));
+    assert_eq!(subject(&secure, None), "server");
+}
+
+on_each_engine!(forks:
+    the_certificate_is_the_one_of_the_name_that_a_client_requests,
+    a_client_that_offers_only_another_protocol_is_refused,
+    a_signal_brings_the_new_certificate_and_tickets_stay,
+    a_reload_with_an_unusable_certificate_keeps_the_configuration,
+);
+
+#[test]
+fn changed_files_are_used_under_epoll_and_process() {
+    let _turn = among_others();
+    changed_files_are_used_if_they_are_of_one_pair(EngineKind::Epoll);
+    changed_files_are_used_if_they_are_of_one_pair(EngineKind::Process);
+}

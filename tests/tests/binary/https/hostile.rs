@@ -1,0 +1,139 @@
+//! The wrong protocol, refusals, and connections that are cut.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll_tests::binary::{EngineKind, Member, among_others, tool, until};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+
+use super::{Secure, curl};
+
+/// The first byte of a TLS alert.
+const ALERT: u8 = 0x15;
+/// An answer that comes at once comes much sooner than any deadline of the server.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// Sends bytes, and returns all that the server sends until it closes.
+fn answer(at: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(AT_ONCE)).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("the server closes in time");
+    answer
+}
+
+fn the_wrong_protocol_is_answered_at_once(kind: EngineKind) {
+    let secure = Secure::start(kind, &[]);
+    let start = Instant::now();
+    let clear = answer(secure.at(), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert!(clear.first() == Some(&ALERT) && clear.len() == 7, "{clear:?}");
+    let encrypted = format!("https://{}/", secure.server.at());
+    assert!(!tool::run(curl().args(["--insecure", &encrypted])).status.success());
+    assert!(start.elapsed() < AT_ONCE, "{:?}", start.elapsed());
+}
+
+/// A refusal leaves before the handshake, so it must be an alert: an HTTP response in clear is garbage to a
+/// client of TLS.
+fn a_client_over_its_share_gets_an_alert(kind: EngineKind) {
+    let secure = Secure::start(kind, &["--connections-per-address", "2"]);
+    // The start of a handshake: the kernel may withhold a connection until its client has sent something.
+    let begun = || {
+        let mut stream = TcpStream::connect(secure.at()).unwrap();
+        stream.write_all(&[0x16]).unwrap();
+        stream
+    };
+    let _held = [begun(), begun()];
+    until("both are counted", || {
+        let mut refused = begun();
+        refused.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        let mut answer = [0; 7];
+        // Accepted before the others.
+        let Ok(()) = refused.read_exact(&mut answer) else { return false };
+        assert_eq!(answer, [ALERT, 3, 1, 0, 2, 2, 80]);
+        true
+    });
+}
+
+/// A connection that sends a request through `openssl`. Killing that cuts it, without the end of TLS.
+struct Uploading(Child);
+
+impl Drop for Uploading {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Sends a head that announces `length` bytes, and the bytes of `body`.
+fn upload(secure: &Secure, member: &Member, length: usize, body: &[u8]) -> Uploading {
+    let mut command = tool("openssl");
+    command.args(["s_client", "-quiet", "-connect", &secure.at().to_string()]).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let head = format!(
+        "PUT /files/cut.bin HTTP/1.1\r\nHost: localhost\r\n{}Content-Length: {length}\r\n\r\n",
+        member.field()
+    );
+    let stdin = child.stdin.as_mut().unwrap();
+    stdin.write_all(head.as_bytes()).unwrap();
+    stdin.write_all(body).unwrap();
+    Uploading(child)
+}
+
+fn an_upload_that_is_cut_makes_no_file(kind: EngineKind) {
+    const LENGTH: usize = 300_000;
+    let secure = Secure::start(kind, &[]);
+    let mut alice = Member::new(&secure.server, "alice");
+    for sent in [1, LENGTH / 2, LENGTH - 1] {
+        let uploading = upload(&secure, &alice, LENGTH, &noise(1, sent));
+        std::thread::sleep(Duration::from_millis(300));
+        drop(uploading);
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(alice.get("/files/cut.bin").status, 404, "{sent} of {LENGTH}");
+    }
+    let complete = upload(&secure, &alice, LENGTH, &noise(1, LENGTH));
+    until("the complete upload has arrived", || alice.get("/files/cut.bin").status == 200);
+    drop(complete);
+}
+
+/// A ClientHello of TLS 1.2, for Ed25519 and X25519.
+const CLIENT_HELLO: &str = "1603010058010000540303\
+    000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\
+    000002c02b01000029000a00040002001d000d000400020807000b00020100001700000010000b000908687474702f312e31";
+
+/// The forked processes of a server draw random numbers that differ.
+fn two_sessions_never_have_the_same_random_numbers(kind: EngineKind) {
+    let secure = Secure::start(kind, &[]);
+    let hello: Vec<u8> = (0..CLIENT_HELLO.len() / 2)
+        .map(|at| u8::from_str_radix(&CLIENT_HELLO[2 * at..2 * at + 2], 16).unwrap())
+        .collect();
+    let random = || {
+        let mut stream = TcpStream::connect(secure.at()).unwrap();
+        stream.set_read_timeout(Some(AT_ONCE)).unwrap();
+        stream.write_all(&hello).unwrap();
+        let mut start = [0; 43];
+        stream.read_exact(&mut start).expect("a ServerHello");
+        assert_eq!((start[0], start[5]), (0x16, 2), "a ServerHello: {start:?}");
+        start[11..].to_vec()
+    };
+    let mut all: Vec<Vec<u8>> = (0..8).map(|_| random()).collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 8);
+}
+
+on_each_engine!(forks:
+    the_wrong_protocol_is_answered_at_once,
+    a_client_over_its_share_gets_an_alert,
+    an_upload_that_is_cut_makes_no_file,
+    two_sessions_never_have_the_same_random_numbers,
+);
+
+#[test]
+fn an_upload_that_is_cut_makes_no_file_under_the_pool() {
+    let _turn = among_others();
+    an_upload_that_is_cut_makes_no_file(EngineKind::Pool);
+}
