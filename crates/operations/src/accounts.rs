@@ -2,7 +2,7 @@
 //!
 //! Invariants: the transfer log has the name that was tried, never the password.
 
-use plimsoll_auth::{Account, LogIn, Secret};
+use plimsoll_auth::{Account, Error as AuthError, LogIn, Secret};
 use plimsoll_store::Usage;
 
 use crate::Operations;
@@ -22,19 +22,21 @@ impl Operations {
     /// Creates an account.
     ///
     /// # Errors
-    /// As [`plimsoll_auth::Auth::sign_up`].
+    /// As [`plimsoll_auth::Auth::sign_up`], and [`Operations::check_password_channel`].
     pub async fn sign_up(&self, visitor: &Visitor, name: &str, password: &Secret) -> Result<Account, Error> {
         let record = self.begin(visitor, Operation::SignUp, name);
-        record.end(self.0.auth.sign_up(&visitor.io, name, password, &visitor.peer).await)
+        let signed_up = self.0.auth.sign_up(&visitor.io, name, password, &visitor.peer);
+        record.end(self.with_password(visitor, signed_up).await)
     }
 
     /// Starts a login session.
     ///
     /// # Errors
-    /// As [`plimsoll_auth::Auth::log_in`].
+    /// As [`plimsoll_auth::Auth::log_in`], and [`Operations::check_password_channel`].
     pub async fn log_in(&self, visitor: &Visitor, name: &str, password: &Secret) -> Result<LogIn, Error> {
         let record = self.begin(visitor, Operation::LogIn, name);
-        record.end(self.0.auth.log_in(&visitor.io, name, password, &visitor.peer).await)
+        let logged_in = self.0.auth.log_in(&visitor.io, name, password, &visitor.peer);
+        record.end(self.with_password(visitor, logged_in).await)
     }
 
     /// Authenticates a client by its session token. It is not an operation of its own: the request that
@@ -51,14 +53,16 @@ impl Operations {
     /// follows is.
     ///
     /// # Errors
-    /// As [`plimsoll_auth::Auth::by_password`]. A refusal has its line in the transfer log, as a login.
+    /// As [`plimsoll_auth::Auth::by_password`], and [`Operations::check_password_channel`]. A refusal has its
+    /// line in the transfer log, as a login.
     pub async fn by_password(
         &self,
         visitor: &Visitor,
         name: &[u8],
         password: &Secret,
     ) -> Result<Caller, Error> {
-        match self.0.auth.by_password(&visitor.io, name, password, &visitor.peer).await {
+        let verified = self.0.auth.by_password(&visitor.io, name, password, &visitor.peer);
+        match self.with_password(visitor, verified).await {
             Ok(identity) => Ok(Caller::new(visitor.clone(), identity)),
             Err(error) => {
                 let name = String::from_utf8_lossy(name);
@@ -112,10 +116,22 @@ impl Operations {
     /// Changes the caller's password. The account's other sessions end.
     ///
     /// # Errors
-    /// As [`plimsoll_auth::Auth::change_password`].
+    /// As [`plimsoll_auth::Auth::change_password`], and [`Operations::check_password_channel`].
     pub async fn change_password(&self, caller: &Caller, old: &Secret, new: &Secret) -> Result<(), Error> {
         let record = self.begin_at(caller, Operation::ChangePassword, &"");
         let (io, peer) = (caller.io(), &caller.visitor.peer);
-        record.end(self.0.auth.change_password(io, &caller.identity, old, new, peer).await)
+        let changed = self.0.auth.change_password(io, &caller.identity, old, new, peer);
+        record.end(self.with_password(&caller.visitor, changed).await)
+    }
+
+    /// Uses the password of a client that may present one on its connection. Otherwise the directory is not
+    /// asked.
+    async fn with_password<T>(
+        &self,
+        visitor: &Visitor,
+        used: impl Future<Output = Result<T, AuthError>>,
+    ) -> Result<T, Error> {
+        self.check_password_channel(visitor)?;
+        Ok(used.await?)
     }
 }

@@ -40,6 +40,8 @@ pub struct Visitor {
     pub peer: Peer,
     /// The client's protocol.
     pub protocol: Protocol,
+    /// Whether no third party can read the connection between client and server.
+    pub is_protected: bool,
 }
 
 /// An authenticated client. [`Caller::new`] is the only constructor, so that blocking work always has an

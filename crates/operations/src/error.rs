@@ -15,6 +15,9 @@ pub enum Error {
     /// An error of files.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The client presents a password on a connection that others could read.
+    #[error("passwords are not accepted over an unencrypted connection from another machine")]
+    PlainPassword,
     /// The account lacks a permission.
     #[error("the account may not {0}")]
     NotPermitted(&'static str),
@@ -49,6 +52,7 @@ impl Error {
             | Error::SharedItself
             | Error::ShareEnded
             | Error::NotShared => "not allowed",
+            Error::PlainPassword => "not encrypted",
         }
     }
 }

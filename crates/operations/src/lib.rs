@@ -24,8 +24,10 @@ mod uploads;
 mod xferlog;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_auth::Auth;
+use plimsoll_io::Peer;
 use plimsoll_store::Store;
 
 pub use accounts::WhoAmI;
@@ -45,6 +47,8 @@ pub use uploads::{IncomingUpload, PartOutcome, ReceiveError};
 pub struct Operations(Arc<Inner>);
 
 pub(crate) struct Inner {
+    /// Whether clients may present passwords on every connection.
+    pub(crate) allows_plain_passwords: AtomicBool,
     pub(crate) auth: Auth,
     pub(crate) store: Store,
     pub(crate) recorder: Recorder,
@@ -53,7 +57,28 @@ pub(crate) struct Inner {
 impl Operations {
     /// Joins the tiers. `recorder` records the operations.
     pub fn new(auth: Auth, store: Store, recorder: Recorder) -> Operations {
-        Operations(Arc::new(Inner { auth, store, recorder }))
+        let allows_plain_passwords = AtomicBool::new(true);
+        Operations(Arc::new(Inner { allows_plain_passwords, auth, store, recorder }))
+    }
+
+    /// Sets whether clients on other machines may present passwords on connections that others could read.
+    /// They may until this is called.
+    pub fn allow_plain_passwords(&self, allowed: bool) {
+        self.0.allows_plain_passwords.store(allowed, Ordering::Relaxed);
+    }
+
+    /// Checks that the client may present a password on its connection: it is encrypted, or the client is on
+    /// this machine, or the operator allows it.
+    ///
+    /// # Errors
+    /// [`Error::PlainPassword`]
+    pub fn check_password_channel(&self, visitor: &Visitor) -> Result<(), Error> {
+        let is_local = match visitor.peer {
+            Peer::Ip(ip, _) => ip.to_canonical().is_loopback(),
+            Peer::Unix => true,
+        };
+        let is_allowed = self.0.allows_plain_passwords.load(Ordering::Relaxed);
+        if is_allowed || is_local || visitor.is_protected { Ok(()) } else { Err(Error::PlainPassword) }
     }
 
     /// The auth tier, for uses that are not operations: settings and readiness.

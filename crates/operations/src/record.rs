@@ -355,7 +355,7 @@ mod tests {
         let sim = Sim::new(1, Faults::none());
         let host = sim.host("one");
         let peer = Peer::Ip("192.0.2.7".parse().unwrap(), 40_000);
-        let visitor = Visitor { io: host.io(), peer, protocol: Protocol::Ftp };
+        let visitor = Visitor { io: host.io(), peer, protocol: Protocol::Ftp, is_protected: true };
         sim.run(&host, async move { test(&recorder, &visitor) });
         let taken = |lines: &Lines| std::mem::take(&mut *lines.0.lock().unwrap());
         (taken(&log), taken(&xferlog))

@@ -34,7 +34,7 @@ use plimsoll_tls::Secured;
 use plimsoll_web::{Web, with_store};
 
 use crate::common_cells::CommonCells;
-use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
+use crate::config::{AuthAt, Config, Fixed, PlainPasswords, Proxied, StoreAt};
 use crate::encryption::Encryption;
 use crate::line_writer::Reopen;
 use crate::listening::{CLASSIC, FTP, HTTP, HTTPS, Listening};
@@ -280,6 +280,7 @@ impl Server {
             channels: Current::new(of_channels(config, &http)),
             http: Current::new(http),
         };
+        shared.set_plain_passwords(config);
         shared.connections.exempt(config.proxies());
         let proxied = fixed.proxy_protocol.clone();
         Ok(Server { grace: fixed.grace.0, shared, current, proxied, requests, logs, _folder: folder })
@@ -420,6 +421,7 @@ impl Replace for Reloadable {
             current.replace(proxying::settings(config, &self.shared.channels, Some(&current.get()))?);
         }
         self.shared.encryption.replace(certificates);
+        self.shared.set_plain_passwords(config);
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.classic.replace(classic_settings(config, &sites));
         let http = self.shared.snapshot(config, sites);
@@ -458,6 +460,15 @@ pub(crate) fn warn_of_cut_off(connections: &Connections) {
             connections = cut_off,
             "the grace period is over; the remaining connections were dropped"
         );
+    }
+}
+
+impl Shared {
+    /// Sets on which connections clients may present passwords.
+    fn set_plain_passwords(&self, config: &Config) {
+        if let Some(operations) = &self.ftp.operations {
+            operations.allow_plain_passwords(config.live.tls.plain_passwords == PlainPasswords::Allow);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use plimsoll_auth::directory::{file_of, without_password};
 use rustix::process::{Uid, geteuid};
 
 use crate::access::user;
-use crate::config::Config;
+use crate::config::{Config, PlainPasswords};
 use crate::encryption::key_files;
 
 /// Rights of users other than a file's owner.
@@ -35,6 +35,51 @@ pub(crate) fn warn(config: &Config) {
     let data = config.fixed.accounts.then(|| of_data(&config.fixed.data)).flatten();
     for Exposure { seen, remedy } in data.into_iter().chain(exposures(config)) {
         tracing::warn!(remedy, "{seen}");
+    }
+}
+
+/// Warns of what unencrypted connections from other machines can do, or can no longer do.
+pub(crate) fn warn_of_plain_passwords(config: &Config) {
+    match of_plain_passwords(config) {
+        // The proxies may do so already, which only they know.
+        Some(Exposure { seen, remedy }) if config.fixed.plain_beyond_loopback().is_empty() => {
+            tracing::info!(remedy, "{seen}");
+        }
+        Some(Exposure { seen, remedy }) => tracing::warn!(remedy, "{seen}"),
+        None => {}
+    }
+}
+
+/// Passwords over unencrypted connections from other machines: refused, or readable by others.
+pub(crate) fn of_plain_passwords(config: &Config) -> Option<Exposure> {
+    let (fixed, tls) = (&config.fixed, &config.live.tls);
+    let plain = fixed.plain_beyond_loopback();
+    let has_proxies = !config.live.trusted_proxy.is_empty() || !fixed.proxy_protocol.is_empty();
+    if !fixed.accounts || (plain.is_empty() && !has_proxies) {
+        return None;
+    }
+    let protocols = plain.join(", ");
+    match tls.plain_passwords {
+        PlainPasswords::Allow if plain.is_empty() => None,
+        PlainPasswords::Allow => Some(Exposure {
+            seen: format!("passwords over {protocols} from other machines are not encrypted"),
+            remedy: "--https ADDR --certificate FILE --key FILE, and --plain-passwords loopback".to_owned(),
+        }),
+        PlainPasswords::Loopback if plain.is_empty() => Some(Exposure {
+            seen: "passwords from other machines are refused unless the trusted proxy reports https"
+                .to_owned(),
+            remedy:
+                "let the proxy send X-Forwarded-Proto, Forwarded with proto, or the TLS field of the PROXY \
+                     protocol, version 2; or --plain-passwords allow"
+                    .to_owned(),
+        }),
+        PlainPasswords::Loopback => Some(Exposure {
+            seen: format!("passwords over {protocols} from other machines are refused"),
+            remedy: match fixed.https.is_empty() {
+                true => "--https ADDR --certificate FILE --key FILE; or --plain-passwords allow".to_owned(),
+                false => "clients use https://; or --plain-passwords allow".to_owned(),
+            },
+        }),
     }
 }
 
@@ -202,6 +247,29 @@ mod tests {
         let path = file.to_str().unwrap();
         assert_eq!(config_file(args(&["serve", "--config", path])), Some(file.clone()));
         assert_eq!(config_file(args(&["serve", &format!("--config={path}")])), Some(file));
+    }
+
+    #[test]
+    fn passwords_that_are_refused_or_not_encrypted_are_reported_before_people_find_out() {
+        let of =
+            |args: &[&str]| of_plain_passwords(&Config::of(args)).map(|found| found.seen + &found.remedy);
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&["--http", "unix:/run/p"]), None);
+        assert_eq!(of(&["--http", "0.0.0.0:80", "--accounts", "false"]), None);
+        let https = ["--https", "0.0.0.0:443", "--certificate", "a", "--key", "b"];
+        assert_eq!(of(&https), None);
+        for (args, words) in [
+            (&["--http", "0.0.0.0:80"][..], &["http", "refused", "--certificate"][..]),
+            (&["--http", "[::]:80", "--ftp", "0.0.0.0:21"], &["http, ftp", "--plain-passwords allow"]),
+            (&["--http", "0.0.0.0:80", "--plain-passwords", "allow"], &["http", "not encrypted"]),
+            (&["--trusted-proxy", "127.0.0.1"], &["proxy", "X-Forwarded-Proto"]),
+        ] {
+            let told = of(args).unwrap_or_default();
+            assert!(words.iter().all(|word| told.contains(word)), "{args:?}: {told}");
+        }
+        assert_eq!(of(&["--trusted-proxy", "127.0.0.1", "--plain-passwords", "allow"]), None);
+        let both = of(&[&https[..], &["--http", "0.0.0.0:80"]].concat()).unwrap();
+        assert!(both.contains("https://") && !both.contains("--certificate"), "{both}");
     }
 
     #[test]

@@ -18,7 +18,8 @@ use crate::refusal::Refusal;
 
 /// Returns the client of a request, unauthenticated.
 pub(crate) fn visitor(request: &Request<'_>) -> Visitor {
-    Visitor { io: request.io.clone(), peer: request.peer.clone(), protocol: Protocol::Http }
+    let (io, peer, is_protected) = (request.io.clone(), request.peer.clone(), request.is_protected);
+    Visitor { io, peer, protocol: Protocol::Http, is_protected }
 }
 
 /// The credentials of a connection's last request, and the account that they authenticated. Most clients
@@ -28,13 +29,17 @@ struct CachedCredentials {
     fingerprint: Fingerprint,
     /// A proxy may forward requests of several clients over one connection.
     peer: Peer,
+    /// The same client may connect to the proxy with and without encryption.
+    is_protected: bool,
     identity: Identity,
 }
 
 impl CachedCredentials {
     /// Returns the caller, if a request presents these credentials and comes from the same client.
     fn caller(&self, request: &Request<'_>, fingerprint: &Fingerprint) -> Option<Rc<Caller>> {
-        let is_same = self.fingerprint == *fingerprint && self.peer == *request.peer;
+        let is_same = self.fingerprint == *fingerprint
+            && self.peer == *request.peer
+            && self.is_protected == request.is_protected;
         is_same.then(|| Rc::new(Caller::new(visitor(request), self.identity.clone())))
     }
 }
@@ -57,10 +62,8 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Ca
         return Err(Refusal::bad("Authorization was sent more than once. Send it once."));
     }
     let Some(value) = request.field(Field::Authorization) else {
-        return Err(Refusal::unauthenticated(
-            "This needs an account. Log in: POST /api/sessions, then send Authorization: Bearer TOKEN.",
-        )
-        .coded(ProblemCode::LoginRequired));
+        let may_show_password = web.operations.check_password_channel(&visitor(request)).is_ok();
+        return Err(Refusal::without_credentials(may_show_password).coded(ProblemCode::LoginRequired));
     };
     let fingerprint = web.operations.auth().fingerprint(request.io, value);
     let shown =
@@ -93,8 +96,9 @@ async fn authenticate_and_cache(
     };
     request.authenticated();
     let caller = Rc::new(caller);
-    let (peer, identity) = (request.peer.clone(), caller.identity.clone());
-    request.connection.keep(CachedCredentials { fingerprint, peer, identity });
+    let (peer, is_protected) = (request.peer.clone(), request.is_protected);
+    let identity = caller.identity.clone();
+    request.connection.keep(CachedCredentials { fingerprint, peer, is_protected, identity });
     Ok(caller)
 }
 

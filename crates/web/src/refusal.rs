@@ -16,6 +16,9 @@ use plimsoll_wire::http::status::Status;
 
 use crate::limits::RETRY_AFTER_SECONDS;
 
+/// The challenge for a session's token.
+const BEARER: &str = "Bearer realm=\"plimsoll\"";
+
 /// A response that refuses a request.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -49,7 +52,20 @@ impl Refusal {
         let refusal = Refusal::new(Status::UNAUTHORIZED, detail);
         // Basic first: wget2 reads the first challenge only, and cannot answer Bearer.
         let refusal = refusal.with("WWW-Authenticate", "Basic realm=\"plimsoll\", charset=\"UTF-8\"");
-        refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll\"")
+        refusal.with("WWW-Authenticate", BEARER)
+    }
+
+    /// Refuses a request without credentials. A client that may not show its password is not asked for it: a
+    /// browser would send it.
+    pub(crate) fn without_credentials(may_show_password: bool) -> Refusal {
+        if may_show_password {
+            return Refusal::unauthenticated(
+                "This needs an account. Log in: POST /api/sessions, then send Authorization: Bearer TOKEN.",
+            );
+        }
+        let detail = "This needs an account, and passwords are not accepted over an unencrypted connection. \
+                      Log in over https://, then send Authorization: Bearer TOKEN.";
+        Refusal::new(Status::UNAUTHORIZED, detail).with("WWW-Authenticate", BEARER)
     }
 
     /// Adds a code, by which a program chooses a sentence of its own.
@@ -88,6 +104,12 @@ impl From<Error> for Refusal {
         match error {
             Error::Auth(error) => error.into(),
             Error::Store(error) => error.into(),
+            Error::PlainPassword => Refusal::new(
+                Status::FORBIDDEN,
+                "Passwords are not accepted over an unencrypted connection from another machine. Use \
+                 https://; the server's operator turns it on with --https ADDR --certificate FILE \
+                 --key FILE, or accepts passwords here with --plain-passwords allow.",
+            ),
             Error::NotPermitted(what) => Refusal::new(
                 Status::FORBIDDEN,
                 format!("This account may not {what}. Ask the server's operator for the permission."),

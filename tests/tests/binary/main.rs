@@ -49,6 +49,7 @@ mod packaging;
 mod passwords;
 mod person;
 mod pipelines;
+mod plain_passwords;
 mod pool;
 mod prefetch;
 mod processes;

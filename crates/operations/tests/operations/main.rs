@@ -101,7 +101,8 @@ impl Scene {
     async fn person_who_may(&self, name: &str, may: Permissions) -> Caller {
         let password = Secret::from(PASSWORD);
         self.auth.add(&self.io, name, &password, Quota::default(), may).await.unwrap();
-        let visitor = Visitor { io: self.io.clone(), peer: Peer::Unix, protocol: Protocol::Ftp };
+        let visitor =
+            Visitor { io: self.io.clone(), peer: Peer::Unix, protocol: Protocol::Ftp, is_protected: true };
         self.operations.by_password(&visitor, name.as_bytes(), &password).await.unwrap()
     }
 

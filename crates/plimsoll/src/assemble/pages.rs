@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use plimsoll_content::Site;
-use plimsoll_proto::http::{Load, OperatorHosts, Routes, Snapshot, StatusPage};
+use plimsoll_io::Address;
+use plimsoll_proto::http::{HttpsRedirect, HttpsRules, Load, OperatorHosts, Routes, Snapshot, StatusPage};
 
 use super::Shared;
 use crate::config::Config;
@@ -32,7 +33,23 @@ impl Shared {
     fn routes(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Arc<Routes> {
         let status = self.status_page(config);
         let api = self.accounts.as_ref().map(|accounts| Arc::clone(&accounts.api));
-        Routes::new_with_cors(sites, status, api, config.cors())
+        Routes::new_with_https(sites, status, api, config.cors(), self.https_rules(config))
+    }
+
+    /// Returns the orders to clients about HTTPS.
+    fn https_rules(&self, config: &Config) -> HttpsRules {
+        let tls = &config.live.tls;
+        let port = config.fixed.https.iter().find_map(|at| match at {
+            Address::Ip(at) => Some(at.port()),
+            Address::Unix(_) => None,
+        });
+        let redirect = port.filter(|_| tls.http_redirect).map(|port| {
+            let certificates = Arc::clone(self.encryption.facts());
+            let has_certificate =
+                move |host: &str| certificates.get().iter().any(|certificate| certificate.is_for(host));
+            HttpsRedirect { port, has_certificate: Box::new(has_certificate) }
+        });
+        HttpsRules { redirect, hsts: tls.hsts.0.map(|time| time.0) }
     }
 
     fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {

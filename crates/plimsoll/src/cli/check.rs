@@ -16,6 +16,7 @@ use plimsoll_engine::EngineKind;
 
 use crate::config::{AuthAt, Config, Fixed, StoreAt, unknown_variables};
 use crate::encryption::{Facts, facts_of};
+use crate::exposure::of_plain_passwords;
 use crate::listening::{self, Addresses};
 use crate::locked_folder::is_folder_held;
 
@@ -74,6 +75,8 @@ pub(super) fn plan(config: &Config) -> Plan {
         lines.extend(of_accounts(config));
     }
     lines.extend(of_proxies(config));
+    let of_passwords = of_plain_passwords(config);
+    lines.extend(of_passwords.map(|found| ("warn", format!("that {}: {}", found.seen, found.remedy))));
     let threads = match fixed.engine {
         EngineKind::Process => "a process per connection".to_owned(),
         EngineKind::Thread => "a thread per connection".to_owned(),

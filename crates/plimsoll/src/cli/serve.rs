@@ -104,11 +104,12 @@ fn check_logs(config: &Config) -> anyhow::Result<()> {
 fn greet(config: &Config, addresses: &Addresses) -> anyhow::Result<()> {
     warn_of_lab(&config.lab());
     exposure::warn(config);
+    exposure::warn_of_plain_passwords(config);
     if config.fixed.ftp.iter().any(|at| !at.ip().is_loopback()) {
-        tracing::warn!("FTP sends passwords and files unencrypted, and listens beyond this machine");
+        tracing::warn!("FTP sends files unencrypted, and listens beyond this machine");
     }
     if config.fixed.classic.iter().any(|at| matches!(at, Address::Ip(at) if !at.ip().is_loopback())) {
-        tracing::warn!("classic sends passwords and files unencrypted, and listens beyond this machine");
+        tracing::warn!("classic sends files unencrypted, and listens beyond this machine");
     }
     for variable in unknown_variables() {
         tracing::warn!(variable, "a variable of the environment is ignored");

@@ -28,7 +28,8 @@ pub(crate) use server_command::ServerCommand;
 pub(crate) use sites::{CacheFlag, SiteFlag};
 use tls::TlsSettings;
 pub(crate) use values::{
-    AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Proxied, Relay, SignUp, StoreAt, engine_name,
+    AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, PlainPasswords, Proxied, Relay, SignUp,
+    StoreAt, engine_name,
 };
 
 use std::ffi::OsString;

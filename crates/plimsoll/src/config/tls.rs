@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use super::values::{PlainPasswords, TimeOrOff};
+
 /// The reloadable settings of TLS.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct TlsSettings {
@@ -25,4 +27,26 @@ pub(crate) struct TlsSettings {
     #[arg(action = ArgAction::Set, hide_possible_values = true)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) self_signed: bool,
+
+    /// Where clients may log in with a password without encryption: loopback (from this machine alone), or
+    /// allow (from everywhere, where others can read it)
+    #[arg(
+        long,
+        value_name = "loopback|allow",
+        hide_possible_values = true,
+        env = "PLIMSOLL_PLAIN_PASSWORDS",
+        default_value = "loopback"
+    )]
+    pub(crate) plain_passwords: PlainPasswords,
+
+    /// Redirect clients that use HTTP without encryption to HTTPS, under the names of the certificates; not
+    /// those of this machine's Unix sockets, and not /healthz and /readyz
+    #[arg(long, value_name = "true|false", env = "PLIMSOLL_HTTP_REDIRECT", default_value = "false")]
+    #[arg(action = ArgAction::Set, hide_possible_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) http_redirect: bool,
+
+    /// How long browsers shall use nothing but HTTPS for the server's names (HSTS), such as 180d, or off
+    #[arg(long, value_name = "TIME|off", env = "PLIMSOLL_HSTS", default_value = "off")]
+    pub(crate) hsts: TimeOrOff,
 }

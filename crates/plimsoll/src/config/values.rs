@@ -10,7 +10,7 @@ use crate::limits::THREADS_MAX;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use plimsoll_client::http::Url;
 use plimsoll_engine::EngineKind;
-use plimsoll_wire::units::Size;
+use plimsoll_wire::units::{Size, Time};
 
 /// The engines as `--engine` names them, in the order for shell completion.
 pub(crate) const ENGINES: [&str; 6] = ["auto", "epoll", "uring", "thread", "pool", "process"];
@@ -139,6 +139,16 @@ pub(crate) enum SignUp {
     Closed,
 }
 
+/// The connections on which clients may present passwords.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PlainPasswords {
+    /// Encrypted ones, and those of this machine.
+    #[default]
+    Loopback,
+    /// All.
+    Allow,
+}
+
 /// The protocols whose listeners expect the PROXY protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proxied {
@@ -167,9 +177,15 @@ pub(crate) struct Threads(Option<usize>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AtMost(pub(crate) Option<u64>);
 
+/// A time, or off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TimeOrOff(pub(crate) Option<Time>);
+
 const DURABILITIES: [(&str, Durability); 2] = [("full", Durability::Full), ("none", Durability::None)];
 const RELAYS: [(&str, Relay); 2] = [("stream", Relay::Stream), ("spool", Relay::Spool)];
 const SIGN_UPS: [(&str, SignUp); 2] = [("open", SignUp::Open), ("closed", SignUp::Closed)];
+const PLAIN_PASSWORDS: [(&str, PlainPasswords); 2] =
+    [("loopback", PlainPasswords::Loopback), ("allow", PlainPasswords::Allow)];
 const PROXIED: [(&str, Proxied); 4] =
     [("all", Proxied::All), ("http", Proxied::Http), ("ftp", Proxied::Ftp), ("classic", Proxied::Classic)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
@@ -226,6 +242,7 @@ macro_rules! words {
 pub(super) use words;
 
 words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, Proxied: PROXIED);
+words!(PlainPasswords: PLAIN_PASSWORDS);
 words!(LogFormat: FORMATS, LogLevel: LEVELS);
 
 impl Proxied {
@@ -266,6 +283,20 @@ impl FromStr for AtMost {
                 .parse()
                 .map(|size: Size| AtMost(Some(size.0)))
                 .map_err(|wrong| format!("{wrong}, or none for no bound")),
+        }
+    }
+}
+
+impl FromStr for TimeOrOff {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TimeOrOff, String> {
+        match text {
+            "off" => Ok(TimeOrOff(None)),
+            _ => match text.parse::<Time>() {
+                Ok(time) => Ok(TimeOrOff(Some(time))),
+                Err(wrong) => Err(format!("{wrong}, or off")),
+            },
         }
     }
 }

@@ -57,6 +57,16 @@ impl Facts {
         self.names.first().map_or("none", String::as_str)
     }
 
+    /// Returns whether it is valid for a name or address. A wildcard stands for one label.
+    pub(crate) fn is_for(&self, host: &str) -> bool {
+        self.names.iter().any(|name| match name.strip_prefix('*') {
+            Some(rest) => host.split_once('.').is_some_and(|(_, domain)| {
+                rest.strip_prefix('.').is_some_and(|rest| rest.eq_ignore_ascii_case(domain))
+            }),
+            None => name.eq_ignore_ascii_case(host),
+        })
+    }
+
     /// Returns the number of whole days until its end; negative after that.
     pub(crate) fn days_left(&self, now: SystemTime) -> i64 {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).as_ref().map_or(0, Duration::as_secs);

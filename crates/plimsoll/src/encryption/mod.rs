@@ -152,6 +152,10 @@ pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
 /// Returns the files of the certificates.
 fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
     let pairs = files::pairs(config).map_err(WrongUsage)?;
+    if config.fixed.https.is_empty() && config.live.tls.http_redirect {
+        const ADVICE: &str = "--http-redirect needs HTTPS to redirect to: give --https ADDR";
+        return Err(WrongUsage(ADVICE.to_owned()).into());
+    }
     if pairs.is_empty() && !config.fixed.https.is_empty() {
         const ADVICE: &str = "--https needs a certificate: give --certificate FILE and --key FILE, or \
                               --self-signed for development";

@@ -104,6 +104,9 @@ impl<'a> Conversation<'a> {
         let tried = String::from_utf8_lossy(&name);
         let record = operations.recorder().begin(&visitor, Operation::LogIn, &tried, &"");
         let password = Secret::new(password.to_vec());
+        if let Err(refused) = operations.check_password_channel(&visitor) {
+            return Ok(record.end(Err(refused))?);
+        }
         let shown = operations.auth().by_password(&visitor.io, &name, &password, &visitor.peer).await;
         Ok(Caller::new(visitor, record.end(shown)?))
     }
@@ -217,7 +220,7 @@ impl<'a> Conversation<'a> {
 
     fn visitor(&self) -> Visitor {
         let (io, peer) = (self.shared.io.clone(), self.stream.peer().clone());
-        Visitor { io, peer, protocol: Protocol::Classic }
+        Visitor { io, peer, protocol: Protocol::Classic, is_protected: self.stream.is_protected() }
     }
 }
 

@@ -17,6 +17,11 @@ pub(super) fn reason(error: &Error) -> String {
         Error::Auth(AuthError::NoSession) => "the account or its password has changed".to_owned(),
         Error::Auth(error) => error.detail(),
         Error::Store(error) => store_reason(error).to_owned(),
+        Error::PlainPassword => {
+            "no passwords over an unencrypted connection; use HTTPS, or ask the server's \
+                                 operator for --plain-passwords allow"
+                .to_owned()
+        }
         Error::NotPermitted(what) => format!("this account may not {what}"),
         Error::ReadOnlyShare | Error::SharedItself | Error::ShareEnded | Error::NotShared => {
             NOT_FOUND.to_owned()

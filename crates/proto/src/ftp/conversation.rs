@@ -206,7 +206,9 @@ impl<'a> Conversation<'a> {
 
     /// Returns the client, for an audit record.
     pub(super) fn visitor(&self) -> Visitor {
-        Visitor { io: self.shared.io.clone(), peer: self.peer.clone(), protocol: Protocol::Ftp }
+        let (io, peer) = (self.shared.io.clone(), self.peer.clone());
+        let is_protected = self.control.stream.is_protected();
+        Visitor { io, peer, protocol: Protocol::Ftp, is_protected }
     }
 
     /// Returns the operations, and the caller with its current permissions: a permission that has ended is

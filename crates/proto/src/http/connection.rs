@@ -90,6 +90,8 @@ pub struct ConnectionState {
     peer: Peer,
     /// Whether the peer is a trusted proxy.
     is_trusted: bool,
+    /// Whether no third party can read the connection.
+    is_protected: bool,
     /// Whether a response has been sent, and the connection is kept alive.
     is_kept_alive: bool,
 }
@@ -98,8 +100,9 @@ impl<'a> ServerConnection<'a> {
     /// Creates a new connection.
     pub fn new(stream: Stream, common: &'a Common) -> Self {
         let peer = stream.peer().clone();
-        let is_trusted = common.trusted.contain(&peer);
-        Self::resumed(stream, common, ConnectionState { peer, is_trusted, is_kept_alive: false })
+        let (is_trusted, is_protected) = (common.trusted.contain(&peer), stream.is_protected());
+        let state = ConnectionState { peer, is_trusted, is_protected, is_kept_alive: false };
+        Self::resumed(stream, common, state)
     }
 
     /// Creates a connection that was parked.
@@ -147,6 +150,14 @@ impl<'a> ServerConnection<'a> {
             true => Ok(()),
             false => Err(Refused::for_now(OVER_SHARE_DETAIL)),
         }
+    }
+
+    /// Whether no third party can read the current request: its connection is encrypted or of this machine,
+    /// or a trusted proxy reports HTTPS.
+    pub fn is_protected(&self, block: &[u8], head: &Head) -> bool {
+        let is_named = self.client.as_ref().is_some_and(|client| *client != self.state.peer);
+        (self.state.is_protected && !is_named)
+            || (self.state.is_trusted && forwarded::is_https(head, block, &self.common.trusted))
     }
 
     /// Notes the end of a request. Until the next one, the connection of a trusted proxy counts for no

@@ -12,6 +12,7 @@ use plimsoll_wire::http::head::Head;
 const FORWARDED: &str = "Forwarded";
 const FORWARDED_FOR: &str = "X-Forwarded-For";
 const FORWARDED_HOST: &str = "X-Forwarded-Host";
+const FORWARDED_PROTO: &str = "X-Forwarded-Proto";
 
 /// The reason why the client of a request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,25 @@ pub(super) fn client(
         (Some(one), Some(other)) if one == other => Ok(one),
         (Some(_), Some(_)) => Err(UnknownClient::Disagreement),
     }
+}
+
+/// Whether a request from a trusted proxy came to it over HTTPS. A field that proxies append to has
+/// several values; all of them count, because the first ones may be the client's. If both fields report a
+/// scheme, both count.
+pub(super) fn is_https(head: &Head, block: &[u8], trusted: &Networks) -> bool {
+    let is_https = |value: &[u8]| value.eq_ignore_ascii_case(b"https");
+    let schemes = lines(head, block, FORWARDED_PROTO);
+    let of_field = (!schemes.is_empty()).then(|| {
+        schemes.iter().flat_map(|line| line.split(|byte| *byte == b',')).all(|one| is_https(one.trim_ascii()))
+    });
+    let hops = parse_forwarded(lines(head, block, FORWARDED).into_iter()).unwrap_or_default();
+    // The hop that names the client is the one that received the request from it.
+    let of_client = hops.iter().rev().find(|hop| match hop.client {
+        Node::Ip(ip) => !trusted.contain(&Peer::Ip(ip, 0)),
+        Node::Hidden => true,
+    });
+    let of_hop = of_client.or(hops.first()).and_then(|hop| hop.proto).map(is_https);
+    (of_field.is_some() || of_hop.is_some()) && of_field.unwrap_or(true) && of_hop.unwrap_or(true)
 }
 
 /// Walks from the last hop to the first while these are trusted. A hop that hides its client is taken for the
@@ -148,6 +168,32 @@ mod tests {
             ("Forwarded: for=unknown\r\nX-Forwarded-For: 192.0.2.1\r\n", UnknownClient::Disagreement),
         ] {
             assert_eq!(client_of(fields), Err(reason), "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_request_came_over_https_only_if_every_field_with_a_scheme_says_so() {
+        for (fields, expected) in [
+            ("", false),
+            ("X-Forwarded-Proto: https\r\n", true),
+            ("X-Forwarded-Proto: HTTPS\r\n", true),
+            ("X-Forwarded-Proto: http\r\n", false),
+            ("X-Forwarded-Proto: https, http\r\n", false),
+            ("X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n", false),
+            ("X-Forwarded-Proto:\r\n", false),
+            ("Forwarded: for=192.0.2.1;proto=https\r\n", true),
+            ("Forwarded: for=192.0.2.1;proto=http\r\n", false),
+            ("Forwarded: for=192.0.2.1;proto=https, for=10.1.2.3;proto=http\r\n", true),
+            ("Forwarded: for=203.0.113.9;proto=https, for=192.0.2.1;proto=http\r\n", false),
+            ("Forwarded: for=10.1.2.3;proto=https\r\n", true),
+            ("Forwarded: for=192.0.2.1\r\n", false),
+            ("Forwarded: for=192.0.2.1;proto=https\r\nX-Forwarded-Proto: http\r\n", false),
+            ("Forwarded: for=192.0.2.1;proto=\"x\r\n", false),
+        ] {
+            let block = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+            let head = parse_head(block.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
+            let trusted = Networks::from(vec!["10.0.0.0/8".parse().unwrap()]);
+            assert_eq!(is_https(&head, block.as_bytes(), &trusted), expected, "{fields}");
         }
     }
 

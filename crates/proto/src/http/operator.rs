@@ -78,7 +78,7 @@ fn is_localhost(host: &str) -> bool {
 }
 
 /// Returns an authority without its port.
-fn host_of(authority: &[u8]) -> Option<&str> {
+pub(super) fn host_of(authority: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(authority).ok()?;
     Some(match text.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,

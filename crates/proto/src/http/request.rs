@@ -20,6 +20,8 @@ pub struct Request<'a> {
     pub peer: &'a Peer,
     /// Whether the request came through a trusted proxy.
     pub arrival: Arrival,
+    /// Whether no third party can read the request.
+    pub is_protected: bool,
     /// Whether it is from a page of an origin that the operator has named.
     pub is_of_named_origin: bool,
     /// The parsed head.

@@ -13,6 +13,7 @@ use plimsoll_wire::http::target::{BadTarget, has_adjacent_slashes};
 use super::answer::Answer;
 use super::api::{Api, DecodedTarget};
 use super::cors::Cors;
+use super::https_rules::HttpsRules;
 use super::operator::{OperatorHosts, is_local_request, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
@@ -48,6 +49,7 @@ pub struct Routes {
     /// The names of this address, if only operators reach it: one of `--metrics`.
     operators: Option<OperatorHosts>,
     cors: Cors,
+    https: HttpsRules,
 }
 
 impl Routes {
@@ -79,12 +81,55 @@ impl Routes {
         api: Option<Arc<dyn Api>>,
         cors: Cors,
     ) -> Arc<Routes> {
-        Arc::new(Routes { cors, ..Routes::of(sites, status, api) })
+        Routes::new_with_https(sites, status, api, cors, HttpsRules::default())
+    }
+
+    /// As [`Routes::new_with_cors`], with orders to clients about HTTPS.
+    pub fn new_with_https(
+        sites: Vec<Site>,
+        status: StatusPage,
+        api: Option<Arc<dyn Api>>,
+        cors: Cors,
+        https: HttpsRules,
+    ) -> Arc<Routes> {
+        Arc::new(Routes { cors, https, ..Routes::of(sites, status, api) })
     }
 
     fn of(mut sites: Vec<Site>, status: StatusPage, api: Option<Arc<dyn Api>>) -> Routes {
         sites.sort_by_key(|site| std::cmp::Reverse(site.prefix().len()));
-        Routes { sites, status, api, operators: None, cors: Cors::default() }
+        let (cors, https) = (Cors::default(), HttpsRules::default());
+        Routes { sites, status, api, operators: None, cors, https }
+    }
+
+    async fn answer_unmarked(&self, request: &mut Request<'_>) -> Answer {
+        if let Some(answer) = self.https.redirect(request) {
+            return answer;
+        }
+        if let Some(answer) = self.cors.preflight(request) {
+            return answer;
+        }
+        let target = match DecodedTarget::read(request.target()) {
+            Ok(target) => target,
+            Err(bad) => return self.answer_malformed_target(request, bad),
+        };
+        if let Some(hosts) = self.operators.as_ref().filter(|_| !HEALTH.contains(&&*target.path))
+            && let Some(refusal) = hosts.refusal(request)
+        {
+            return refusal;
+        }
+        if is_redirected(&target) {
+            return site::redirect_to(Status::PERMANENT_REDIRECT, &target.path, target.query);
+        }
+        if let Some(api) = self.api_for(&target.path) {
+            return match api.try_answer(request, &target) {
+                Some(answer) => answer,
+                None => api.answer(request, target).await,
+            };
+        }
+        match request.method() {
+            Method::Get | Method::Head => self.read(request, target).await,
+            other => method_not_allowed(other),
+        }
     }
 
     async fn read(&self, request: &mut Request<'_>, target: DecodedTarget<'_>) -> Answer {
@@ -177,31 +222,8 @@ impl Service for Arc<Routes> {
     }
 
     async fn answer(&self, request: &mut Request<'_>) -> Answer {
-        if let Some(answer) = self.cors.preflight(request) {
-            return answer;
-        }
-        let target = match DecodedTarget::read(request.target()) {
-            Ok(target) => target,
-            Err(bad) => return self.answer_malformed_target(request, bad),
-        };
-        if let Some(hosts) = self.operators.as_ref().filter(|_| !HEALTH.contains(&&*target.path))
-            && let Some(refusal) = hosts.refusal(request)
-        {
-            return refusal;
-        }
-        if is_redirected(&target) {
-            return site::redirect_to(Status::PERMANENT_REDIRECT, &target.path, target.query);
-        }
-        if let Some(api) = self.api_for(&target.path) {
-            return match api.try_answer(request, &target) {
-                Some(answer) => answer,
-                None => api.answer(request, target).await,
-            };
-        }
-        match request.method() {
-            Method::Get | Method::Head => self.read(request, target).await,
-            other => method_not_allowed(other),
-        }
+        let answer = self.answer_unmarked(request).await;
+        self.https.mark(request, answer)
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Hop<'a> {
     pub client: Node,
     /// The `host` parameter: the Host field that the proxy received.
     pub host: Option<&'a [u8]>,
+    /// The `proto` parameter: the scheme by which the proxy received the request.
+    pub proto: Option<&'a [u8]>,
 }
 
 /// A field that violates its grammar.
@@ -50,7 +52,7 @@ pub fn parse_forwarded<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<
 
 /// `forwarded-element = [ forwarded-pair ] *( ";" [ forwarded-pair ] )` (section 4).
 fn hop(element: &[u8]) -> Result<Hop<'_>, Malformed> {
-    let (mut client, mut host) = (None, None);
+    let (mut client, mut host, mut proto) = (None, None, None);
     for pair in split_unquoted(element, b';').filter(|pair| !pair.is_empty()) {
         let equals = pair.iter().position(|&byte| byte == b'=').ok_or(Malformed)?;
         let (name, value) = (&pair[..equals], plain(&pair[equals + 1..])?);
@@ -63,6 +65,8 @@ fn hop(element: &[u8]) -> Result<Hop<'_>, Malformed> {
         } else if name.eq_ignore_ascii_case(b"host") {
             let value = Some(value).filter(|value| is_host(value)).ok_or(Malformed)?;
             host.replace(value).is_some()
+        } else if name.eq_ignore_ascii_case(b"proto") {
+            proto.replace(value).is_some()
         } else {
             false
         };
@@ -70,7 +74,7 @@ fn hop(element: &[u8]) -> Result<Hop<'_>, Malformed> {
             return Err(Malformed);
         }
     }
-    Ok(Hop { client: client.unwrap_or(Node::Hidden), host })
+    Ok(Hop { client: client.unwrap_or(Node::Hidden), host, proto })
 }
 
 /// Parses a token or a quoted string and returns it without quotes. No node and no host needs a backslash.

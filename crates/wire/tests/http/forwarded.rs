@@ -12,8 +12,8 @@ fn ip(text: &str) -> Node {
     Node::Ip(text.parse().unwrap())
 }
 
-fn hop(client: Node, host: Option<&str>) -> Hop<'_> {
-    Hop { client, host: host.map(str::as_bytes) }
+fn hop<'a>(client: Node, host: Option<&'a str>, proto: Option<&'a str>) -> Hop<'a> {
+    Hop { client, host: host.map(str::as_bytes), proto: proto.map(str::as_bytes) }
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn hops_of_several_field_lines_are_in_order() {
     assert_eq!(
         parse_forwarded(lines.into_iter()).unwrap(),
         [
-            hop(ip("192.0.2.43"), None),
-            hop(ip("2001:db8:cafe::17"), Some("files.example:8443")),
-            hop(Node::Hidden, None),
+            hop(ip("192.0.2.43"), None, None),
+            hop(ip("2001:db8:cafe::17"), Some("files.example:8443"), Some("http")),
+            hop(Node::Hidden, None, Some("https")),
         ]
     );
 }

@@ -4,6 +4,7 @@
 mod certificates;
 mod hostile;
 mod mistakes;
+mod redirect;
 mod self_signed;
 
 use std::io::Write as _;
@@ -45,11 +46,16 @@ fn plant(folder: &Path, from: &str, name: &str) {
 impl Secure {
     /// Starts a server with the certificate of `localhost`.
     fn start(kind: EngineKind, more: &[&str]) -> Secure {
+        Secure::start_at(kind, "127.0.0.1:0", more)
+    }
+
+    /// As [`Secure::start`], at this address.
+    fn start_at(kind: EngineKind, at: &str, more: &[&str]) -> Secure {
         let folder = tempfile::tempdir().unwrap();
         plant(folder.path(), "server", "own");
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (certificate, key, data) = (path("own.pem"), path("own.key"), folder.path().join("data"));
-        let tls = ["--https", "127.0.0.1:0", "--certificate", &certificate, "--key", &key];
+        let tls = ["--https", at, "--certificate", &certificate, "--key", &key];
         let server = Server::on_data(kind, &data, &[&tls[..], more].concat());
         Secure { folder, server }
     }

@@ -1,0 +1,91 @@
+//! The orders of a server to its clients about HTTPS: to use it (a redirect), and to go on using it (HSTS,
+//! RFC 6797).
+//!
+//! It encrypts nothing. Invariants: no client is redirected to a name that is not the server's own. A request
+//! that came encrypted is never redirected, and only its response has the order to go on.
+
+use core::net::IpAddr;
+use std::time::Duration;
+
+use plimsoll_io::Peer;
+use plimsoll_wire::http::status::Status;
+
+use super::answer::Answer;
+use super::operator::{host_of, is_local_request};
+use super::problem::problem;
+use super::request::Request;
+
+/// The usual port, which URLs omit.
+const HTTPS_PORT: u16 = 443;
+/// Paths that are served without encryption. An authority for certificates requests the last.
+const EXEMPT: [&[u8]; 3] = [b"/healthz", b"/readyz", b"/.well-known/acme-challenge"];
+
+/// The orders of a server.
+#[derive(Default)]
+pub struct HttpsRules {
+    /// Where clients without encryption are redirected.
+    pub redirect: Option<HttpsRedirect>,
+    /// How long clients shall use nothing but HTTPS.
+    pub hsts: Option<Duration>,
+}
+
+/// The redirect of requests that came without encryption.
+pub struct HttpsRedirect {
+    /// The port of HTTPS.
+    pub port: u16,
+    /// Whether the server has a certificate for a name or address.
+    pub has_certificate: Box<dyn Fn(&str) -> bool + Send + Sync>,
+}
+
+impl HttpsRules {
+    /// Returns the redirect of a request that came without encryption.
+    pub(super) fn redirect(&self, request: &Request<'_>) -> Option<Answer> {
+        let rule = self.redirect.as_ref()?;
+        if request.is_protected || is_exempt(request.target()) || is_local_request(request) {
+            return None;
+        }
+        let host = request.head.authority(request.block).and_then(host_of);
+        let Some(host) = host.filter(|host| (rule.has_certificate)(bare(host))) else {
+            const DETAIL: &str =
+                "This server serves HTTPS under other names. Use one that its certificate has.";
+            return Some(problem(Status::MISDIRECTED_REQUEST, DETAIL));
+        };
+        let target = request.target().strip_prefix(b"http://").map_or(request.target(), path_of);
+        let port = if rule.port == HTTPS_PORT { String::new() } else { format!(":{}", rule.port) };
+        let location = [b"https://", host.as_bytes(), port.as_bytes(), target].concat();
+        Some(Answer::new(Status::PERMANENT_REDIRECT).field("Location", location))
+    }
+
+    /// Adds the order to use nothing but HTTPS. Clients ignore it for an address.
+    pub(super) fn mark(&self, request: &Request<'_>, answer: Answer) -> Answer {
+        match self.hsts {
+            Some(time) if is_encrypted_by_name(request) => {
+                answer.field_display("Strict-Transport-Security", format_args!("max-age={}", time.as_secs()))
+            }
+            _ => answer,
+        }
+    }
+}
+
+fn is_exempt(target: &[u8]) -> bool {
+    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    EXEMPT.iter().any(|exempt| path.strip_prefix(*exempt).is_some_and(|rest| matches!(rest, [] | [b'/', ..])))
+}
+
+fn is_encrypted_by_name(request: &Request<'_>) -> bool {
+    let host = request.head.authority(request.block).and_then(host_of);
+    // A connection over a Unix socket is protected, but not encrypted.
+    request.is_protected
+        && *request.peer != Peer::Unix
+        && host.is_some_and(|host| bare(host).parse::<IpAddr>().is_err())
+}
+
+/// Returns an IPv6 address without its brackets.
+fn bare(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
+}
+
+/// Returns the path of a target that is a whole URL, behind its scheme.
+fn path_of(rest: &[u8]) -> &[u8] {
+    rest.iter().position(|byte| *byte == b'/').map_or(b"/", |at| &rest[at..])
+}

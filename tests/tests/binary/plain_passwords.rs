@@ -1,0 +1,144 @@
+//! Passwords over connections that others could read: refused from other machines, with a sentence that says
+//! how to turn TLS on.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use plimsoll_tests::binary::member::PASSWORD;
+use plimsoll_tests::binary::visitor::base64;
+use plimsoll_tests::binary::{EngineKind, Member, PATIENCE, Reply, Server, Visitor};
+use plimsoll_tests::on_each_engine;
+
+/// A client on another machine.
+const REMOTE: &str = "203.0.113.5";
+const REMOTE_HEADER: &str = "PROXY TCP4 203.0.113.5 192.0.2.1 40000 80\r\n";
+/// A header of version 2 for the same client, whose connection to the proxy is encrypted: the TLS field has
+/// the bit for a client with TLS.
+const REMOTE_OVER_TLS: &[u8] =
+    b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x14\xcb\0\x71\x05\xc0\0\x02\x01\x9c\x40\0\x50\
+                                 \x20\0\x05\x01\0\0\0\0";
+
+fn basic() -> String {
+    format!("Authorization: Basic {}\r\n", base64(format!("alice:{PASSWORD}").as_bytes()))
+}
+
+fn log_in(visitor: &mut Visitor, fields: &str) -> Reply {
+    let body = serde_json::json!({ "name": "alice", "password": PASSWORD }).to_string();
+    let fields = format!("Content-Type: application/json\r\n{fields}");
+    visitor.ask("POST", "/api/sessions", &fields, body.as_bytes()).unwrap()
+}
+
+/// The reports of trusted proxies about the client's connection decide. A token is accepted everywhere.
+fn a_password_is_accepted_where_nobody_else_can_read_it(kind: EngineKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::on_data(kind, &folder.path().join("data"), &["--trusted-proxy", "127.0.0.1"]);
+    let alice = Member::new(&server, "alice");
+    let named = format!("X-Forwarded-For: {REMOTE}\r\n");
+    for (fields, is_accepted) in [
+        (String::new(), true),
+        (named.clone(), false),
+        ("X-Forwarded-For: 127.0.0.9\r\n".to_owned(), true),
+        (format!("{named}X-Forwarded-Proto: http\r\n"), false),
+        (format!("{named}X-Forwarded-Proto: https\r\n"), true),
+        (format!("{named}X-Forwarded-Proto: https, http\r\n"), false),
+        (format!("Forwarded: for={REMOTE};proto=https\r\n"), true),
+        (format!("Forwarded: for={REMOTE};proto=http\r\n"), false),
+        (format!("Forwarded: for={REMOTE};proto=https\r\nX-Forwarded-Proto: http\r\n"), false),
+    ] {
+        let mut visitor = server.visit();
+        let expected = if is_accepted { (200, 201) } else { (403, 403) };
+        let shown = visitor.get_with("/files/", &format!("{fields}{}", basic())).unwrap();
+        let begun = log_in(&mut visitor, &fields);
+        assert_eq!((shown.status, begun.status), expected, "{fields}: {} {}", shown.text(), begun.text());
+        for refused in [shown, begun].iter().filter(|_| !is_accepted) {
+            let text = refused.text();
+            assert!(text.contains("--certificate FILE") && text.contains("https://"), "{text}");
+        }
+        let by_token = visitor.get_with("/files/", &format!("{fields}{}", alice.field())).unwrap();
+        assert_eq!(by_token.status, 200, "{fields}");
+        // A browser answers a challenge with the password.
+        let asked = visitor.get_with("/files/", &fields).unwrap();
+        let challenges = asked.head.matches("WWW-Authenticate: Basic").count();
+        assert_eq!((asked.status, challenges), (401, usize::from(is_accepted)), "{fields}");
+    }
+}
+
+/// The same credentials on one connection of a proxy are not accepted again without encryption.
+fn credentials_of_an_encrypted_request_do_not_admit_an_unencrypted_one(kind: EngineKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::on_data(kind, &folder.path().join("data"), &["--trusted-proxy", "127.0.0.1"]);
+    Member::new(&server, "alice");
+    let mut proxy = server.visit();
+    let fields = |scheme| format!("X-Forwarded-For: {REMOTE}\r\nX-Forwarded-Proto: {scheme}\r\n{}", basic());
+    for (scheme, status) in [("https", 200), ("http", 403), ("https", 200)] {
+        assert_eq!(proxy.get_with("/files/", &fields(scheme)).unwrap().status, status, "{scheme}");
+    }
+}
+
+fn connect(at: SocketAddr, header: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(header).unwrap();
+    stream
+}
+
+/// Sends lines over FTP, and returns the last reply.
+fn ftp(at: SocketAddr, header: &[u8], lines: &[&str]) -> String {
+    let mut control = BufReader::new(connect(at, header));
+    let mut reply = String::new();
+    control.read_line(&mut reply).unwrap();
+    for line in lines {
+        control.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        reply.clear();
+        control.read_line(&mut reply).unwrap();
+    }
+    reply
+}
+
+fn classic(at: SocketAddr, header: &[u8]) -> String {
+    let mut stream = connect(at, header);
+    stream.write_all(format!("get:alice:{PASSWORD}\n").as_bytes()).unwrap();
+    let mut reply = String::new();
+    BufReader::new(&mut stream).read_line(&mut reply).unwrap();
+    reply
+}
+
+/// Connections as clients on other machines would open them, over every protocol.
+fn a_client_on_another_machine_is_told_before_it_sends_a_password(kind: EngineKind) {
+    for policy in ["loopback", "allow"] {
+        let folder = tempfile::tempdir().unwrap();
+        let protocols = ["--ftp", "127.0.0.1:0", "--classic", "127.0.0.1:0", "--proxy-protocol"];
+        let flags = [&protocols[..], &["--plain-passwords", policy]].concat();
+        let server = Server::on_data(kind, &folder.path().join("data"), &flags);
+        let local: &[u8] = b"PROXY UNKNOWN\r\n";
+        let status = |header: &[u8], target: &str| {
+            let mut visitor = Visitor::new(connect(server.at(), header)).unwrap();
+            let body = serde_json::json!({ "name": "alice", "password": PASSWORD }).to_string();
+            let fields = "Content-Type: application/json\r\n";
+            visitor.ask("POST", target, fields, body.as_bytes()).unwrap().status
+        };
+        assert_eq!(status(local, "/api/accounts"), 201);
+        let is_allowed = policy == "allow";
+        let remote = REMOTE_HEADER.as_bytes();
+        assert_eq!(status(local, "/api/sessions"), 201);
+        assert_eq!(status(remote, "/api/sessions"), if is_allowed { 201 } else { 403 });
+        assert_eq!(status(REMOTE_OVER_TLS, "/api/sessions"), 201);
+        let user = ftp(server.ftp_at(), remote, &["USER alice"]);
+        assert!(user.starts_with(if is_allowed { "331" } else { "530" }), "{user}");
+        assert!(is_allowed || user.contains("AUTH TLS") && user.contains("--certificate"), "{user}");
+        let pass = format!("PASS {PASSWORD}");
+        for (header, code) in [(local, "230"), (REMOTE_OVER_TLS, "230"), (remote, "503")] {
+            let reply = ftp(server.ftp_at(), header, &["USER alice", &pass]);
+            assert!(reply.starts_with(if is_allowed { "230" } else { code }), "{reply}");
+        }
+        assert_eq!(classic(server.classic_at(), local), "ok\n");
+        let refused = classic(server.classic_at(), remote);
+        assert!(if is_allowed { refused == "ok\n" } else { refused.contains("unencrypted") }, "{refused}");
+    }
+}
+
+on_each_engine!(forks:
+    a_password_is_accepted_where_nobody_else_can_read_it,
+    credentials_of_an_encrypted_request_do_not_admit_an_unencrypted_one,
+    a_client_on_another_machine_is_told_before_it_sends_a_password,
+);
