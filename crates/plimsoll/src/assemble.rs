@@ -231,7 +231,7 @@ impl Server {
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
         let Parts { counters, cells, accounts, operations, sinks, logs, data, folder } = parts;
-        let CommonCells { connections, hold, ports, ready, channels } = cells;
+        let CommonCells { connections, hold, ports, ready, channels, handshakes } = cells;
         let Sinks { requests, recorder } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let slots = SlotPolicy {
@@ -265,7 +265,7 @@ impl Server {
             started: Instant::now(),
             accounts,
             ftp: Arc::new(over_ftp(config, operations, recorder, &counters, (hold, ports))),
-            encryption: Encryption::of(config)?,
+            encryption: Encryption::of(config, handshakes)?,
             channels,
             counters,
             proxy,
@@ -344,10 +344,13 @@ impl Server {
 
     /// Serves `protocol` over TLS; `None` without a listener for it.
     fn encrypted(&self, setup: &Setup) -> Option<Setup> {
-        let (setup, current) = (Arc::clone(setup), Arc::clone(self.shared.encryption.https()?));
+        let encryption = &self.shared.encryption;
+        let (setup, current) = (Arc::clone(setup), Arc::clone(encryption.https()?));
+        let handshakes = Arc::clone(encryption.handshakes());
         Some(Arc::new(move |io| {
             let inner = setup(io.clone());
-            Rc::new(Secured::new(io, inner, Arc::clone(&current))) as Rc<dyn Handler>
+            let handler = Secured::new(io, inner, Arc::clone(&current)).counted(Arc::clone(&handshakes));
+            Rc::new(handler) as Rc<dyn Handler>
         }))
     }
 

@@ -7,6 +7,7 @@ use plimsoll_engine::Connections;
 use plimsoll_io::Cells;
 use plimsoll_proto::ftp::StartBarrier;
 use plimsoll_proto::http::Readiness;
+use plimsoll_tls::Handshakes;
 
 /// The counters that are shared between processes under the engine `process`.
 pub(crate) struct CommonCells {
@@ -19,6 +20,8 @@ pub(crate) struct CommonCells {
     pub(crate) ready: Cells,
     /// The counters of channels.
     pub(crate) channels: Cells,
+    /// The counts of TLS handshakes.
+    pub(crate) handshakes: Cells,
 }
 
 impl CommonCells {
@@ -31,6 +34,7 @@ impl CommonCells {
             ports: None,
             ready: own(Readiness::CELLS),
             channels: own(ChannelMeter::CELLS),
+            handshakes: own(Handshakes::CELLS),
         }
     }
 }

@@ -6,10 +6,14 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{Current, Elapsed, Handler, Io, LocalFuture, Parked, ParkingSpot, Resume, Segment, Stream};
+use plimsoll_io::{
+    Current, Either, Elapsed, Handler, Io, LocalFuture, Parked, ParkingSpot, Phase, Resume, Segment, Stream,
+    Want, select,
+};
 
+use crate::admission::{Handshakes, Outcome, Turns};
 use crate::handshake::encrypt;
-use crate::limits::ALERT_TIME_MAX;
+use crate::limits::{ALERT_TIME_MAX, HANDSHAKE_TIME_MAX};
 use crate::server::ServerTls;
 use crate::session::Session;
 use crate::transport::Tls;
@@ -23,7 +27,13 @@ pub struct Secured {
     io: Io,
     inner: Rc<dyn Handler>,
     current: Arc<Current<ServerTls>>,
+    handshakes: Arc<Handshakes>,
+    /// The handshakes of this thread that begin in one turn.
+    turns: Rc<Turns>,
 }
+
+/// The state of a parked connection: a conversation over TLS; `None` if its client has sent nothing yet.
+type ParkedConnection = Option<ParkedConversation>;
 
 /// A parked conversation over TLS.
 struct ParkedConversation {
@@ -35,22 +45,46 @@ impl Secured {
     /// Creates a handler that serves encrypted connections by `inner`. Each gets the settings that are
     /// current at its start.
     pub fn new(io: Io, inner: Rc<dyn Handler>, current: Arc<Current<ServerTls>>) -> Secured {
-        Secured { io, inner, current }
+        let (handshakes, turns) = (Handshakes::new(), Rc::default());
+        Secured { io, inner, current, handshakes, turns }
+    }
+
+    /// Counts handshakes with those of other threads.
+    #[must_use]
+    pub fn counted(self, handshakes: Arc<Handshakes>) -> Secured {
+        Secured { handshakes, ..self }
     }
 }
 
 impl Handler for Secured {
     fn serve(&self, stream: Stream) -> LocalFuture {
         let (io, inner, settings) = (self.io.clone(), Rc::clone(&self.inner), self.current.get());
+        let (handshakes, turns) = (Arc::clone(&self.handshakes), Rc::clone(&self.turns));
+        let Some(permit) = handshakes.admit(stream.peer()) else {
+            handshakes.note(Outcome::OverShare);
+            return self.refuse(stream);
+        };
         Box::pin(async move {
             let mut stream = stream;
             let spot = stream.parking();
+            match has_begun(&io, &mut stream, spot.is_some()).await {
+                Ok(true) => {}
+                Ok(false) => return park_new(&io, spot, stream),
+                Err(outcome) => return handshakes.note(outcome),
+            }
+            turns.wait(&io).await;
             // Boxed: the memory is freed before the connection is served.
             let accepted = Box::pin(settings.perform(&io, &mut stream)).await;
-            drop(settings);
+            drop((settings, permit));
             match accepted {
-                Ok(tls) => serve(&*inner, stream, (tls, spot), |stream| inner.serve(stream)).await,
-                Err(error) => tracing::debug!(peer = %stream.peer(), %error, "a TLS handshake failed"),
+                Ok(tls) => {
+                    handshakes.note(Outcome::Complete);
+                    serve(&*inner, stream, (tls, spot), |stream| inner.serve(stream)).await;
+                }
+                Err(error) => {
+                    handshakes.note(Outcome::of(&error));
+                    tracing::debug!(peer = %stream.peer(), %error, "a TLS handshake failed");
+                }
             }
         })
     }
@@ -67,12 +101,17 @@ impl Handler for Secured {
     }
 
     fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+        // The state of another protocol. An engine resumes a connection by its own handler, so this does not
+        // happen.
+        let Ok(parked) = parked.state.downcast::<ParkedConnection>() else { return Box::pin(async {}) };
+        let ParkedConversation { session, conversation } = match (*parked, how) {
+            (Some(conversation), _) => conversation,
+            (None, Resume::Serve) => return self.serve(stream),
+            (None, Resume::Refuse) => return self.refuse(stream),
+            (None, Resume::End) => return Box::pin(async {}),
+        };
         let inner = Rc::clone(&self.inner);
         Box::pin(async move {
-            // The state of another protocol. An engine resumes a connection by its own handler, so this does
-            // not happen.
-            let Ok(parked) = parked.state.downcast::<ParkedConversation>() else { return };
-            let ParkedConversation { session, conversation } = *parked;
             let mut stream = stream;
             let spot = stream.parking();
             let tls = encrypt(&mut stream, session);
@@ -82,6 +121,40 @@ impl Handler for Secured {
 
     fn background(&self) -> LocalFuture {
         self.inner.background()
+    }
+}
+
+/// Waits for the first bytes of a handshake. Returns false if the engine wants the worker, and can park the
+/// connection.
+async fn has_begun(io: &Io, stream: &mut Stream, can_park: bool) -> Result<bool, Outcome> {
+    let deadline = io.deadline();
+    deadline.after(HANDSHAKE_TIME_MAX);
+    stream.slot().enter(Phase::Waiting, io.now());
+    let room_wanted = async {
+        match can_park {
+            true => io.room_wanted().await,
+            false => std::future::pending().await,
+        }
+    };
+    let received = match select(deadline.within(stream.rx.recv(Want::Head)), room_wanted).await {
+        Either::Left(received) => received,
+        Either::Right(()) => return Ok(false),
+    };
+    match received {
+        Err(Elapsed) => Err(Outcome::Late),
+        Ok(Err(_) | Ok(None)) => Err(Outcome::Broken),
+        Ok(Ok(Some(received))) => {
+            stream.unreceive(received);
+            Ok(true)
+        }
+    }
+}
+
+/// Parks a connection whose client has sent nothing.
+fn park_new(io: &Io, spot: Option<Rc<ParkingSpot>>, stream: Stream) {
+    if let Some(spot) = spot {
+        let until = io.now() + HANDSHAKE_TIME_MAX;
+        spot.park(Parked { state: Box::new(ParkedConnection::None), until }, stream);
     }
 }
 
@@ -104,7 +177,7 @@ async fn serve(
         match tls.park() {
             Ok((connection, session)) => {
                 let until = conversation.until;
-                let state = Box::new(ParkedConversation { session, conversation });
+                let state = Box::new(Some(ParkedConversation { session, conversation }));
                 return spot.park(Parked { state, until }, Stream::in_slot(connection, slot));
             }
             // Something has arrived meanwhile.

@@ -11,6 +11,7 @@
 //! has a limit of time and of bytes. Private keys are never logged.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod certificates;
 mod client;
 mod clock;
@@ -24,6 +25,7 @@ mod session;
 mod tickets;
 mod transport;
 
+pub use admission::{Handshakes, Outcome};
 pub use certificates::{BadCertificate, Certificates};
 pub use client::{BadRoots, Connector, Roots};
 pub use clock::Clock;

@@ -56,6 +56,7 @@ impl Shared {
         let (shared, recorder) = (Arc::clone(self), self.ftp.recorder.clone());
         let (settings, of_channels) = (self.channels.clone(), self.channels.clone());
         let (figures, of_proxy) = (self.proxy.clone(), self.proxy.clone());
+        let handshakes = Arc::clone(self.encryption.handshakes());
         let (certificates, of_metrics) =
             (Arc::clone(self.encryption.facts()), Arc::clone(self.encryption.facts()));
         StatusPage {
@@ -72,7 +73,7 @@ impl Shared {
                     Some(current) => plimsoll_proxy::metrics(&current.get()),
                     None => recorder.meter().text(),
                 };
-                of_operations + &channels::metrics(&settings) + &metrics_of(&of_metrics.get())
+                of_operations + &channels::metrics(&settings) + &metrics_of(&of_metrics.get(), &handshakes)
             }),
             certificates: Box::new(move || status_of(&certificates.get())),
             channel: Box::new(move || channels::figures(&of_channels)),

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_proto::http::CertificateStatus;
-use plimsoll_tls::Certificates;
+use plimsoll_tls::{Certificates, Handshakes, Outcome};
 use sha2::{Digest as _, Sha256};
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
@@ -81,13 +81,19 @@ impl Facts {
 }
 
 /// Returns the metrics of certificates in Prometheus' text format.
-pub(crate) fn metrics_of(certificates: &[Facts]) -> String {
+pub(crate) fn metrics_of(certificates: &[Facts], handshakes: &Handshakes) -> String {
     const NAME: &str = "plimsoll_certificate_not_after_seconds";
+    const HANDSHAKES: &str = "plimsoll_tls_handshakes_total";
     if certificates.is_empty() {
         return String::new();
     }
     let mut text =
-        format!("# HELP {NAME} The end of a certificate, in seconds since 1970.\n# TYPE {NAME} gauge\n");
+        format!("# HELP {HANDSHAKES} TLS handshakes, by their result.\n# TYPE {HANDSHAKES} counter\n");
+    for (outcome, name) in Outcome::ALL {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{HANDSHAKES}{{result=\"{name}\"}} {}", handshakes.count(outcome));
+    }
+    text += &format!("# HELP {NAME} The end of a certificate, in seconds since 1970.\n# TYPE {NAME} gauge\n");
     let mut names: Vec<&str> = Vec::new();
     for certificate in certificates {
         let name = certificate.name();

@@ -14,8 +14,8 @@ use std::time::SystemTime;
 
 use anyhow::Context as _;
 use plimsoll_cli::WrongUsage;
-use plimsoll_io::Current;
-use plimsoll_tls::{Certificates, Clock, ServerTls, TicketSecret};
+use plimsoll_io::{Cells, Current};
+use plimsoll_tls::{Certificates, Clock, Handshakes, ServerTls, TicketSecret};
 
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
 pub(crate) use files::{FilesWatch, key_files};
@@ -30,6 +30,7 @@ const HTTP: &str = "http/1.1";
 pub(crate) struct Encryption {
     https: Option<Arc<Current<ServerTls>>>,
     facts: Arc<Current<Vec<Facts>>>,
+    handshakes: Arc<Handshakes>,
     watch: FilesWatch,
     tickets: TicketSecret,
     clock: Arc<Clock>,
@@ -43,10 +44,11 @@ pub(crate) struct Usable {
 
 impl Encryption {
     /// Reads the certificates of the configuration. Creates a self-signed one if that is wanted and missing.
-    pub(crate) fn of(config: &Config) -> anyhow::Result<Encryption> {
+    pub(crate) fn of(config: &Config, handshakes: Cells) -> anyhow::Result<Encryption> {
         let encryption = Encryption {
             https: None,
             facts: Current::new(Vec::new()),
+            handshakes: Handshakes::in_cells(handshakes),
             watch: FilesWatch::of(config),
             tickets: ticket_secret(config)?,
             clock: Clock::new(),
@@ -59,6 +61,11 @@ impl Encryption {
     /// Returns the settings of new connections to HTTPS; `None` without a listener.
     pub(crate) fn https(&self) -> Option<&Arc<Current<ServerTls>>> {
         self.https.as_ref()
+    }
+
+    /// Returns the handshakes of all listeners.
+    pub(crate) fn handshakes(&self) -> &Arc<Handshakes> {
+        &self.handshakes
     }
 
     /// Returns the facts about the certificates of new connections.

@@ -66,8 +66,9 @@ impl Common {
             PortShares::CELLS,
             Readiness::CELLS,
             plimsoll_channel::Meter::CELLS,
+            plimsoll_tls::Handshakes::CELLS,
         ];
-        let [counters, connections, operations, hold, ports, ready, channels] =
+        let [counters, connections, operations, hold, ports, ready, channels, handshakes] =
             shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {
             // Created before the fork, because the master may read files in it first.
@@ -75,7 +76,7 @@ impl Common {
         }
         let rpc_servers = config.fixed.accounts.then(|| RpcServers::of(config, role)).transpose();
         let rpc_servers = rpc_servers.context("cannot draw a secret")?;
-        let cells = CommonCells { connections, hold, ports: Some(ports), ready, channels };
+        let cells = CommonCells { connections, hold, ports: Some(ports), ready, channels, handshakes };
         Ok(Common { counters, operations, cells, rpc_servers })
     }
 }

@@ -1,15 +1,18 @@
 //! The wrong protocol, refusals, and connections that are cut.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use plimsoll_tests::binary::visitor::connect_from;
 use plimsoll_tests::binary::{EngineKind, Member, among_others, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
 use super::{Secure, curl};
+use crate::slots::{OPEN_FILES, assert_served};
 
 /// The first byte of a TLS alert.
 const ALERT: u8 = 0x15;
@@ -104,12 +107,15 @@ const CLIENT_HELLO: &str = "1603010058010000540303\
     000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\
     000002c02b01000029000a00040002001d000d000400020807000b00020100001700000010000b000908687474702f312e31";
 
+fn client_hello() -> Vec<u8> {
+    let bytes = (0..CLIENT_HELLO.len()).step_by(2);
+    bytes.map(|at| u8::from_str_radix(&CLIENT_HELLO[at..at + 2], 16).unwrap()).collect()
+}
+
 /// The forked processes of a server draw random numbers that differ.
 fn two_sessions_never_have_the_same_random_numbers(kind: EngineKind) {
     let secure = Secure::start(kind, &[]);
-    let hello: Vec<u8> = (0..CLIENT_HELLO.len() / 2)
-        .map(|at| u8::from_str_radix(&CLIENT_HELLO[2 * at..2 * at + 2], 16).unwrap())
-        .collect();
+    let hello = client_hello();
     let random = || {
         let mut stream = TcpStream::connect(secure.at()).unwrap();
         stream.set_read_timeout(Some(AT_ONCE)).unwrap();
@@ -124,6 +130,69 @@ fn two_sessions_never_have_the_same_random_numbers(kind: EngineKind) {
     all.dedup();
     assert_eq!(all.len(), 8);
 }
+
+/// Bytes that end in the middle of a ClientHello, and a whole one that no other message follows.
+const HALVES: [usize; 3] = [1, 50, usize::MAX];
+/// More than the server has slots for.
+const HALF_HANDSHAKES: usize = 300;
+
+/// Begins handshakes from as many addresses, and begins each that the server ends again.
+fn begin_handshakes(at: SocketAddr, ended: &AtomicBool) {
+    let hello = client_hello();
+    let mut clients: Vec<Option<TcpStream>> = (0..HALF_HANDSHAKES).map(|_| None).collect();
+    while !ended.load(Ordering::Relaxed) {
+        for (number, client) in clients.iter_mut().enumerate() {
+            let is_over = |stream: &TcpStream| {
+                let mut byte = [0; 64];
+                let received = (&mut &*stream).read(&mut byte);
+                !matches!(received, Ok(1..))
+                    && !received.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+            };
+            if client.as_ref().is_some_and(|client| !is_over(client)) {
+                continue;
+            }
+            let [.., high, low] = u32::try_from(number + 256).unwrap().to_be_bytes();
+            *client = connect_from([127, 9, high, low].into(), at, None).ok().inspect(|mut new| {
+                new.set_nonblocking(true).unwrap();
+                let sent = HALVES[number % HALVES.len()].min(hello.len());
+                let _ = new.write_all(&hello[..sent]);
+            });
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Ends the attack, also if the test fails.
+struct Attack<'a>(&'a AtomicBool);
+
+impl Drop for Attack<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The oldest handshakes end first, before any connection that has completed a request.
+fn half_handshakes_keep_no_honest_client_out(kind: EngineKind) {
+    let secure = Secure::start_with(kind, "127.0.0.1:0", &[], Some(OPEN_FILES));
+    let mut kept = secure.server.visit();
+    assert_eq!(kept.get("/healthz").unwrap().status, 200);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _attack = Attack(&ended);
+        scope.spawn(|| begin_handshakes(secure.at(), &ended));
+        std::thread::sleep(Duration::from_secs(1));
+        let url = secure.url("/healthz");
+        for _ in 0..5 {
+            let time = assert_served("a page over HTTPS", || {
+                secure.curl(&["--max-time", "2", "-o", "/dev/null", &url]).status.success()
+            });
+            println!("{kind}: {time:?}");
+        }
+        assert_eq!(kept.get("/healthz").unwrap().status, 200);
+    });
+}
+
+on_each_engine!(alone: half_handshakes_keep_no_honest_client_out);
 
 on_each_engine!(forks:
     the_wrong_protocol_is_answered_at_once,

@@ -46,17 +46,26 @@ fn plant(folder: &Path, from: &str, name: &str) {
 impl Secure {
     /// Starts a server with the certificate of `localhost`.
     fn start(kind: EngineKind, more: &[&str]) -> Secure {
-        Secure::start_at(kind, "127.0.0.1:0", more)
+        Secure::start_with(kind, "127.0.0.1:0", more, None)
     }
 
     /// As [`Secure::start`], at this address.
     fn start_at(kind: EngineKind, at: &str, more: &[&str]) -> Secure {
+        Secure::start_with(kind, at, more, None)
+    }
+
+    /// As [`Secure::start_at`], with a limit of open files.
+    fn start_with(kind: EngineKind, at: &str, more: &[&str], open_files: Option<u32>) -> Secure {
         let folder = tempfile::tempdir().unwrap();
         plant(folder.path(), "server", "own");
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (certificate, key, data) = (path("own.pem"), path("own.key"), folder.path().join("data"));
         let tls = ["--https", at, "--certificate", &certificate, "--key", &key];
-        let server = Server::on_data(kind, &data, &[&tls[..], more].concat());
+        let args = [&tls[..], more].concat();
+        let server = match open_files {
+            Some(limit) => Server::on_data_with_few_open_files(kind, &data, &args, limit),
+            None => Server::on_data(kind, &data, &args),
+        };
         Secure { folder, server }
     }
 
@@ -124,12 +133,15 @@ fn files_go_up_and_down_by_curl(kind: EngineKind) {
 /// The certificate's first name is in the status, and its end in the metrics.
 fn operators_are_told_how_long_a_certificate_is_valid(kind: EngineKind) {
     let secure = Secure::start(kind, &[]);
+    secure.curl(&[&secure.url("/healthz")]).well();
     let status = secure.server.status();
     let days = status["certificates"][0]["days_left"].as_i64().unwrap();
     assert!(days > 30_000 && status["certificates"][0]["names"][0] == "localhost", "{status}");
     let metrics = secure.server.visit().get("/metrics").unwrap().text();
     let line = "plimsoll_certificate_not_after_seconds{name=\"localhost\"} 4733510400";
     assert!(metrics.lines().any(|own| own == line), "{metrics}");
+    let completed = metrics.lines().find(|own| own.contains("handshakes_total{result=\"complete\"}"));
+    assert!(completed.is_some_and(|line| line.ends_with(" 1")), "{metrics}");
     let greeting = secure.server.stdout();
     assert!(greeting.contains("files.example.org"), "{greeting}");
 }

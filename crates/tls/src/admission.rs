@@ -1,0 +1,195 @@
+//! Bounds handshakes: how many one network has at a time, and how many begin in one turn of an event loop.
+//! Counts their results.
+//!
+//! It performs none. Invariants: a handshake that ends releases its permit, however it ends. No loop signs
+//! more than [`HANDSHAKES_PER_TURN`] handshakes before it serves its other connections.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_io::{Cells, ClientNetwork, Instant, Io, Peer};
+
+use crate::handshake::HandshakeError;
+use crate::limits::{HANDSHAKES_PER_NETWORK, HANDSHAKES_PER_TURN, TURNS_WAITED_MAX};
+
+/// The result of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was completed.
+    Complete,
+    /// The peers do not agree, or the client sent something else.
+    Failed,
+    /// The client took too long.
+    Late,
+    /// The connection broke.
+    Broken,
+    /// The client's network has too many.
+    OverShare,
+}
+
+impl Outcome {
+    /// All results, with their names in the metrics.
+    pub const ALL: [(Outcome, &'static str); 5] = [
+        (Outcome::Complete, "complete"),
+        (Outcome::Failed, "failed"),
+        (Outcome::Late, "late"),
+        (Outcome::Broken, "broken"),
+        (Outcome::OverShare, "over_share"),
+    ];
+
+    pub(crate) fn of(error: &HandshakeError) -> Outcome {
+        match error {
+            HandshakeError::Connection(_) => Outcome::Broken,
+            HandshakeError::Late => Outcome::Late,
+            HandshakeError::TooLong | HandshakeError::Refused(_) => Outcome::Failed,
+        }
+    }
+}
+
+/// The handshakes of a server. Its threads share them; its processes share the counts only.
+#[derive(Debug)]
+pub struct Handshakes {
+    by_network: Mutex<HashMap<ClientNetwork, u32>>,
+    counts: Cells,
+}
+
+/// The permit of a handshake, one of those that its network has.
+pub(crate) struct HandshakePermit {
+    handshakes: Arc<Handshakes>,
+    network: Option<ClientNetwork>,
+}
+
+impl Handshakes {
+    /// The number of cells of the counts.
+    pub const CELLS: usize = Outcome::ALL.len();
+
+    /// Creates the handshakes of one process.
+    #[must_use]
+    pub fn new() -> Arc<Handshakes> {
+        Handshakes::in_cells(Cells::own(Handshakes::CELLS))
+    }
+
+    /// As [`Handshakes::new`], with counts in these cells.
+    #[must_use]
+    pub fn in_cells(counts: Cells) -> Arc<Handshakes> {
+        Arc::new(Handshakes { by_network: Mutex::default(), counts })
+    }
+
+    /// Returns how many handshakes had this result.
+    pub fn count(&self, outcome: Outcome) -> u64 {
+        self.counts.get(outcome as usize).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn note(&self, outcome: Outcome) {
+        if let Some(count) = self.counts.get(outcome as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a permit for a handshake; `None` if the client's network has all of its own. Programs of this
+    /// machine share no network.
+    pub(crate) fn admit(self: &Arc<Self>, peer: &Peer) -> Option<HandshakePermit> {
+        let network = match peer {
+            Peer::Ip(ip, _) if !ip.to_canonical().is_loopback() => Some(ClientNetwork::of(*ip)),
+            _ => None,
+        };
+        if let Some(network) = network {
+            let mut by_network = self.lock();
+            let taken = by_network.entry(network).or_default();
+            if *taken == HANDSHAKES_PER_NETWORK {
+                return None;
+            }
+            *taken += 1;
+        }
+        Some(HandshakePermit { handshakes: Arc::clone(self), network })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ClientNetwork, u32>> {
+        self.by_network.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for HandshakePermit {
+    fn drop(&mut self) {
+        let Some(network) = self.network else { return };
+        let mut by_network = self.handshakes.lock();
+        match by_network.get_mut(&network) {
+            Some(taken) if *taken > 1 => *taken -= 1,
+            _ => drop(by_network.remove(&network)),
+        }
+    }
+}
+
+/// The handshakes that begin in the same turn of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    at: Cell<Option<Instant>>,
+    begun: Cell<u32>,
+}
+
+impl Turns {
+    /// Waits for a turn with room for a handshake that is about to use the processor.
+    pub(crate) async fn wait(&self, io: &Io) {
+        for _ in 0..TURNS_WAITED_MAX {
+            // The time is the same in all of a turn.
+            if self.at.replace(Some(io.now())) != Some(io.now()) {
+                self.begun.set(0);
+            }
+            if self.begun.get() < HANDSHAKES_PER_TURN {
+                break;
+            }
+            io.yield_now().await;
+        }
+        self.begun.set(self.begun.get() + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+    use std::time::Duration;
+
+    use plimsoll_io::sim::{Faults, Sim};
+
+    use super::*;
+
+    #[test]
+    fn a_network_has_its_share_of_handshakes_and_others_are_not_affected() {
+        let handshakes = Handshakes::new();
+        let peer = |last| Peer::Ip([203, 0, 113, last].into(), 1);
+        let mut permits: Vec<HandshakePermit> =
+            (0..HANDSHAKES_PER_NETWORK).map(|_| handshakes.admit(&peer(1)).unwrap()).collect();
+        assert!(handshakes.admit(&peer(1)).is_none());
+        assert!(handshakes.admit(&peer(2)).is_some());
+        assert!(handshakes.admit(&Peer::Unix).is_some());
+        permits.pop();
+        assert!(handshakes.admit(&peer(1)).is_some());
+        drop(permits);
+        assert!(handshakes.lock().is_empty(), "nothing is remembered of networks without handshakes");
+    }
+
+    #[test]
+    fn handshakes_beyond_those_of_a_turn_wait_for_the_next() {
+        let (sim, turns) = (Sim::new(0, Faults::none()), Turns::default());
+        let host = sim.host("server");
+        let io = host.io();
+        sim.run(&host, async move {
+            let mut cx = Context::from_waker(Waker::noop());
+            let mut waiting: Vec<_> = (0..=HANDSHAKES_PER_TURN).map(|_| Box::pin(turns.wait(&io))).collect();
+            waiting.retain_mut(|wait| wait.as_mut().poll(&mut cx).is_pending());
+            assert_eq!(waiting.len(), 1);
+            io.sleep(Duration::from_millis(1)).await;
+            assert!(waiting.pop().unwrap().as_mut().poll(&mut cx).is_ready());
+        });
+    }
+
+    #[test]
+    fn results_are_counted() {
+        let handshakes = Handshakes::new();
+        handshakes.note(Outcome::Late);
+        let counts = Outcome::ALL.map(|(outcome, _)| handshakes.count(outcome));
+        assert_eq!(counts, [0, 0, 1, 0, 0]);
+    }
+}
