@@ -3,8 +3,9 @@
 //! It does not retry ([`crate::retry`] does). Invariants: a refusal is a [`Failure`]. A password is sent
 //! only to the server that was named.
 
-use plimsoll_client::http::{Body, Client, Request, Response, Times, Url};
+use plimsoll_client::http::{Body, Client, Error, Request, Response, Times, Url};
 use plimsoll_io::Io;
+use plimsoll_tls::Connector;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,21 +21,38 @@ pub(crate) struct ApiClient {
     pub(crate) url: Url,
     client: Client,
     session: Option<Session>,
+    tls: Option<Connector>,
     /// Whether it has ever answered: if so, a failed connection is worth a retry.
     pub(crate) has_answered: bool,
 }
 
 impl ApiClient {
     /// Creates a client of the server at `url`. Each request carries the session's token.
-    pub(crate) fn new(io: &Io, runtime: Runtime, url: Url, session: Option<Session>) -> ApiClient {
+    /// `tls` encrypts connections, if the URL is `https`.
+    pub(crate) fn new(
+        io: &Io,
+        runtime: Runtime,
+        url: Url,
+        session: Option<Session>,
+        tls: Option<Connector>,
+    ) -> ApiClient {
         let times = Times { first_byte: ANSWER_TIME_MAX, ..Times::default() };
-        let client = Client::new(io, url.clone()).with_resolve((runtime.resolve)(io)).with_times(times);
-        ApiClient { io: io.clone(), runtime, url, client, session, has_answered: false }
+        let mut client = Client::new(io, url.clone()).with_resolve((runtime.resolve)(io)).with_times(times);
+        if let Some(tls) = &tls {
+            client = client.with_tls(tls.clone());
+        }
+        ApiClient { io: io.clone(), runtime, url, client, session, tls, has_answered: false }
+    }
+
+    /// As [`Client::connect_early`].
+    pub(crate) async fn connect_early(&mut self) -> Result<(), Error> {
+        self.client.connect_early().await
     }
 
     /// Returns a client with the same server and session, on another connection.
     pub(crate) fn new_connection(&self) -> ApiClient {
-        let mut other = ApiClient::new(&self.io, self.runtime, self.url.clone(), self.session.clone());
+        let (session, tls) = (self.session.clone(), self.tls.clone());
+        let mut other = ApiClient::new(&self.io, self.runtime, self.url.clone(), session, tls);
         other.has_answered = self.has_answered;
         other
     }

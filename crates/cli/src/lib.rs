@@ -24,6 +24,7 @@ mod runtime;
 mod session;
 mod state;
 mod terminal;
+mod trust;
 mod upload;
 
 use api_client::ApiClient;

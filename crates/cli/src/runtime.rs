@@ -13,6 +13,7 @@ use plimsoll_io::{Io, LocalFuture};
 
 use crate::api_client::ApiClient;
 use crate::session::Session;
+use crate::trust::{TrustArgs, open};
 
 /// Runs the future that a function returns for an event loop, to its end, on this thread.
 pub type BlockOn = fn(Box<dyn FnOnce(Io) -> LocalFuture>) -> io::Result<()>;
@@ -29,18 +30,24 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Runs `command` with the server at `url` and the session for its requests.
+    /// Runs `command` with the server at `url`, which is trusted by `trust`, and the session for its
+    /// requests.
     pub(crate) fn run<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         self,
-        url: Url,
+        (url, trust): (Url, TrustArgs),
         session: Option<Session>,
         command: impl FnOnce(ApiClient) -> F + 'static,
     ) -> anyhow::Result<T> {
         let result = Rc::new(Cell::new(None));
         let slot = Rc::clone(&result);
         let main = move |io: Io| -> LocalFuture {
-            let future = command(ApiClient::new(&io, self, url, session));
-            Box::pin(async move { slot.set(Some(future.await)) })
+            Box::pin(async move {
+                let result = match open(&io, self, (url, session), &trust).await {
+                    Ok(server) => command(server).await,
+                    Err(error) => Err(error),
+                };
+                slot.set(Some(result));
+            })
         };
         (self.block_on)(Box::new(main)).context("cannot run the command")?;
         result.take().context("the command ended without a result")?

@@ -88,7 +88,8 @@ impl StateFolder {
         }
     }
 
-    fn path(&self, key: &str) -> PathBuf {
+    /// Returns the path of the value of `key`.
+    pub(crate) fn path(&self, key: &str) -> PathBuf {
         self.folder.join(format!("{key}.json"))
     }
 }

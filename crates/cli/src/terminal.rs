@@ -1,4 +1,4 @@
-//! The terminal: reading an answer without echo.
+//! The terminal: reading an answer, with or without echo.
 //!
 //! It does not draw progress bars. Invariant: the terminal echoes again afterwards, even if a signal ends
 //! the program in between. A killed program (SIGKILL) cannot restore it.
@@ -23,12 +23,17 @@ pub(crate) fn open() -> Option<File> {
 pub(crate) fn read_hidden_line(terminal: &File, question: &str) -> io::Result<Vec<u8>> {
     let mut out = terminal;
     let hidden = Hidden::begin(terminal.try_clone()?)?;
-    out.write_all(question.as_bytes())?;
-    let mut line = Vec::new();
-    let read = BufReader::new(terminal.take(PASSWORD_BYTES_MAX)).read_until(b'\n', &mut line);
+    let read = read_line(terminal, question);
     hidden.end();
     out.write_all(b"\n")?;
-    read?;
+    read
+}
+
+/// Asks a question on the terminal, and reads a line.
+pub(crate) fn read_line(terminal: &File, question: &str) -> io::Result<Vec<u8>> {
+    let (mut out, mut line) = (terminal, Vec::new());
+    out.write_all(question.as_bytes())?;
+    BufReader::new(terminal.take(PASSWORD_BYTES_MAX)).read_until(b'\n', &mut line)?;
     if line.pop_if(|byte| *byte == b'\n').is_none() {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "nothing was typed"));
     }

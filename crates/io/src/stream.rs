@@ -133,11 +133,17 @@ impl Stream {
         reported.unwrap_or_else(|| self.rx.transport.peer())
     }
 
+    /// Whether its bytes are encrypted on the connection, or on that of the client to the proxy before it,
+    /// as that reports.
+    pub fn is_encrypted(&self) -> bool {
+        let reported = self.rx.client.as_ref().is_some_and(|client| client.is_encrypted);
+        reported || self.rx.transport.is_encrypted()
+    }
+
     /// Whether the network between the client and this process cannot read the stream: it is encrypted, the
     /// proxy before it reports so, or its peer is a program of this machine.
     pub fn is_protected(&self) -> bool {
-        let reported = self.rx.client.as_ref().is_some_and(|client| client.is_encrypted);
-        reported || self.rx.transport.is_encrypted() || *self.peer() == Peer::Unix
+        self.is_encrypted() || *self.peer() == Peer::Unix
     }
 
     /// Whether a proxy has reported the client ([`Stream::behind_proxy`]).

@@ -219,7 +219,8 @@ impl Origin {
         let connected = match by.connector.zip(self.url.unix_socket()) {
             Some((connector, at)) => self.connect_channel(connector, at, by).await,
             None => {
-                let dial = Dial { io: by.io, resolve: by.resolve, deadline: by.deadline };
+                let dial =
+                    Dial { io: by.io, resolve: by.resolve, tls: None, preface: &[], deadline: by.deadline };
                 dial.connect(&self.url, by.time_max).await
             }
         };

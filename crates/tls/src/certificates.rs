@@ -24,6 +24,20 @@ pub struct Certificates {
     by_name: HashMap<String, Arc<CertifiedKey>>,
 }
 
+/// The certificate by which a client proves who it is, with its private key.
+#[derive(Clone, Debug)]
+pub struct Identity(pub(crate) Arc<CertifiedKey>);
+
+impl Identity {
+    /// Reads a certificate chain and its private key, each in PEM.
+    ///
+    /// # Errors
+    /// They cannot be used.
+    pub fn read(chain: &[u8], key: &[u8]) -> Result<Identity, BadCertificate> {
+        Ok(Identity(Arc::new(certified(chain, key)?)))
+    }
+}
+
 /// The reason why a certificate cannot be used.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum BadCertificate {

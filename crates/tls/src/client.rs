@@ -1,23 +1,47 @@
 //! Sessions as a client: the trusted certificates, and the connector.
 //!
-//! It resolves no names. Invariants: a server's certificate is verified, for the name that the caller passes,
-//! before anything is sent. Nothing turns that off.
+//! It resolves no names. Invariants: a server's certificate is verified before anything is sent: for the name
+//! that the caller passes, or by its fingerprint. Nothing turns that off.
 
 use std::sync::Arc;
 
 use plimsoll_io::{Io, Stream};
+use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::sign::SingleCertAndKey;
 use rustls::{ClientConfig, RootCertStore, version};
 
+use crate::certificates::Identity;
 use crate::clock::Clock;
+use crate::fingerprint::Fingerprint;
 use crate::handshake::{HandshakeError, perform};
 use crate::provider::provider;
 use crate::session::Session;
+use crate::verifier::Verifier;
 
 /// The certificates that a client trusts to vouch for servers.
 #[derive(Clone, Debug)]
-pub struct Roots(Arc<RootCertStore>);
+pub struct Roots {
+    pub(crate) store: Arc<RootCertStore>,
+    /// The certificates themselves, if a person has named them: one of them may be the server's own.
+    pub(crate) named: Arc<[Fingerprint]>,
+}
+
+/// The grounds on which a client trusts a server.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// By trusted certificates that vouch for the server's, or are the server's own.
+    Roots(Roots),
+    /// By the server's certificate alone, whatever its name, its dates, and its authority.
+    Fingerprint(Fingerprint),
+}
+
+impl From<&Roots> for Trust {
+    fn from(roots: &Roots) -> Trust {
+        Trust::Roots(roots.clone())
+    }
+}
 
 /// The reason why there are no trusted certificates.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +61,13 @@ pub struct Connector {
     clock: Arc<Clock>,
 }
 
+/// How a connection was encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handshake {
+    /// Whether it resumed an earlier session, which is shorter.
+    pub is_resumed: bool,
+}
+
 impl Roots {
     /// Reads certificates in PEM.
     ///
@@ -44,7 +75,9 @@ impl Roots {
     /// There is none.
     pub fn read(pem: &[u8]) -> Result<Roots, BadRoots> {
         let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
-        Roots::of(certificates.unwrap_or_default()).ok_or(BadRoots::None)
+        let certificates = certificates.unwrap_or_default();
+        let named = certificates.iter().map(|certificate| Fingerprint::of(certificate)).collect();
+        Ok(Roots { named, ..Roots::of(certificates).ok_or(BadRoots::None)? })
     }
 
     /// Reads the certificates that this system trusts. It reads files.
@@ -59,7 +92,7 @@ impl Roots {
         let mut roots = RootCertStore::empty();
         // A system may have some that are of no use here.
         let (added, _) = roots.add_parsable_certificates(certificates);
-        (added > 0).then(|| Roots(Arc::new(roots)))
+        (added > 0).then(|| Roots { store: Arc::new(roots), named: Arc::default() })
     }
 }
 
@@ -68,14 +101,35 @@ impl Connector {
     ///
     /// # Errors
     /// The provider has no cipher suite for a version: a bug.
-    pub fn new(roots: &Roots, protocols: &[&str], clock: Arc<Clock>) -> Result<Connector, rustls::Error> {
+    pub fn new(
+        trust: impl Into<Trust>,
+        protocols: &[&str],
+        clock: Arc<Clock>,
+    ) -> Result<Connector, rustls::Error> {
+        let verifier = Arc::new(Verifier::new(&trust.into())?);
         let time: Arc<Clock> = Arc::clone(&clock);
         let mut config = ClientConfig::builder_with_details(provider(), time)
             .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
-            .with_root_certificates(Arc::clone(&roots.0))
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(Connector { config: Arc::new(config), clock })
+    }
+
+    /// Presents a certificate to servers that request one.
+    #[must_use]
+    pub fn with_identity(mut self, identity: &Identity) -> Connector {
+        let config = Arc::make_mut(&mut self.config);
+        config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(Arc::clone(&identity.0)));
+        self
+    }
+
+    /// Resumes no session: each handshake is a full one.
+    #[must_use]
+    pub fn without_resumption(mut self) -> Connector {
+        Arc::make_mut(&mut self.config).resumption = Resumption::disabled();
+        self
     }
 
     /// Encrypts a connection to the server with this name or address.
@@ -83,10 +137,43 @@ impl Connector {
     /// # Errors
     /// The handshake failed. The connection has ended.
     pub async fn connect(&self, io: &Io, stream: &mut Stream, name: &str) -> Result<(), HandshakeError> {
+        self.handshake(io, stream, name).await.map(drop)
+    }
+
+    /// As [`Connector::connect`]. Returns the kind of the handshake.
+    ///
+    /// # Errors
+    /// As [`Connector::connect`].
+    pub async fn handshake(
+        &self,
+        io: &Io,
+        stream: &mut Stream,
+        name: &str,
+    ) -> Result<Handshake, HandshakeError> {
         let bad_name = |_| rustls::Error::General("the server's name is invalid".to_owned());
         let name = ServerName::try_from(name.to_owned()).map_err(bad_name)?;
         self.clock.set(io.wall());
         let session = Session::client(Arc::clone(&self.config), name)?;
-        perform(io, stream, session).await.map(drop)
+        let tls = perform(io, stream, session).await?;
+        Ok(Handshake { is_resumed: tls.is_resumed() })
     }
+}
+
+/// Whether the error of a stream is that the server requires a certificate of this client, or does not trust
+/// it. With TLS 1.3, a server says so after the handshake.
+#[must_use]
+pub fn refuses_identity(error: &std::io::Error) -> bool {
+    use rustls::AlertDescription as Alert;
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(
+        inner,
+        Some(rustls::Error::AlertReceived(
+            Alert::CertificateRequired
+                | Alert::UnknownCA
+                | Alert::BadCertificate
+                | Alert::CertificateUnknown
+                | Alert::CertificateExpired
+                | Alert::UnsupportedCertificate
+        ))
+    )
 }

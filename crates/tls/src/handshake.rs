@@ -11,6 +11,7 @@ use plimsoll_io::{Deadline, Elapsed, Io, Phase, Segment, Stream, Want};
 use crate::limits::{ALERT_TIME_MAX, HANDSHAKE_BYTES_MAX, HANDSHAKE_TIME_MAX};
 use crate::session::Session;
 use crate::transport::Tls;
+use crate::verifier::Untrusted;
 
 /// The reason why a handshake failed.
 #[derive(Debug, thiserror::Error)]
@@ -24,9 +25,21 @@ pub enum HandshakeError {
     /// The peer sent too many bytes.
     #[error("the TLS handshake is too long")]
     TooLong,
-    /// The peers do not agree, or one does not trust the other.
+    /// The server's certificate is not trusted.
+    #[error("{0}")]
+    Untrusted(Box<Untrusted>),
+    /// The peers do not agree, or the other one does not trust this one.
     #[error("the TLS handshake failed: {0}")]
-    Refused(#[from] rustls::Error),
+    Refused(rustls::Error),
+}
+
+impl From<rustls::Error> for HandshakeError {
+    fn from(error: rustls::Error) -> HandshakeError {
+        match Untrusted::in_error(&error) {
+            Some(untrusted) => HandshakeError::Untrusted(Box::new(untrusted)),
+            None => HandshakeError::Refused(error),
+        }
+    }
 }
 
 /// Performs the handshake of a session, and puts its encryption on the stream.

@@ -7,10 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_io::{Io, Stream};
-use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ServerConfig, version};
 
 use crate::certificates::Certificates;
+use crate::client::Roots;
 use crate::clock::Clock;
 use crate::handshake::{HandshakeError, perform};
 use crate::provider::provider;
@@ -37,10 +39,37 @@ impl ServerTls {
         tickets: Tickets,
         clock: Arc<Clock>,
     ) -> Result<ServerTls, rustls::Error> {
+        ServerTls::verifying(WebPkiClientVerifier::no_client_auth(), certificates, protocols, tickets, clock)
+    }
+
+    /// As [`ServerTls::new`], for clients with a certificate that one of `roots` has signed. A resumed
+    /// session is not verified again: `tickets` are of servers with the same roots.
+    ///
+    /// # Errors
+    /// As [`ServerTls::new`].
+    pub fn for_clients_of(
+        roots: &Roots,
+        certificates: Certificates,
+        protocols: &[&str],
+        tickets: Tickets,
+        clock: Arc<Clock>,
+    ) -> Result<ServerTls, rustls::Error> {
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots.store), provider());
+        let verifier = verifier.build().map_err(|error| rustls::Error::General(error.to_string()))?;
+        ServerTls::verifying(verifier, certificates, protocols, tickets, clock)
+    }
+
+    fn verifying(
+        clients: Arc<dyn ClientCertVerifier>,
+        certificates: Certificates,
+        protocols: &[&str],
+        tickets: Tickets,
+        clock: Arc<Clock>,
+    ) -> Result<ServerTls, rustls::Error> {
         let time: Arc<Clock> = Arc::clone(&clock);
         let mut config = ServerConfig::builder_with_details(provider(), time)
             .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients)
             .with_cert_resolver(Arc::new(certificates));
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         config.session_storage = Arc::new(NoServerSessionStorage {});

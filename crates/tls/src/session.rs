@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use plimsoll_io::Lease;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, Connection, Error, ServerConfig, ServerConnection};
+use rustls::{
+    ClientConfig, ClientConnection, Connection, Error, HandshakeKind, ServerConfig, ServerConnection,
+};
 
 use crate::limits::{RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES};
 
@@ -42,6 +44,11 @@ impl Session {
     /// Whether the handshake is not complete.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// Whether the handshake resumed an earlier session.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Whether the peer has ended the session, and all plaintext was taken.

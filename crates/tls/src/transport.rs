@@ -27,9 +27,26 @@ struct State {
     received: Option<Lease>,
     ledger: Ledger,
     /// The error that broke the stream.
-    broken: Option<io::ErrorKind>,
+    broken: Option<Broken>,
     /// Whether the own session was ended.
     is_finished: bool,
+}
+
+#[derive(Clone)]
+enum Broken {
+    /// The connection ended before the session.
+    Cut,
+    /// The peer has violated the protocol, or has sent an alert.
+    Failed(rustls::Error),
+}
+
+impl From<Broken> for io::Error {
+    fn from(broken: Broken) -> io::Error {
+        match broken {
+            Broken::Cut => io::ErrorKind::UnexpectedEof.into(),
+            Broken::Failed(error) => io::Error::new(io::ErrorKind::InvalidData, error),
+        }
+    }
 }
 
 impl Tls {
@@ -37,6 +54,11 @@ impl Tls {
     pub(crate) fn new(inner: Rc<dyn Transport>, session: Session, received: Option<Lease>) -> Rc<Tls> {
         let (ledger, broken, is_finished) = (Ledger::default(), None, false);
         Rc::new(Tls { inner, state: RefCell::new(State { session, received, ledger, broken, is_finished }) })
+    }
+
+    /// Whether the handshake resumed an earlier session.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.state.borrow().session.is_resumed()
     }
 
     /// Takes the session off the connection, to continue it later over the same connection.
@@ -63,7 +85,7 @@ impl State {
     fn decrypt(&mut self, mut received: Lease, inner: &dyn Transport) {
         if let Err(error) = self.session.receive(&mut received) {
             tracing::debug!(%error, "a TLS session has failed");
-            self.broken = Some(io::ErrorKind::InvalidData);
+            self.broken = Some(Broken::Failed(error));
         }
         self.received = Some(received).filter(|rest| !rest.is_empty());
         let mut sealed = Vec::new();
@@ -88,8 +110,8 @@ impl Transport for Tls {
                 if let Some(plain) = state.session.take_plain() {
                     return Poll::Ready(Ok(Some(plain)));
                 }
-                if let Some(kind) = state.broken {
-                    return Poll::Ready(Err(kind.into()));
+                if let Some(broken) = &state.broken {
+                    return Poll::Ready(Err(broken.clone().into()));
                 }
                 if state.session.has_ended() {
                     return Poll::Ready(Ok(None));
@@ -106,7 +128,7 @@ impl Transport for Tls {
                 // This side has ended the session, too.
                 None if state.is_finished => return Poll::Ready(Ok(None)),
                 // A machine between the peers may have cut the connection.
-                None => state.broken = Some(io::ErrorKind::UnexpectedEof),
+                None => state.broken = Some(Broken::Cut),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! TLS between two simulated machines: whole conversations, and peers that do not agree, lie, or cut.
 //! A failing seed is printed; run it again with `PLIMSOLL_SEED=<seed>`.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::cell::RefCell;
 use std::io;
@@ -15,7 +15,12 @@ use plimsoll_io::{
     Address, Current, Handler, Io, Lease, LocalFuture, Peer, Segment, Setup, Stream, Transport, Want,
 };
 use plimsoll_tls::limits::HANDSHAKE_TIME_MAX;
-use plimsoll_tls::{Certificates, Clock, Connector, HandshakeError, Roots, Secured, ServerTls, Tickets};
+use plimsoll_tls::{
+    Certificates, Clock, Connector, Distrust, Fingerprint, HandshakeError, Roots, Secured, ServerTls,
+    Tickets, Trust,
+};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 const CA: &[u8] = include_bytes!("../../../tests/data/tls/ca.pem");
 const SERVER: (&[u8], &[u8]) = (
@@ -223,7 +228,47 @@ fn the_certificate_is_chosen_by_name_and_verified() {
     let refused = world.run(move |io, mut stream| async move {
         stranger.connect(&io, &mut stream, NAME).await.unwrap_err().to_string()
     });
-    assert!(refused.contains("UnknownIssuer"), "{refused}");
+    assert!(refused.contains("no authority that is trusted"), "{refused}");
+}
+
+fn der(pem: &[u8]) -> CertificateDer<'static> {
+    CertificateDer::from_pem_slice(pem).unwrap()
+}
+
+/// Connects by the certificates or the fingerprint that a client trusts.
+fn trusted(trust: Trust, name: &'static str) -> Result<(), Distrust> {
+    let world = World::new(0, Faults::none(), &[]);
+    let connected = world.run(move |io, mut stream| async move {
+        let connector = Connector::new(trust, &[], Clock::new()).unwrap();
+        connector.connect(&io, &mut stream, name).await
+    });
+    connected.map_err(|error| match error {
+        HandshakeError::Untrusted(untrusted) => {
+            let presented = if name == "other.example.org" { OTHER.0 } else { SERVER.0 };
+            assert_eq!(untrusted.fingerprint, Fingerprint::of(&der(presented)));
+            untrusted.reason
+        }
+        error => panic!("{error}"),
+    })
+}
+
+#[test]
+fn a_server_is_trusted_by_its_fingerprint_alone_whatever_its_name() {
+    let fingerprint = |pem| Trust::Fingerprint(Fingerprint::of(&der(pem)));
+    assert_eq!(trusted(fingerprint(SERVER.0), NAME), Ok(()));
+    // The first certificate is that for names that no certificate has.
+    assert_eq!(trusted(fingerprint(SERVER.0), "no.such.example"), Ok(()));
+    assert_eq!(trusted(fingerprint(OTHER.0), NAME), Err(Distrust::OtherFingerprint));
+    assert_eq!(trusted(fingerprint(CA), NAME), Err(Distrust::OtherFingerprint));
+}
+
+#[test]
+fn a_file_with_the_server_s_own_certificate_trusts_this_server_alone() {
+    let file = |pem: &[u8]| Trust::from(&Roots::read(pem).unwrap());
+    assert_eq!(trusted(file(SERVER.0), NAME), Ok(()));
+    assert_eq!(trusted(file(&[OTHER.0, SERVER.0].concat()), NAME), Ok(()));
+    assert_eq!(trusted(file(SERVER.0), "other.example.org"), Err(Distrust::UnknownAuthority));
+    assert_eq!(trusted(file(CA), "b.c.wild.example.org").unwrap_err(), Distrust::OtherName);
 }
 
 #[test]

@@ -21,29 +21,50 @@ pub(super) const ACCESS_LOG: &str = "access.log";
 pub(super) struct WebServer {
     child: Child,
     pub(super) port: u16,
+    scheme: &'static str,
 }
 
 impl WebServer {
     /// Starts nginx with these directives of its only server.
     pub(super) fn nginx(work: &Path, server: &str) -> WebServer {
+        WebServer::nginx_listening(work, "http", server)
+    }
+
+    /// As [`WebServer::nginx`], over TLS, with the certificate of the tests named so, which is copied to the
+    /// working folder.
+    pub(super) fn nginx_over_tls(work: &Path, certificate: &str, server: &str) -> WebServer {
+        copy_certificate(certificate, work);
+        let at = work.display();
+        let pair = format!("ssl_certificate {at}/tls.pem; ssl_certificate_key {at}/tls.key;");
+        WebServer::nginx_listening(work, "https", &format!("{pair} {server}"))
+    }
+
+    fn nginx_listening(work: &Path, scheme: &'static str, server: &str) -> WebServer {
+        let ssl = if scheme == "https" { " ssl" } else { "" };
         let (port, work) = (free_port(), work.display());
         let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let paths = paths.map(|name| format!("{name}_temp_path {work}/{name};\n")).concat();
         let text = format!(
             "daemon off;\npid {work}/nginx.pid;\nerror_log stderr;\nevents {{}}\n\
              http {{\naccess_log {work}/{ACCESS_LOG};\n{paths}\
-             server {{ listen 127.0.0.1:{port}; {server} }}\n}}\n",
+             server {{ listen 127.0.0.1:{port}{ssl}; {server} }}\n}}\n",
         );
         std::fs::write(format!("{work}/nginx.conf"), text).unwrap();
         let mut nginx = tool(&first_installed(&["nginx", "/usr/sbin/nginx"]));
         nginx.args(["-p", &work.to_string(), "-e", "stderr", "-c", &format!("{work}/nginx.conf")]);
-        WebServer::spawn(nginx, port)
+        WebServer::spawn(nginx, port, scheme)
     }
 
     /// Starts nginx with the files of `root`.
     pub(super) fn nginx_with_files(work: &Path, root: &Path) -> WebServer {
         permit_all(root);
         WebServer::nginx(work, &format!("root {};", root.display()))
+    }
+
+    /// As [`WebServer::nginx_with_files`], over TLS.
+    pub(super) fn nginx_with_files_over_tls(work: &Path, root: &Path) -> WebServer {
+        permit_all(root);
+        WebServer::nginx_over_tls(work, "server", &format!("root {};", root.display()))
     }
 
     /// Starts lighttpd with the files of `root`.
@@ -57,25 +78,43 @@ impl WebServer {
         std::fs::write(format!("{work}/lighttpd.conf"), text).unwrap();
         let mut lighttpd = tool(&first_installed(&["lighttpd", "/usr/sbin/lighttpd"]));
         lighttpd.args(["-D", "-f", &format!("{work}/lighttpd.conf")]);
-        WebServer::spawn(lighttpd, port)
+        WebServer::spawn(lighttpd, port, "http")
     }
 
-    fn spawn(mut command: Command, port: u16) -> WebServer {
+    fn spawn(mut command: Command, port: u16, scheme: &'static str) -> WebServer {
         command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().expect("tests/install brings it");
         until("the web server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        WebServer { child, port }
+        WebServer { child, port, scheme }
     }
 
     /// Returns the URL of a path that begins with a slash.
     pub(super) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        format!("{}://127.0.0.1:{}{path}", self.scheme, self.port)
+    }
+
+    /// Makes nginx read its certificate again.
+    pub(super) fn reload(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
     }
 
     /// Ends the server, so that its log is complete.
     pub(super) fn end(mut self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         until("the web server ends", || self.child.try_wait().unwrap().is_some());
+    }
+}
+
+/// Returns the path of a file among the certificates of the tests.
+pub(super) fn certificate_file(name: &str) -> String {
+    format!("{}/data/tls/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Copies a certificate of the tests and its key, as those of a web server.
+pub(super) fn copy_certificate(name: &str, work: &Path) {
+    for kind in ["pem", "key"] {
+        let from = certificate_file(&format!("{name}.{kind}"));
+        std::fs::copy(from, work.join(format!("tls.{kind}"))).unwrap();
     }
 }
 

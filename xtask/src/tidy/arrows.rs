@@ -19,7 +19,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("engine", &["io"]),
     ("channel", &["io"]),
     ("tls", &["io"]),
-    ("client", &["wire", "io"]),
+    ("client", &["tls", "wire", "io"]),
     ("rpc", &["client", "wire", "io"]),
     ("auth", &["rpc", "wire", "io"]),
     ("store", &["rpc", "wire", "io"]),
@@ -27,9 +27,9 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("operations", &["auth", "store", "wire", "io"]),
     ("proto", &["content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
     ("web", &["proto", "content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
-    ("proxy", &["proto", "channel", "content", "client", "auth", "store", "wire", "io"]),
-    ("cli", &["client", "wire", "io"]),
-    ("lab", &["engine", "client", "auth", "store", "wire", "io"]),
+    ("proxy", &["proto", "channel", "content", "client", "auth", "store", "tls", "wire", "io"]),
+    ("cli", &["client", "tls", "wire", "io"]),
+    ("lab", &["engine", "client", "auth", "store", "tls", "wire", "io"]),
 ];
 
 /// Packages that may link any crate.

@@ -10,6 +10,7 @@ use clap::Args;
 use plimsoll_client::http::{BadUrl, Url};
 
 use crate::output::text;
+use crate::trust::TrustArgs;
 use crate::{AccountsInUse, ApiClient, Runtime, Session};
 
 /// The default server.
@@ -21,6 +22,9 @@ pub(super) struct ServerArgs {
     /// The server; default: that of the last login, else http://127.0.0.1:8080
     #[arg(long, value_name = "URL", env = "PLIMSOLL_SERVER", value_parser = server_url)]
     server: Option<Url>,
+
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 /// The arguments that name the server and the account.
@@ -45,7 +49,7 @@ impl ServerArgs {
             Some(url) => url.clone(),
             None => AccountsInUse::load()?.server.as_deref().unwrap_or(SERVER).parse()?,
         };
-        runtime.run(url, None, command)
+        runtime.run((url, self.trust.clone()), None, command)
     }
 }
 
@@ -85,7 +89,7 @@ impl SessionArgs {
     ) -> anyhow::Result<T> {
         let session = self.session()?;
         let url = session.server.parse().context("the session that is remembered names no server")?;
-        runtime.run(url, Some(session), command)
+        runtime.run((url, self.server.trust.clone()), Some(session), command)
     }
 }
 

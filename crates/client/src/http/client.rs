@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use plimsoll_io::{Address, Deadline, Either, Elapsed, Io, Stream, select};
+use plimsoll_tls::{Connector, HandshakeError};
 use plimsoll_wire::http::response::ResponseHead;
 
 use super::connection::Connection;
@@ -35,6 +36,7 @@ pub struct Client {
     base: Url,
     pub(super) times: Times,
     resolve: Option<Resolve>,
+    tls: Option<Connector>,
     /// For waits for the server's answer.
     pub(super) deadline: Deadline,
     /// For waits of the sending side, which runs at the same time.
@@ -67,6 +69,7 @@ impl Client {
             base,
             times: Times::default(),
             resolve: None,
+            tls: None,
             deadline,
             sending,
             keep_alive: None,
@@ -130,6 +133,27 @@ impl Client {
     pub fn with_resolve(mut self, resolve: Resolve) -> Client {
         self.resolve = Some(resolve);
         self
+    }
+
+    /// Encrypts connections by `tls`. Without it, a server with an `https` URL cannot be reached.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Connector) -> Client {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Connects, unless there is a keep-alive connection, so that errors of connecting precede the first
+    /// request.
+    ///
+    /// # Errors
+    /// As [`Dial::connect`].
+    pub async fn connect_early(&mut self) -> Result<(), Error> {
+        if self.keep_alive.is_none() {
+            let mut connection = self.connect().await?;
+            connection.rest();
+            self.keep_alive = Some(connection);
+        }
+        Ok(())
     }
 
     /// Returns the server's URL.
@@ -228,7 +252,13 @@ impl Client {
     }
 
     async fn connect(&self) -> Result<Connection, Error> {
-        let dial = Dial { io: &self.io, resolve: self.resolve.as_ref(), deadline: &self.deadline };
+        let dial = Dial {
+            io: &self.io,
+            resolve: self.resolve.as_ref(),
+            tls: self.tls.as_ref(),
+            preface: &[],
+            deadline: &self.deadline,
+        };
         dial.connect(&self.base, self.times.connect).await.map(Connection::new)
     }
 }
@@ -239,16 +269,40 @@ pub struct Dial<'a> {
     pub io: &'a Io,
     /// Resolves names; without it, a URL must have an IP address or `localhost`.
     pub resolve: Option<&'a Resolve>,
+    /// Encrypts the connection if the URL's scheme is `https`.
+    pub tls: Option<&'a Connector>,
+    /// Bytes that are sent in clear before everything else: the header of the PROXY protocol.
+    pub preface: &'a [u8],
     /// For the waits.
     pub deadline: &'a Deadline,
 }
 
 impl Dial<'_> {
-    /// Connects to the first of the server's addresses that accepts, and waits at most `time_max` for each.
+    /// Connects to the first of the server's addresses that accepts, and waits at most `time_max` for each,
+    /// and as long for the TLS handshake.
     ///
     /// # Errors
-    /// The error of the first address, which is the preferred one.
+    /// The error of the first address, which is the preferred one, or of the handshake.
     pub async fn connect(&self, url: &Url, time_max: Duration) -> Result<Stream, Error> {
+        let tls = match (url.is_https(), self.tls) {
+            (true, None) => return Err(Error::Request("its URL is https, and no certificate is trusted")),
+            (true, tls) => tls,
+            (false, _) => None,
+        };
+        let mut stream = self.open(url, time_max).await?;
+        if !self.preface.is_empty() {
+            stream.tx.push_slice(self.preface);
+        }
+        if let Some(tls) = tls {
+            self.deadline.after(time_max);
+            let connected = self.deadline.within(tls.connect(self.io, &mut stream, url.host())).await;
+            let connected = connected.unwrap_or(Err(HandshakeError::Late));
+            connected.map_err(|error| Error::of_handshake(url, error))?;
+        }
+        Ok(stream)
+    }
+
+    async fn open(&self, url: &Url, time_max: Duration) -> Result<Stream, Error> {
         let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for (at, address) in self.addresses(url, time_max).await?.iter().enumerate() {
             self.deadline.after(time_max);

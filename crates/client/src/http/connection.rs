@@ -16,7 +16,7 @@ use plimsoll_wire::http::head::{Method, find_head_end};
 use plimsoll_wire::http::refusal::Refusal;
 use plimsoll_wire::http::response::{BadResponse, ResponseHead, parse_response};
 
-use super::limits::HEAD;
+use super::limits::{HEAD, TICKET_POLLS_MAX};
 
 /// A connection to a server.
 pub struct Connection {
@@ -28,6 +28,7 @@ pub struct Connection {
     pub is_reused: bool,
     /// Whether something was received since it is idle.
     woken: Arc<Woken>,
+    is_encrypted: bool,
 }
 
 /// A waker that only records that it was woken. A receive may be pending although bytes have arrived: then it
@@ -68,9 +69,10 @@ impl Connection {
     /// Creates the connection of a stream.
     #[must_use]
     pub fn new(stream: Stream) -> Connection {
+        let is_encrypted = stream.is_encrypted();
         let (rx, tx) = stream.split();
         let inbox = ResponseInbox { rx, buffered: None, searched: 0, parse_from: 0, is_touched: false };
-        Connection { inbox, tx, is_reused: false, woken: Arc::default() }
+        Connection { inbox, tx, is_reused: false, woken: Arc::default(), is_encrypted }
     }
 
     /// Notes that it is idle from now on.
@@ -90,9 +92,18 @@ impl Connection {
     /// since it is idle.
     pub fn is_quiet(&mut self) -> bool {
         let waker = Waker::from(Arc::clone(&self.woken));
-        let received = pin!(self.inbox.rx.recv(Want::Head));
-        let is_pending = received.poll(&mut Context::from_waker(&waker)).is_pending();
-        is_pending && !self.woken.0.load(Ordering::Relaxed)
+        // A ticket of TLS wakes, too. Once it is received, nothing is left.
+        for _ in 0..if self.is_encrypted { TICKET_POLLS_MAX } else { 1 } {
+            let received = pin!(self.inbox.rx.recv(Want::Head));
+            if received.poll(&mut Context::from_waker(&waker)).is_ready() {
+                return false;
+            }
+            if !self.woken.0.swap(false, Ordering::Relaxed) {
+                return true;
+            }
+        }
+        self.woken.0.store(true, Ordering::Relaxed);
+        false
     }
 
     /// Ends a connection after a complete exchange: dropping it alone would reset it.

@@ -6,7 +6,10 @@
 use std::fmt;
 use std::io;
 
+use plimsoll_tls::HandshakeError;
 use plimsoll_wire::http::response::BadResponse;
+
+use super::url::Url;
 
 /// The reason why there is no answer, or only a part of it.
 #[derive(Debug, thiserror::Error)]
@@ -32,8 +35,16 @@ pub enum Error {
         /// The kernel's error.
         source: io::Error,
     },
+    /// The connection could not be encrypted, or the server is not trusted.
+    #[error("{to} is not connected to: {source}.{}", advice(source))]
+    Tls {
+        /// The server, as the person wrote it.
+        to: String,
+        /// The reason.
+        source: HandshakeError,
+    },
     /// The connection broke.
-    #[error("The connection broke {when}: {source}. Try again.")]
+    #[error("The connection broke {when}: {source}. {}", advice_on_broken(source))]
     Broken {
         /// The stage of the request.
         when: When,
@@ -61,6 +72,36 @@ pub enum Error {
     /// The source of the request's body failed.
     #[error("What was to be sent could not be read: {0}. Check it and send it again.")]
     Source(io::Error),
+}
+
+impl Error {
+    /// Returns the error of a handshake with the server at `url`. A connection that broke meanwhile is not
+    /// different from one that could not be established.
+    pub(super) fn of_handshake(url: &Url, error: HandshakeError) -> Error {
+        let to = url.to_string();
+        let kind = match &error {
+            HandshakeError::Connection(error) => error.kind(),
+            HandshakeError::Late => io::ErrorKind::TimedOut,
+            _ => return Error::Tls { to, source: error },
+        };
+        Error::Connect { to, source: io::Error::new(kind, error) }
+    }
+}
+
+fn advice_on_broken(error: &io::Error) -> &'static str {
+    match plimsoll_tls::refuses_identity(error) {
+        true => "The server requires a certificate of this client that it trusts.",
+        false => "Try again.",
+    }
+}
+
+fn advice(error: &HandshakeError) -> &'static str {
+    match error {
+        HandshakeError::Untrusted(_) => {
+            " Check that this is the right server, and which certificates are trusted."
+        }
+        _ => " Check that the server speaks TLS at this address.",
+    }
 }
 
 /// The stage of a request.

@@ -27,6 +27,8 @@ pub const COPIED_PART_BYTES_MAX: usize = 64 * 1024;
 /// Interim answers to one request. The count restarts after each piece of a streamed body. A client may set
 /// another bound.
 pub const INTERIM_ANSWERS_MAX: u32 = 32;
+/// How often an idle connection over TLS is polled for what is left of its session's tickets.
+pub const TICKET_POLLS_MAX: u32 = 16;
 /// Bounds on the head of an answer.
 pub const HEAD: HeadLimits = HeadLimits { bytes_max: 32 * 1024, fields_max: 100, target_bytes_max: 0 };
 

@@ -1,6 +1,6 @@
 //! An HTTP/1.1 client: one keep-alive connection, and one request on it at a time.
 //!
-//! It does not follow redirections, and has no cookies or TLS. Invariants: a body that was cut short is an
+//! It does not follow redirections, and has no cookies. Invariants: a body that was cut short is an
 //! error. A request is repeated only where that has the same effect as once. A final answer that comes early
 //! ends the sending.
 
@@ -23,3 +23,4 @@ pub use response::Response;
 pub use url::{BadUrl, Url, split_zone};
 
 pub use crate::source::{NextSegment, Source};
+pub use plimsoll_tls::{Connector, refuses_identity};

@@ -1,4 +1,4 @@
-//! A server's URL as a person writes it: `http://HOST:PORT/BASE` or `unix:PATH`.
+//! A server's URL as a person writes it: `https://HOST:PORT/BASE`, the same with `http`, or `unix:PATH`.
 //!
 //! It does not resolve names. Invariants: no part of a URL is ignored. A password in it is refused, since it
 //! would end up in logs.
@@ -12,8 +12,9 @@ use std::str::FromStr;
 use plimsoll_io::Address;
 use plimsoll_wire::http::target::parse_target;
 
-/// The port of a URL without one.
+/// The ports of URLs without one.
 const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 /// A server's address, and the path below which its resources are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,7 @@ pub struct Url {
     pub(super) authority: String,
     /// The prefix of every target; empty, or begins with a slash and does not end in one.
     pub(super) base: String,
+    is_https: bool,
 }
 
 /// The address to connect to: known, or to be resolved.
@@ -39,14 +41,11 @@ pub(super) enum ServerAddress {
 /// A URL that cannot be used, with advice on what to write instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
-    /// `https://`
-    #[error("This build does not speak HTTPS yet. Write http://, and put TLS in front of it if it must be.")]
-    Https,
     /// A name or a password before the host.
     #[error("A server's URL must have no name or password in it. Log in instead.")]
     Login,
     /// Anything else.
-    #[error("A server's URL must be http://HOST, http://HOST:PORT, http://HOST:PORT/PATH or unix:PATH.")]
+    #[error("A server's URL must be https://HOST, https://HOST:PORT, http://HOST:PORT/PATH or unix:PATH.")]
     Form,
 }
 
@@ -61,6 +60,19 @@ impl Url {
     #[must_use]
     pub fn base_path(&self) -> &str {
         &self.base
+    }
+
+    /// Returns whether connections to the server are encrypted.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// Returns the host as it was written, but without brackets and zone: the name in its certificate.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let (host, _) = split_port(&self.authority);
+        host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
     }
 
     /// Returns whether the server is reached by a Unix socket.
@@ -93,10 +105,13 @@ impl Url {
         }
     }
 
-    /// Returns whether both are the same server by their addresses, whatever the case and form of the URLs.
-    /// Looks up no name.
+    /// Returns whether both are the same server by their schemes and addresses, whatever the case and form of
+    /// the URLs. Looks up no name.
     #[must_use]
     pub fn is_same_server(&self, other: &Url) -> bool {
+        if self.is_https != other.is_https {
+            return false;
+        }
         match (&self.address, &other.address) {
             (
                 ServerAddress::Named { host, port },
@@ -123,8 +138,8 @@ impl FromStr for Url {
         }
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         match scheme.as_deref() {
-            Some("http") => http(text),
-            Some("https") => Err(BadUrl::Https),
+            Some("http") => with_authority(text, false),
+            Some("https") => with_authority(text, true),
             _ => Err(BadUrl::Form),
         }
     }
@@ -132,10 +147,11 @@ impl FromStr for Url {
 
 fn unix(path: &str) -> Option<Url> {
     let address = ServerAddress::Known(vec![Address::Unix(PathBuf::from(path))]);
-    (!path.is_empty()).then(|| Url { address, authority: "localhost".to_owned(), base: String::new() })
+    let (authority, base, is_https) = ("localhost".to_owned(), String::new(), false);
+    (!path.is_empty()).then_some(Url { address, authority, base, is_https })
 }
 
-fn http(text: &str) -> Result<Url, BadUrl> {
+fn with_authority(text: &str, is_https: bool) -> Result<Url, BadUrl> {
     let (scheme, rest) = text.split_once("://").ok_or(BadUrl::Form)?;
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     if authority.contains('@') {
@@ -150,9 +166,11 @@ fn http(text: &str) -> Result<Url, BadUrl> {
     let utf8 = |bytes| std::str::from_utf8(bytes).map_err(|_| BadUrl::Form);
     let (authority, base) = (utf8(authority)?, utf8(target.path)?.trim_end_matches('/'));
     Ok(Url {
-        address: address(authority, zone).ok_or(BadUrl::Form)?,
+        address: address(authority, zone, if is_https { HTTPS_PORT } else { HTTP_PORT })
+            .ok_or(BadUrl::Form)?,
         authority: authority.to_owned(),
         base: base.to_owned(),
+        is_https,
     })
 }
 
@@ -169,14 +187,18 @@ pub fn split_zone(authority: &str) -> Option<(String, &str)> {
     is_zone.then(|| (format!("[{ip}]{port}"), zone))
 }
 
-/// Splits a host and its port: `[::1]:8080`, `127.0.0.1`, `files.example:80`.
-fn address(authority: &str, zone: Option<&str>) -> Option<ServerAddress> {
+/// Splits a host and its port, which may be empty: `[::1]:8080`, `127.0.0.1`, `files.example:80`.
+fn split_port(authority: &str) -> (&str, &str) {
     let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
-    let (host, port) = match authority.get(end..)?.rfind(':') {
-        Some(colon) => (authority.get(..end + colon)?, authority.get(end + colon + 1..)?),
-        None => (authority, ""),
-    };
-    let port = if port.is_empty() { HTTP_PORT } else { port.parse().ok()? };
+    let colon = authority.rfind(':').filter(|colon| *colon >= end);
+    colon
+        .and_then(|colon| Some((authority.get(..colon)?, authority.get(colon + 1..)?)))
+        .unwrap_or((authority, ""))
+}
+
+fn address(authority: &str, zone: Option<&str>, default_port: u16) -> Option<ServerAddress> {
+    let (host, port) = split_port(authority);
+    let port = if port.is_empty() { default_port } else { port.parse().ok()? };
     let at = |ips: &[IpAddr]| {
         ServerAddress::Known(ips.iter().map(|ip| Address::Ip(SocketAddr::new(*ip, port))).collect())
     };
@@ -198,6 +220,7 @@ fn address(authority: &str, zone: Option<&str>) -> Option<ServerAddress> {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_https { "https" } else { "http" };
         match &self.address {
             ServerAddress::Known(addresses) if let [unix @ Address::Unix(_)] = addresses.as_slice() => {
                 unix.fmt(f)
@@ -206,9 +229,9 @@ impl fmt::Display for Url {
                 if self.authority.starts_with('[')
                     && let Some((ip, zone)) = host.split_once('%') =>
             {
-                write!(f, "http://[{ip}%25{zone}]:{port}{}", self.base)
+                write!(f, "{scheme}://[{ip}%25{zone}]:{port}{}", self.base)
             }
-            _ => write!(f, "http://{}{}", self.authority, self.base),
+            _ => write!(f, "{scheme}://{}{}", self.authority, self.base),
         }
     }
 }
@@ -230,6 +253,8 @@ mod tests {
             ("HTTP://[::1]:8080/a/b/", &["[::1]:8080"], "/a/b"),
             ("http://[::1]", &["[::1]:80"], ""),
             ("http://localhost:81//", &["127.0.0.1:81", "[::1]:81"], ""),
+            ("https://127.0.0.1", &["127.0.0.1:443"], ""),
+            ("HTTPS://[::1]:8443/a", &["[::1]:8443"], "/a"),
             ("unix:/run/plimsoll.sock", &["unix:/run/plimsoll.sock"], ""),
         ] {
             let url = parse(text).unwrap();
@@ -248,6 +273,7 @@ mod tests {
             ("http://[FE80::1%25eth0.5]/", "http://[fe80::1%25eth0.5]:80"),
             ("http://[fe80::1%lo]:81", "http://[fe80::1%25lo]:81"),
             ("http://[fe80::1%251]", "http://[fe80::1%251]:80"),
+            ("https://[fe80::1%25lo]", "https://[fe80::1%25lo]:443"),
         ] {
             let url = parse(text).unwrap();
             assert_eq!(url.to_string(), shown, "{text}");
@@ -274,6 +300,7 @@ mod tests {
             ("http://a", "http://a:81"),
             ("http://a", "http://b"),
             ("http://a", "http://127.0.0.1"),
+            ("http://a:443", "https://a"),
             ("unix:/a", "unix:/A"),
         ] {
             assert!(!is_same(one, other), "{one} {other}");
@@ -290,15 +317,37 @@ mod tests {
 
     #[test]
     fn a_url_displays_as_it_was_written() {
-        for text in ["http://127.0.0.1:8080", "http://[::1]:80/a", "http://files.example", "unix:/a b"] {
+        for text in [
+            "http://127.0.0.1:8080",
+            "http://[::1]:80/a",
+            "https://files.example",
+            "https://a:1/b",
+            "unix:/a b",
+        ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }
     }
 
     #[test]
+    fn the_host_is_the_name_in_a_certificate() {
+        for (text, host) in [
+            ("https://files.example:8443/a", "files.example"),
+            ("https://localhost", "localhost"),
+            ("https://192.0.2.1:1", "192.0.2.1"),
+            ("https://[2001:db8::1]:1", "2001:db8::1"),
+            ("https://[fe80::1%25lo]", "fe80::1"),
+        ] {
+            let url = parse(text).unwrap();
+            assert_eq!((url.host(), url.is_https()), (host, true), "{text}");
+        }
+        assert!(!parse("http://a").unwrap().is_https() && !parse("unix:/a").unwrap().is_https());
+    }
+
+    #[test]
     fn an_unusable_url_is_refused_with_advice() {
         for (text, bad) in [
-            ("https://files.example", BadUrl::Https),
+            ("https://", BadUrl::Form),
+            ("https://me@files.example", BadUrl::Login),
             ("http://me@files.example", BadUrl::Login),
             ("http://me:secret@files.example/", BadUrl::Login),
             ("", BadUrl::Form),

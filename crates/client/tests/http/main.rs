@@ -11,6 +11,7 @@ mod keep_alive;
 mod places;
 mod real;
 mod times;
+mod tls;
 
 use std::cell::Cell;
 use std::io;

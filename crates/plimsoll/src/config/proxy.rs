@@ -173,6 +173,9 @@ impl FromStr for Origin {
         if !url.base_path().is_empty() {
             return Err("an origin has no path: write http://HOST:PORT or unix:PATH".to_owned());
         }
+        if url.is_https() {
+            return Err("an origin is reached by http:// only, or unix:PATH".to_owned());
+        }
         refuse_port_0(&url)?;
         Ok(Origin(url))
     }

@@ -5,6 +5,7 @@ mod changed;
 mod cut_off;
 mod files;
 mod folders;
+mod https;
 mod sharing;
 mod streams;
 mod transfers;

@@ -62,6 +62,7 @@ fn expect(response: &Response<'_>, status: u16) -> Result<(), Failure> {
 pub(super) fn failure(error: Error) -> Failure {
     match error {
         Error::Connect { source, .. } | Error::Resolve { source, .. } => Failure::Connect(source),
+        Error::Tls { source, .. } => Failure::Connect(io::Error::other(source)),
         Error::Broken { when: When::Receiving, source } => Failure::Short(source),
         Error::Broken { source, .. } | Error::Source(source) => Failure::Broken(source),
         Error::Late(_) => Failure::Timeout,
