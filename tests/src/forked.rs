@@ -158,6 +158,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
                 accounts,
                 root,
                 channel,
+                is_encrypted: false,
             };
             let master = watch(master, &stop, scenario.grace);
             let passed = play(EngineKind::Epoll, shown, behaviour);

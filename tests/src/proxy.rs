@@ -13,6 +13,8 @@ use plimsoll_proxy::{
     Balance, FieldRules, ForwardHosts, Logs, Names, OriginTimes, Proxy, Settings, SpoolSpace,
 };
 
+use crate::tls::pinned_connector;
+
 /// Returns the settings of a proxy in front of the server at an address.
 pub type ProxySettings = fn(&Address) -> Settings;
 
@@ -36,6 +38,7 @@ pub fn plain(origin: &Address) -> Settings {
         fields: FieldRules::default(),
         times: OriginTimes::default(),
         resolve: None,
+        tls: None,
         channel: None,
         channels: plimsoll_channel::Settings::default(),
         header: None,
@@ -43,6 +46,13 @@ pub fn plain(origin: &Address) -> Settings {
         spool: SpoolSpace::new(&std::env::temp_dir(), SPOOL_BYTES_MAX),
         cache: None,
     }
+}
+
+/// Returns the settings of a proxy whose origin has TLS.
+pub fn to_https(settings: Settings, origin: &Address) -> Settings {
+    let url = format!("https://{origin}").parse().expect("a URL");
+    let origins = Balance::new(vec![url], None).expect("one origin");
+    Settings { origins, tls: Some(pinned_connector()), ..settings }
 }
 
 /// Returns the setup of a proxy in front of the server at `origin`.

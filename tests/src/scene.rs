@@ -12,14 +12,16 @@ use plimsoll_channel::{Bodies, Connector, Meter};
 use plimsoll_content::{HotCache, HotSettings};
 use plimsoll_engine::SystemFs;
 use plimsoll_io::sim::SimDisk;
-use plimsoll_io::{Address, Cells, Existing, Fs, Handler, Io, Networks, Stop, Stream};
+use plimsoll_io::{Address, Cells, Existing, Fs, Handler, Io, Networks, Setup, Stop, Stream};
 use plimsoll_proto::classic;
 use plimsoll_proto::http::{Cors, Limits};
+use plimsoll_tls::Connector as TlsConnector;
 
 use crate::accounts::Accounts;
 use crate::client::Client;
 use crate::ftp::Ftp;
 use crate::proxy::ProxySettings;
+use crate::tls::{SERVER_NAME, secured};
 use crate::tree::Tree;
 use crate::under::Engine;
 
@@ -59,6 +61,8 @@ pub struct Scenario {
     pub is_large: bool,
     /// With it, a proxy is in front of the server, and clients connect to the proxy.
     pub proxy: Option<ProxySettings>,
+    /// Whether clients reach the server, or the proxy, over TLS.
+    pub is_encrypted: bool,
 }
 
 /// Wraps a stream into another after a handshake.
@@ -101,6 +105,7 @@ impl Default for Scenario {
             panics: false,
             is_large: false,
             proxy: None,
+            is_encrypted: false,
         }
     }
 }
@@ -109,6 +114,11 @@ impl Scenario {
     /// Returns how bodies reach clients that are connected by channels.
     pub(crate) fn channel_of_clients(&self) -> Option<Bodies> {
         self.channel.filter(|_| self.proxy.is_none())
+    }
+
+    /// Encrypts the server that clients connect to, if they are to reach it so.
+    pub(crate) fn for_clients(&self, setup: Setup) -> Setup {
+        if self.is_encrypted { secured(setup) } else { setup }
     }
 }
 
@@ -153,6 +163,8 @@ pub struct Scene {
     pub(crate) proxy_disk: Option<Disk>,
     /// Connects channels, if the scenario serves them.
     pub(crate) connector: Option<Rc<Connector>>,
+    /// Encrypts connections, if the scenario has TLS.
+    pub(crate) tls: Option<TlsConnector>,
     /// The server's counts of channels, unless it has a process for each connection.
     pub channels: Arc<Meter>,
 }
@@ -169,7 +181,11 @@ impl Scene {
             Some(connector) => connector.connect(&self.at).await,
             None => self.io.connect(&self.at).await,
         };
-        Ok(Client::new(&self.io, stream?))
+        let mut stream = stream?;
+        if let Some(tls) = &self.tls {
+            tls.connect(&self.io, &mut stream, SERVER_NAME).await.map_err(std::io::Error::other)?;
+        }
+        Ok(Client::new(&self.io, stream))
     }
 
     /// Returns the server's address for FTP.

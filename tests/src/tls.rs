@@ -2,13 +2,21 @@
 //!
 //! They are made by `tests/data/tls/make`.
 
-use plimsoll_tls::{Certificates, Clock, Connector, Roots, ServerTls, Tickets};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll};
+
+use plimsoll_io::{Address, Current, Handler, Io, Lease, Peer, Segment, Setup, Stream, Transport, Want};
+use plimsoll_tls::{Certificates, Clock, Connector, Roots, Secured, ServerTls, Tickets};
 
 /// A name in the server's certificate.
 pub const SERVER_NAME: &str = "localhost";
 
 const CA: &[u8] = include_bytes!("../data/tls/ca.pem");
 const CERTIFICATE: &[u8] = include_bytes!("../data/tls/server.pem");
+const OTHER: &[u8] = include_bytes!("../data/tls/other.pem");
 const KEY: &[u8] = include_bytes!("../data/tls/server.key");
 
 /// Returns the settings of a server for these protocols.
@@ -21,4 +29,90 @@ pub fn server(protocols: &[&str]) -> ServerTls {
 /// Returns the means of a client that trusts the server, for these protocols.
 pub fn connector(protocols: &[&str]) -> Connector {
     Connector::new(&Roots::read(CA).expect("a certificate"), protocols, Clock::new()).expect("cipher suites")
+}
+
+/// Returns the means of a client that trusts the server's certificate itself, at every address.
+pub fn pinned_connector() -> Connector {
+    let roots = Roots::read(CERTIFICATE).expect("a certificate");
+    Connector::new(&roots, &["http/1.1"], Clock::new()).expect("cipher suites")
+}
+
+/// Returns the means of a client that trusts another server.
+pub fn connector_of_other() -> Connector {
+    let roots = Roots::read(OTHER).expect("a certificate");
+    Connector::new(&roots, &["http/1.1"], Clock::new()).expect("cipher suites")
+}
+
+/// Encrypts the connections of a server of HTTP.
+pub fn secured(setup: Setup) -> Setup {
+    Arc::new(move |io| secured_handler(setup(io.clone()), io))
+}
+
+/// As [`secured`], for the handler of one thread.
+pub fn secured_handler(handler: Rc<dyn Handler>, io: Io) -> Rc<dyn Handler> {
+    static TLS: LazyLock<Arc<Current<ServerTls>>> = LazyLock::new(|| Current::new(server(&["http/1.1"])));
+    Rc::new(Secured::new(io, handler, Arc::clone(&TLS)))
+}
+
+/// Performs the server's handshake: a [`Wrap`](crate::scene::Wrap).
+pub fn accept(io: Io, stream: Stream) -> Pin<Box<dyn Future<Output = io::Result<Stream>>>> {
+    static TLS: LazyLock<ServerTls> = LazyLock::new(|| server(&["http/1.1"]));
+    Box::pin(async move {
+        let mut stream = stream;
+        TLS.accept(&io, &mut stream).await.map_err(io::Error::other)?;
+        Ok(stream)
+    })
+}
+
+/// Returns the transport of a stream, which stays usable under TLS: a machine between the peers could end it.
+pub fn below(stream: &mut Stream) -> Rc<dyn Transport> {
+    Rc::clone(
+        &stream
+            .layer(|inner, received| {
+                assert!(received.is_none(), "nothing was received");
+                Rc::new(Below(inner))
+            })
+            .0,
+    )
+}
+
+/// A transport that passes everything on.
+struct Below(Rc<dyn Transport>);
+
+impl Transport for Below {
+    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
+        self.0.poll_recv(cx, want)
+    }
+
+    fn push(&self, segment: Segment) {
+        self.0.push(segment);
+    }
+
+    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
+        self.0.poll_drain(cx, below)
+    }
+
+    fn unsent(&self) -> u64 {
+        self.0.unsent()
+    }
+
+    fn lost(&self) -> u64 {
+        self.0.lost()
+    }
+
+    fn takes_files(&self) -> bool {
+        false
+    }
+
+    fn finish(&self) {
+        self.0.finish();
+    }
+
+    fn peer(&self) -> &Peer {
+        self.0.peer()
+    }
+
+    fn local(&self) -> io::Result<Address> {
+        self.0.local()
+    }
 }

@@ -24,6 +24,7 @@ use crate::proxy::proxy_of;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
 use crate::service::{self, ServerState};
 use crate::skips::{Need, skip};
+use crate::tls::pinned_connector;
 
 /// The engine that a behaviour runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,12 +173,12 @@ impl Simulation {
                     None => (Address::Ip((server.ip(), 8080).into()), sim.host("proxy")),
                 };
                 let origin = sim.serve(&server, &origin, &setup).expect("the address is free");
-                let (at, setup) = (Address::Ip((host.ip(), 80).into()), proxy_of(settings, &origin));
+                let setup = counted(scenario.for_clients(proxy_of(settings, &origin)), &open);
                 // The folder of its spool; a disk that is the server's has it already, at most.
                 let _ = host.disk().mkdir(std::env::temp_dir());
                 proxy_disk = Some(Disk::Simulated(Arc::clone(host.disk())));
-                let at = sim.serve(&host, &at, &counted(setup, &open)).expect("the address is free");
-                (at, host.stop().clone(), Some(origin))
+                let at = sim.serve(&host, &Address::Ip((host.ip(), 80).into()), &setup);
+                (at.expect("the address is free"), host.stop().clone(), Some(origin))
             }
         };
         let OtherProtocols { ftp, classic } =
@@ -200,6 +201,7 @@ impl Simulation {
             disk: Disk::Simulated(Arc::clone(server.disk())),
             proxy_disk,
             connector: connector(&client.io(), scenario.channel_of_clients()),
+            tls: scenario.is_encrypted.then(pinned_connector),
             channels: seen.channels,
         };
         Simulation { sim, server, client, scene }
@@ -220,7 +222,8 @@ pub(crate) fn setup_of(
         Protocol::HttpOver(wrap) => service::over(http(), wrap),
         Protocol::Of(make) => Arc::new(make),
     };
-    service::over_channels(scenario, setup, &seen.channels)
+    let setup = service::over_channels(scenario, setup, &seen.channels);
+    if scenario.proxy.is_none() { scenario.for_clients(setup) } else { setup }
 }
 
 /// The protocols besides HTTP.
@@ -348,7 +351,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let mut running = start(kind, (listen_as(scenario, data.path()), setup), beside, scenario.grace);
     let behind = scenario.proxy.map(|settings| {
         let nothing = OtherProtocols { ftp: None, classic: None };
-        let setup = proxy_of(settings, &running.at);
+        let setup = scenario.for_clients(proxy_of(settings, &running.at));
         let proxy = start(kind, (listen_for_http(), setup), nothing, scenario.grace);
         std::mem::replace(&mut running, proxy)
     });
@@ -365,6 +368,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
         accounts,
         root: folder.path().to_owned(),
         channel: scenario.channel_of_clients(),
+        is_encrypted: scenario.is_encrypted,
     };
     let passed = play(kind, shown, behaviour);
     running.end();
@@ -386,6 +390,7 @@ pub(crate) struct ServerParts {
     pub(crate) accounts: Option<Accounts>,
     pub(crate) root: PathBuf,
     pub(crate) channel: Option<Bodies>,
+    pub(crate) is_encrypted: bool,
 }
 
 /// Runs the behaviour, with clients on an engine of this kind.
@@ -395,8 +400,8 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
     behaviour: fn(Scene) -> F,
 ) -> std::io::Result<()> {
     block_on(kind, move |io| {
-        let ServerParts { engine, at, origin, beside, stop, connections, seen, accounts, root, channel } =
-            shown;
+        let ServerParts { engine, at, origin, beside, stop, connections, seen, accounts, .. } = shown;
+        let (root, channel, is_encrypted) = (shown.root, shown.channel, shown.is_encrypted);
         let ServerState { log, begun, hot, channels, .. } = seen;
         let scene = Scene {
             io: io.clone(),
@@ -414,6 +419,7 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
             disk: Disk::Real(root),
             proxy_disk: None,
             connector: connector(&io, channel),
+            tls: is_encrypted.then(pinned_connector),
             channels,
         };
         within_time(io, behaviour(scene))

@@ -36,6 +36,7 @@ mod service_manager;
 mod sites;
 mod stopping;
 mod tiers;
+mod trusted_certificates;
 
 use std::process::ExitCode;
 

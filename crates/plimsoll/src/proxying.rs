@@ -17,12 +17,14 @@ use plimsoll_proxy::cache::response_cache::CacheSizes;
 use plimsoll_proxy::cache::store::{CacheFolder, Checksums, Claimant};
 use plimsoll_proxy::limits::{FORWARD_HOSTS_MAX, ORIGINS_MAX, SPOOL_SHARE};
 use plimsoll_proxy::{Balance, ForwardHosts, Names, Purging, Settings, SpoolSpace, is_any_origin_up};
+use plimsoll_tls::Connector;
 use plimsoll_wire::http::status::Status;
 
-use crate::config::Config;
+use crate::config::{Config, ProxySettings};
 use crate::locked_folder::{kind_of, take_cache_folder};
 use crate::open_files;
 use crate::resolve::resolve;
+use crate::trusted_certificates::connector;
 
 /// The machine's name.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
@@ -60,6 +62,7 @@ pub(crate) fn settings(
     }
     let mut names = Names::default();
     names.add_listeners(&config.fixed.http);
+    names.add_listeners(&config.fixed.https);
     names.add_origins(&urls);
     if let Ok(name) = std::fs::read_to_string(HOST_NAME) {
         names.add(name.trim());
@@ -78,6 +81,7 @@ pub(crate) fn settings(
         fields: proxy.field_rules(),
         times: proxy.times(),
         resolve: Some(resolve),
+        tls: origin_tls(proxy)?,
         channel: proxy.proxy_channel.bodies(),
         channels: channels.clone(),
         header: proxy.proxy_header.0,
@@ -85,6 +89,20 @@ pub(crate) fn settings(
         spool: before.map_or_else(|| spool(config), |before| Arc::clone(&before.spool)),
         cache: before.map_or_else(|| cache(config), |before| before.cache.clone()),
     })
+}
+
+/// Returns the means to encrypt connections to origins, if one has an `https` URL.
+fn origin_tls(proxy: &ProxySettings) -> anyhow::Result<Option<Connector>> {
+    let has_https = proxy.proxy_origin.iter().any(|origin| origin.0.is_https());
+    if has_https {
+        return connector(&proxy.proxy_origin_ca, "--origin-ca").map(Some);
+    }
+    match proxy.proxy_origin_ca.0 {
+        Some(_) => {
+            Err(WrongUsage("--origin-ca is for origins with https://; there is none".to_owned()).into())
+        }
+        None => Ok(None),
+    }
 }
 
 /// Returns the room for responses that their clients take slowly.
@@ -182,6 +200,21 @@ mod tests {
         assert_eq!(refused(&["--proxy-origin=http://a,http://a:81"]), None);
         let twice = refused(&["--proxy-origin=http://a", "--proxy-origin=http://a:80"]).unwrap();
         assert!(twice.contains("http://a:80 is given twice"), "{twice}");
+    }
+
+    #[test]
+    fn the_certificate_of_origins_is_for_https_origins_and_must_be_one() {
+        let ca = format!("--proxy-origin-ca={}/../../tests/data/tls/ca.pem", env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(refused(&["--proxy-origin=https://a,http://b", &ca]), None);
+        assert!(refused(&["--proxy-origin=http://a", &ca]).unwrap().contains("there is none"));
+        let of = |path| Config::of(&["--proxy-origin=https://a", path]);
+        for path in [
+            "--proxy-origin-ca=/nowhere",
+            concat!("--proxy-origin-ca=", env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+        ] {
+            let error = settings(&of(path), &ChannelSettings::default(), None).err().unwrap();
+            assert!(error.to_string().contains("--origin-ca"), "{error}");
+        }
     }
 
     #[test]

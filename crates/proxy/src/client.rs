@@ -30,6 +30,7 @@ use crate::own_answers::{AnswerForm, OwnAnswer};
 use crate::proxy::Shared;
 use crate::request_head::ClientRequest;
 use crate::route::route;
+use crate::scheme::Scheme;
 use crate::settings::Settings;
 use crate::side_tasks::SideTasks;
 
@@ -47,7 +48,7 @@ pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
 pub(crate) async fn resume(stream: Stream, parked: ParkedClient, shared: Rc<Shared>, how: Resume) {
     let side = SideTasks::default();
     let connection = ServerConnection::resumed(stream, &shared.common, parked.connection);
-    let mut client = Client::of(connection, &shared, &side, parked.local);
+    let mut client = Client::of(connection, &shared, &side, (parked.local, parked.scheme));
     let ending = side.beside(pin!(resume_turns(&mut client, how))).await;
     side.beside(Box::pin(client.end(ending)).as_mut()).await;
     side.finish().await;
@@ -72,6 +73,7 @@ struct Client<'a> {
     own_connection: OwnConnection,
     /// The address that the client connected to.
     local: Option<SocketAddr>,
+    scheme: Scheme,
 }
 
 /// The state of a parked connection, which waits for its next request.
@@ -79,6 +81,7 @@ pub(crate) struct ParkedClient {
     settings: Arc<Settings>,
     connection: ConnectionState,
     local: Option<SocketAddr>,
+    scheme: Scheme,
 }
 
 impl ParkedClient {
@@ -144,26 +147,26 @@ impl<'a> Turns<'a> for Client<'a> {
 
 impl<'a> Client<'a> {
     fn new(stream: Stream, shared: &'a Rc<Shared>, side: &'a SideTasks) -> Client<'a> {
-        let local = local_address(&stream);
-        Client::of(ServerConnection::new(stream, &shared.common), shared, side, local)
+        let (local, scheme) = (local_address(&stream), Scheme::of(&stream));
+        Client::of(ServerConnection::new(stream, &shared.common), shared, side, (local, scheme))
     }
 
     fn of(
         connection: ServerConnection<'a>,
         shared: &'a Rc<Shared>,
         side: &'a SideTasks,
-        local: Option<SocketAddr>,
+        (local, scheme): (Option<SocketAddr>, Scheme),
     ) -> Client<'a> {
         let download = shared.io.deadline();
-        Client { shared, connection, side, download, own_connection: None, local }
+        Client { shared, connection, side, download, own_connection: None, local, scheme }
     }
 
     async fn end(self, ending: Ending) {
         if let Some(own) = self.own_connection {
             own.1.close();
         }
-        let (settings, local) = (Arc::clone(&self.shared.settings), self.local);
-        let park = |connection| Box::new(ParkedClient { settings, connection, local }) as _;
+        let (settings, local, scheme) = (Arc::clone(&self.shared.settings), self.local, self.scheme);
+        let park = |connection| Box::new(ParkedClient { settings, connection, local, scheme }) as _;
         self.connection.end(ending, park).await;
     }
 
@@ -181,11 +184,12 @@ impl<'a> Client<'a> {
         if let Err(reason) = identified {
             return refused(reason.into());
         }
-        let route = match route(head, block, &settings, self.local.map(|at| at.ip())) {
+        let fields = forwarded_fields(head, block, self.connection.is_trusted(), &settings.fields);
+        let scheme = self.scheme.as_forwarded(&fields);
+        let route = match route(head, block, &settings, self.local.map(|at| at.ip()), scheme) {
             Ok(route) => route,
             Err(answer) => return refused(answer),
         };
-        let fields = forwarded_fields(head, block, self.connection.is_trusted(), &settings.fields);
         let (peer, client) = (self.connection.peer().clone(), self.connection.client().clone());
         let ServerConnection { inbox, tx, deadline, .. } = &mut self.connection;
         let mut exchange = Exchange {
@@ -193,7 +197,7 @@ impl<'a> Client<'a> {
             rx: &mut inbox.rx,
             tx,
             deadlines: Deadlines { upload: deadline, download: &self.download },
-            request: ClientRequest { head, block, fields: &fields, peer: &peer },
+            request: ClientRequest { head, block, fields: &fields, peer: &peer, scheme: self.scheme },
             client,
             route: &route,
             body,

@@ -22,6 +22,7 @@ use crate::origin::Origin;
 use crate::proxy::Shared;
 use crate::request_head::ClientRequest;
 use crate::route::{Destination, Route};
+use crate::scheme::Scheme;
 
 /// A copy of a client's request.
 pub(crate) struct DetachedRequest {
@@ -35,6 +36,8 @@ pub(crate) struct DetachedRequest {
     forward: Option<Arc<Origin>>,
     target: Vec<u8>,
     host: Option<Vec<u8>>,
+    /// The scheme on the client's connection, and the one that is reported to the origin.
+    schemes: (Scheme, Scheme),
     addresses: (Option<SocketAddr>, Option<SocketAddr>),
 }
 
@@ -56,6 +59,7 @@ impl DetachedRequest {
             forward,
             target: route.target.clone(),
             host: route.host.clone(),
+            schemes: (request.scheme, route.scheme),
             addresses: exchange.addresses,
         }
     }
@@ -67,11 +71,12 @@ impl DetachedRequest {
         kind: PassKind,
         stored: Option<&Arc<Object>>,
     ) -> Outcome {
-        let DetachedRequest { shared, head, block, fields, peer, client, forward, target, host, addresses } =
-            self;
+        let DetachedRequest { shared, head, block, fields, peer, client, addresses, .. } = self;
+        let (forward, target, host, (own, scheme)) = (self.forward, self.target, self.host, self.schemes);
         let to = forward.as_ref().map_or(Destination::Origins, Destination::Forward);
-        let route = Route { to, target, host, max_forwards: None };
-        let of_client = ClientRequest { head: &head, block: &block, fields: &fields, peer: &peer };
+        let route = Route { to, target, scheme, host, max_forwards: None };
+        let of_client =
+            ClientRequest { head: &head, block: &block, fields: &fields, peer: &peer, scheme: own };
         let (mut rx, mut tx) = Stream::new(Rc::new(NoClient(peer.clone()))).split();
         let (upload, download) = (shared.io.deadline(), shared.io.deadline());
         let mut body = RequestBody::new(BodyReader::new(Framing::None, None), false);

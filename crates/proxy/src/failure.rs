@@ -6,11 +6,25 @@
 use std::io;
 
 use plimsoll_client::http::Error;
+use plimsoll_tls::{Distrust, HandshakeError};
 use plimsoll_wire::http::response::BadResponse;
 use plimsoll_wire::http::status::Status;
 
 use crate::body::BodyError;
 use crate::own_answers::{OwnAnswer, try_again};
+
+/// Returns the reason of a failed connection to an origin for the operator's log.
+pub(crate) fn reason_of_connecting(error: &Error) -> String {
+    const ADVICE: &str = "name the certificate of its authority by --origin-ca";
+    match error {
+        Error::Tls { source: HandshakeError::Untrusted(untrusted), .. }
+            if untrusted.reason == Distrust::UnknownAuthority =>
+        {
+            format!("{untrusted}; {ADVICE}")
+        }
+        error => error.to_string(),
+    }
+}
 
 /// The reason why a request has no whole response.
 #[derive(Debug)]
@@ -23,6 +37,8 @@ pub(crate) enum Failure {
     Busy,
     /// No origin accepts a connection.
     Unreachable,
+    /// No origin accepts an encrypted connection with a certificate that is trusted.
+    Untrusted,
     /// No origin accepts a connection in time.
     ConnectLate,
     /// The connection to the origin broke, or the origin closed it, before the end of the response.
@@ -43,6 +59,7 @@ impl Failure {
             {
                 Failure::ConnectLate
             }
+            Error::Tls { .. } => Failure::Untrusted,
             _ => Failure::Unreachable,
         }
     }
@@ -78,6 +95,7 @@ impl Failure {
             }
             Failure::Unexpected => "the origin sent what was not requested",
             Failure::Unreachable => "the origin accepts no connection",
+            Failure::Untrusted => "the origin's TLS handshake failed",
             Failure::ConnectLate => "the origin accepts no connection in time",
             Failure::ClientGone | Failure::ClientBody(..) => "the client's request failed",
         }
@@ -99,6 +117,10 @@ impl Failure {
             Failure::Unreachable => {
                 (Status::BAD_GATEWAY, "The server behind this proxy cannot be reached. Try again later.")
             }
+            Failure::Untrusted => (
+                Status::BAD_GATEWAY,
+                "The server behind this proxy is not trusted. Ask the operator of the proxy.",
+            ),
             Failure::ConnectLate => (
                 Status::GATEWAY_TIMEOUT,
                 "The server behind this proxy accepts no connection in time. Try again later.",

@@ -13,6 +13,7 @@ use plimsoll_wire::http::is_token;
 use plimsoll_wire::limits::FORWARDED_HOPS_MAX;
 
 use crate::cache::policy::FieldBlock;
+use crate::scheme::Scheme;
 
 /// Fields that concern one connection only. "Intermediaries SHOULD remove or replace fields that are known
 /// to require removal before forwarding, whether or not they appear as a connection-option" (RFC 9110,
@@ -212,6 +213,7 @@ pub(crate) struct Hop<'a> {
     pub(crate) peer: &'a Peer,
     /// The host that the client used.
     pub(crate) host: Option<&'a [u8]>,
+    pub(crate) scheme: Scheme,
 }
 
 impl Hop<'_> {
@@ -226,7 +228,7 @@ impl Hop<'_> {
         let (before, after) = if address.is_some_and(|ip| ip.is_ipv6()) { ("\"[", "]\"") } else { ("", "") };
         out.extend_from_slice(b"Forwarded: ");
         out.extend_from_slice(&earlier.forwarded());
-        for part in ["for=", before, &node, after, ";proto=http"] {
+        for part in ["for=", before, &node, after, ";proto=", self.scheme.name()] {
             out.extend_from_slice(part.as_bytes());
         }
         if let Some(host) = self.host {
@@ -240,7 +242,7 @@ impl Hop<'_> {
         out.extend_from_slice(node.as_bytes());
         out.extend_from_slice(b"\r\n");
         if !earlier.has_proto {
-            write_field(b"X-Forwarded-Proto", b"http", out);
+            write_field(b"X-Forwarded-Proto", self.scheme.name().as_bytes(), out);
         }
         if let Some(host) = self.host.filter(|_| !earlier.has_host) {
             write_field(b"X-Forwarded-Host", host, out);
@@ -364,7 +366,7 @@ mod tests {
         assert!(earlier.take(b"X-Forwarded-Proto", b"https"));
         let mut out = Vec::new();
         let peer = Peer::Ip("2001:db8::1".parse().unwrap(), 7);
-        Hop { peer: &peer, host: Some(b"a.example:80") }.write(&earlier, &mut out);
+        Hop { peer: &peer, host: Some(b"a.example:80"), scheme: Scheme::Http }.write(&earlier, &mut out);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "Forwarded: for=192.0.2.1, for=\"[2001:db8::1]\";proto=http;host=\"a.example:80\"\r\n\
@@ -378,7 +380,7 @@ mod tests {
             let (mut earlier, mut out) = (Earlier::default(), Vec::new());
             earlier.take(name, value);
             let peer = Peer::Ip("127.0.0.1".parse().unwrap(), 7);
-            Hop { peer: &peer, host: None }.write(&earlier, &mut out);
+            Hop { peer: &peer, host: None, scheme: Scheme::Http }.write(&earlier, &mut out);
             String::from_utf8(out).unwrap()
         };
         let forwarded_for = written(b"X-Forwarded-For", b"nonsense,192.0.2.1, 2001:db8::1");
@@ -405,11 +407,11 @@ mod tests {
     #[test]
     fn a_peer_of_a_unix_socket_is_unknown() {
         let mut out = Vec::new();
-        Hop { peer: &Peer::Unix, host: None }.write(&Earlier::default(), &mut out);
+        Hop { peer: &Peer::Unix, host: None, scheme: Scheme::Https }.write(&Earlier::default(), &mut out);
         let text = String::from_utf8(out).unwrap();
-        assert!(
-            text.starts_with("Forwarded: for=unknown;proto=http\r\nX-Forwarded-For: unknown\r\n"),
-            "{text}"
+        assert_eq!(
+            text,
+            "Forwarded: for=unknown;proto=https\r\nX-Forwarded-For: unknown\r\nX-Forwarded-Proto: https\r\n"
         );
     }
 

@@ -32,6 +32,7 @@ mod purging;
 mod request_head;
 mod response_head;
 mod route;
+mod scheme;
 mod settings;
 mod side_tasks;
 mod spool;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use plimsoll_channel::Connector;
 use plimsoll_client::http::{Connection, Dial, Error, Resolve, Url};
 use plimsoll_io::{Address, Deadline, Instant, Io, Stream};
+use plimsoll_tls::Connector as TlsConnector;
 
 use crate::admission::{Admission, Permit};
 use crate::histogram::Histogram;
@@ -89,6 +90,9 @@ pub(crate) struct Connecting<'a> {
     pub(crate) resolve: Option<&'a Resolve>,
     /// Connects channels, if origins at Unix sockets have them.
     pub(crate) connector: Option<&'a Connector>,
+    pub(crate) tls: Option<&'a TlsConnector>,
+    /// Bytes that are sent before everything else, by TCP or a Unix socket: the header of the PROXY protocol.
+    pub(crate) preface: &'a [u8],
     pub(crate) deadline: &'a Deadline,
     pub(crate) time_max: Duration,
 }
@@ -219,8 +223,13 @@ impl Origin {
         let connected = match by.connector.zip(self.url.unix_socket()) {
             Some((connector, at)) => self.connect_channel(connector, at, by).await,
             None => {
-                let dial =
-                    Dial { io: by.io, resolve: by.resolve, tls: None, preface: &[], deadline: by.deadline };
+                let dial = Dial {
+                    io: by.io,
+                    resolve: by.resolve,
+                    tls: by.tls,
+                    preface: by.preface,
+                    deadline: by.deadline,
+                };
                 dial.connect(&self.url, by.time_max).await
             }
         };

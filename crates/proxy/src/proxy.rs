@@ -13,6 +13,7 @@ use plimsoll_client::http::Resolve;
 use plimsoll_io::{Handler, Io, LocalFuture, Parked, Resume, Stream, select};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::{AccessLog, Common, Counters, Records};
+use plimsoll_wire::proxy;
 
 use crate::cache::limits::PASSED_CHECK_TIME;
 use crate::client::{self, ParkedClient};
@@ -127,8 +128,10 @@ pub async fn is_any_origin_up(io: &Io, settings: &Settings) -> bool {
     let time_max = settings.times.connect;
     let connector = settings.connector(io);
     let (resolve, connector) = (resolve.as_ref(), connector.as_ref());
-    let by = Connecting { io, resolve, connector, deadline: &deadline, time_max };
+    let tls = settings.tls.as_ref();
     for origin in settings.origins.origins() {
+        let preface = &check_preface(origin, settings);
+        let by = Connecting { io, resolve, connector, tls, preface, deadline: &deadline, time_max };
         if let Ok(connection) = origin.connect(&by).await {
             connection.close();
             return true;
@@ -146,14 +149,16 @@ async fn check_origins(shared: &Shared, current: &Current<Settings>) {
         let settings = current.get();
         let resolve = settings.resolve.map(|resolve| resolve(&shared.io));
         let connector = settings.connector(&shared.io);
-        let by = Connecting {
-            io: &shared.io,
-            resolve: resolve.as_ref(),
-            connector: connector.as_ref(),
-            deadline: &deadline,
-            time_max: settings.times.connect,
-        };
         for origin in failing(&settings) {
+            let by = Connecting {
+                io: &shared.io,
+                resolve: resolve.as_ref(),
+                connector: connector.as_ref(),
+                tls: settings.tls.as_ref(),
+                preface: &check_preface(&origin, &settings),
+                deadline: &deadline,
+                time_max: settings.times.connect,
+            };
             match origin.connect(&by).await {
                 // A header of the PROXY protocol may be expected: this connection carries no request.
                 Ok(connection) => connection.close(),
@@ -161,6 +166,16 @@ async fn check_origins(shared: &Shared, current: &Current<Settings>) {
             }
         }
     }
+}
+
+/// Returns the bytes that a connection without a request begins with: an origin may expect a header of the
+/// PROXY protocol before a TLS handshake.
+fn check_preface(origin: &Origin, settings: &Settings) -> Vec<u8> {
+    let mut preface = Vec::new();
+    if let Some(version) = settings.header.filter(|_| origin.url().is_https()) {
+        proxy::write(version, None, None, &mut preface);
+    }
+    preface
 }
 
 fn failing(settings: &Settings) -> Vec<Arc<Origin>> {

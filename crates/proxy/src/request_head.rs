@@ -12,6 +12,7 @@ use crate::fields::{
     ConnectionOptions, Earlier, Hop, is_client_name, is_conditional, list, write_field, write_via,
 };
 use crate::route::Route;
+use crate::scheme::Scheme;
 
 /// A request of a client, and what the proxy knows about it.
 pub(crate) struct ClientRequest<'a> {
@@ -21,6 +22,8 @@ pub(crate) struct ClientRequest<'a> {
     pub(crate) fields: &'a FieldBlock,
     /// The peer from which it came.
     pub(crate) peer: &'a Peer,
+    /// The scheme of its URL on the connection from that peer.
+    pub(crate) scheme: Scheme,
 }
 
 /// The requested change of the protocol, if the proxy supports it.
@@ -84,7 +87,7 @@ impl ClientRequest<'_> {
         if let Some(conditions) = conditions {
             out.extend_from_slice(conditions.as_bytes());
         }
-        Hop { peer: self.peer, host }.write(&earlier, &mut out);
+        Hop { peer: self.peer, host, scheme: self.scheme }.write(&earlier, &mut out);
         let version: &[u8] = if head.version() == Version::Http10 { b"1.0" } else { b"1.1" };
         write_via(version, pseudonym, &mut out);
         if let Some(number) = route.max_forwards {
@@ -142,9 +145,10 @@ mod tests {
         let block = request.as_bytes();
         let peer = Peer::Ip([192, 0, 2, 1].into(), 9);
         let (target, host) = (head.target(block).to_vec(), head.authority(block).map(<[u8]>::to_vec));
-        let route = Route { to: Destination::Origins, target, host, max_forwards: None };
+        let scheme = Scheme::Http;
+        let route = Route { to: Destination::Origins, target, scheme, host, max_forwards: None };
         let fields = forwarded_fields(&head, block, is_trusted, rules);
-        let client = ClientRequest { head: &head, block, fields: &fields, peer: &peer };
+        let client = ClientRequest { head: &head, block, fields: &fields, peer: &peer, scheme: Scheme::Http };
         String::from_utf8(client.write(&route, "origin:80", "p", None)).unwrap()
     }
 

@@ -15,19 +15,19 @@ use crate::fields::{is_name, list};
 use crate::limits::VIA_HOPS_MAX;
 use crate::origin::Origin;
 use crate::own_answers::OwnAnswer;
+use crate::scheme::Scheme;
 use crate::settings::Settings;
 
 /// The methods that a refusal of another one lists.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-
-/// The scheme of the URLs that are forwarded.
-const SCHEME: &str = "http://";
 
 /// Where a request goes, and in which form.
 pub(crate) struct Route<'a> {
     pub(crate) to: Destination<'a>,
     /// The target for the origin: in origin-form, or `*`.
     pub(crate) target: Vec<u8>,
+    /// The scheme of its URL, as it is reported to the origin.
+    pub(crate) scheme: Scheme,
     /// The value of Host, in the form that the cache's keys have; `None` for that of the origin.
     pub(crate) host: Option<Vec<u8>>,
     /// The new value of Max-Forwards.
@@ -49,6 +49,7 @@ pub(crate) fn route<'a>(
     block: &'a [u8],
     settings: &'a Settings,
     local: Option<IpAddr>,
+    scheme: Scheme,
 ) -> Result<Route<'a>, OwnAnswer> {
     if matches!(head.method(), Method::Connect | Method::Trace) {
         const DETAIL: &str = "This proxy opens no tunnels and echoes no requests. Send the request itself.";
@@ -61,41 +62,46 @@ pub(crate) fn route<'a>(
     let sent = head.target(block);
     let target = parse_target(sent).map_err(|bad| OwnAnswer::new(bad.status(), bad.detail()))?;
     let max_forwards = max_forwards(head, block)?;
-    let host = head.authority(block).map(normalised_authority);
+    let host = head.authority(block).map(|authority| normalised_authority(scheme.name(), authority));
     let Some(authority) = target.authority else {
         let target = sent.to_vec();
-        return Ok(Route { to: Destination::Origins, target, host, max_forwards });
+        return Ok(Route { to: Destination::Origins, target, scheme, host, max_forwards });
     };
-    let to = destination(sent, authority, settings, local)?;
+    let to = destination((sent, scheme), authority, settings, local)?;
     // "If a proxy receives an OPTIONS request with an absolute-form of request-target in which the URI has an
     // empty path and no query component, then the last proxy on the request chain MUST send a request-target
     // of "*"" (RFC 9112, section 3.2.4).
-    let is_bare = sent.len() == SCHEME.len() + authority.len();
+    let scheme_end = sent.windows(3).position(|part| part == b"://").unwrap_or_default();
+    let is_bare = sent.len() == scheme_end + 3 + authority.len();
     let is_star = head.method() == Method::Options && is_bare;
     let mut origin_form = if is_star { b"*".to_vec() } else { target.path.to_vec() };
     if let Some(query) = target.query {
         origin_form.push(b'?');
         origin_form.extend_from_slice(query);
     }
-    Ok(Route { to, target: origin_form, host, max_forwards })
+    Ok(Route { to, target: origin_form, scheme, host, max_forwards })
 }
 
 /// Finds the destination of a target with an authority. Names of this proxy and of its origins lead to the
 /// origins, whatever the port.
 fn destination<'a>(
-    sent: &[u8],
+    (sent, scheme): (&[u8], Scheme),
     authority: &[u8],
     settings: &'a Settings,
     local: Option<IpAddr>,
 ) -> Result<Destination<'a>, OwnAnswer> {
-    const HTTPS: &str = "This proxy does not forward https URLs.";
+    const HTTPS: &str = "This proxy forwards https URLs over TLS only, and to its origins.";
     const UNKNOWN: &str = "This proxy does not serve this host. Send the request to its own server.";
-    if sent.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https:")) {
+    let is_https = sent.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https:"));
+    if is_https && scheme == Scheme::Http {
         return Err(OwnAnswer::new(Status::MISDIRECTED_REQUEST, HTTPS));
     }
     let misdirected = || OwnAnswer::new(Status::MISDIRECTED_REQUEST, UNKNOWN);
     let authority = core::str::from_utf8(authority).map_err(|_| misdirected())?;
     if let Some(origin) = settings.forward.find(authority) {
+        if is_https {
+            return Err(OwnAnswer::new(Status::MISDIRECTED_REQUEST, HTTPS));
+        }
         return Ok(Destination::Forward(origin));
     }
     if settings.names.contain(authority, local) { Ok(Destination::Origins) } else { Err(misdirected()) }

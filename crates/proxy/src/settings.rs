@@ -10,6 +10,7 @@ use plimsoll_channel::{Bodies, Connector, Settings as ChannelSettings};
 use plimsoll_client::http::{Resolve, Url};
 use plimsoll_io::{Address, Io, Networks};
 use plimsoll_proto::http::Limits;
+use plimsoll_tls::Connector as TlsConnector;
 use plimsoll_wire::proxy::Version as HeaderVersion;
 
 use crate::balance::Balance;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub times: OriginTimes,
     /// Returns the resolver of a thread; without it, URLs must have IP addresses or `localhost`.
     pub resolve: Option<fn(&Io) -> Resolve>,
+    /// Encrypts connections to origins with an `https` URL.
+    pub tls: Option<TlsConnector>,
     /// How origins at Unix sockets hand over bodies, if they are connected by channels of shared memory.
     pub channel: Option<Bodies>,
     /// The settings and counters of these channels.

@@ -1,6 +1,7 @@
 //! `plimsoll proxy` as a process, between curl and real servers: plimsoll and nginx.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use plimsoll_tests::tree::noise;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 use rustix::process::Signal;
 
-use super::web_servers::WebServer;
+use super::web_servers::{ACCESS_LOG, WebServer, certificate_file, copy_certificate};
 
 /// More than the buffers of all connections.
 pub(super) const LARGE_BYTES: usize = 5_000_000;
@@ -129,6 +130,53 @@ fn files_of_nginx_arrive_through_the_proxy(kind: EngineKind) {
     let nginx = WebServer::nginx_with_files(work.path(), folder.path());
     let proxy = proxy(kind, &["--origin", &nginx.url("")]);
     has_files(&proxy);
+}
+
+/// An untrusted origin gets no request.
+fn an_origin_over_tls_is_trusted_by_the_certificate_of_its_authority(kind: EngineKind) {
+    let (folder, work) = (site(), tempfile::tempdir().unwrap());
+    let nginx = WebServer::nginx_with_files_over_tls(work.path(), folder.path());
+    let origin = nginx.url("");
+    let trusting = |file: &str| proxy(kind, &["--origin", &origin, "--origin-ca", &certificate_file(file)]);
+    has_files(&trusting("ca.pem"));
+    has_files(&trusting("server.pem"));
+    let requests = || std::fs::read_to_string(work.path().join(ACCESS_LOG)).unwrap().lines().count();
+    let before = requests();
+    assert_eq!(status(&trusting("other.pem").url("/small.txt")), "502");
+    assert_eq!(requests(), before);
+}
+
+fn clients_over_tls_are_reported_to_the_origin_as_such(kind: EngineKind) {
+    let work = tempfile::tempdir().unwrap();
+    let told =
+        "default_type text/plain; location / { return 200 \"$http_x_forwarded_proto $http_forwarded\"; }";
+    let nginx = WebServer::nginx(work.path(), told);
+    let keys = tempfile::tempdir().unwrap();
+    copy_certificate("server", keys.path());
+    let (certificate, key) = (keys.path().join("tls.pem"), keys.path().join("tls.key"));
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let port = free_port();
+    let proxy = proxy(
+        kind,
+        &[
+            "--origin",
+            &nginx.url(""),
+            "--listen-tls",
+            &format!("127.0.0.1:{port}"),
+            "--certificate",
+            certificate.to_str().unwrap(),
+            "--key",
+            key.to_str().unwrap(),
+        ],
+    );
+    let (ca, secure) = (certificate_file("ca.pem"), format!("https://localhost:{port}/"));
+    for (url, scheme) in [(proxy.url("/"), "http"), (secure, "https")] {
+        let told = String::from_utf8(curl(&["--cacert", &ca, &url])).unwrap();
+        assert!(
+            told.starts_with(&format!("{scheme} ")) && told.contains(&format!("proto={scheme};")),
+            "{told}"
+        );
+    }
 }
 
 fn nginx_in_front_of_the_proxy_names_the_client(kind: EngineKind) {
@@ -332,9 +380,12 @@ mod in_one_process {
     use plimsoll_tests::on_each_engine;
 
     use super::{
-        a_failed_request_is_a_warning_with_its_origin_and_a_remedy, an_origin_that_accepts_nothing_gets_504,
+        a_failed_request_is_a_warning_with_its_origin_and_a_remedy,
+        an_origin_over_tls_is_trusted_by_the_certificate_of_its_authority,
+        an_origin_that_accepts_nothing_gets_504,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,
-        both_sides_of_a_channel_show_its_limits_and_counts, files_arrive_over_shared_memory_as_copies,
+        both_sides_of_a_channel_show_its_limits_and_counts,
+        clients_over_tls_are_reported_to_the_origin_as_such, files_arrive_over_shared_memory_as_copies,
         files_arrive_over_shared_memory_as_descriptors, files_of_nginx_arrive_through_the_proxy,
         nginx_in_front_of_the_proxy_names_the_client, one_client_needs_one_channel,
         operators_see_origins_and_limits,
@@ -342,6 +393,8 @@ mod in_one_process {
 
     on_each_engine!(
         files_of_nginx_arrive_through_the_proxy,
+        an_origin_over_tls_is_trusted_by_the_certificate_of_its_authority,
+        clients_over_tls_are_reported_to_the_origin_as_such,
         files_arrive_over_shared_memory_as_descriptors,
         files_arrive_over_shared_memory_as_copies,
         an_origin_that_is_killed_behind_a_channel_is_reached_again_when_it_is_back,

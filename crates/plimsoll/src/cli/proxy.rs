@@ -43,6 +43,8 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000
   plimsoll proxy --origin http://127.0.0.1:8080
   plimsoll proxy --listen :8000 --origin http://10.0.0.5:8080 --origin http://10.0.0.6:8080
   plimsoll proxy --listen 0.0.0.0:80 --origin unix:/run/plimsoll/http.sock --metrics 127.0.0.1:9100
+  plimsoll proxy --listen-tls :8443 --self-signed --origin http://127.0.0.1:8080
+  plimsoll proxy --origin https://files.example:8443 --origin-ca ca.pem
   plimsoll proxy --origin http://127.0.0.1:8080 --forward files.example --trusted-proxy 10.0.0.0/8
   plimsoll proxy --config /etc/plimsoll/plimsoll.toml
 
@@ -54,9 +56,33 @@ pub(crate) struct ProxyServer {
     #[arg(long, value_name = "ADDR", value_delimiter = ',')]
     listen: Vec<Address>,
 
-    /// The server behind the proxy: http://HOST:PORT or unix:PATH; several with the same content may be given
+    /// Where to listen for clients over TLS: IP:PORT, or :PORT for loopback; several may be given. Needs
+    /// --certificate and --key, or --self-signed
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    listen_tls: Vec<Address>,
+
+    /// A file with a certificate and those that vouch for it, in PEM, as for plimsoll serve; several may be
+    /// given
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    certificate: Vec<PathBuf>,
+
+    /// The file with the private key of a certificate; one for each certificate, in the same order
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
+    key: Vec<PathBuf>,
+
+    /// Make a certificate for development, as plimsoll serve does
+    #[arg(long)]
+    self_signed: bool,
+
+    /// The server behind the proxy: https://HOST:PORT, http://HOST:PORT or unix:PATH; several with the same
+    /// content may be given
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     origin: Vec<Origin>,
+
+    /// The certificate in PEM of the authority that signs those of https origins, or their own; default: the
+    /// authorities that this system trusts
+    #[arg(long, value_name = "FILE")]
+    origin_ca: Option<PathBuf>,
 
     /// The channel to the origins, which their URLs must fit: auto (by the URLs), tcp, unix, shm (shared
     /// memory to --channel of a plimsoll server, which passes open files) or shm-copy
@@ -166,7 +192,12 @@ impl ProxyServer {
     fn flags(&self) -> Vec<OsString> {
         let mut flags: Vec<String> = APART.map(str::to_owned).to_vec();
         flags.extend(self.listen.iter().map(|at| format!("--http={at}")));
+        flags.extend(self.listen_tls.iter().map(|at| format!("--https={at}")));
+        flags.extend(self.certificate.iter().map(|file| format!("--certificate={}", file.display())));
+        flags.extend(self.key.iter().map(|file| format!("--key={}", file.display())));
+        flags.extend(self.self_signed.then(|| "--self-signed=true".to_owned()));
         flags.extend(self.origin.iter().map(|origin| format!("--proxy-origin={}", origin.0)));
+        flags.extend(self.origin_ca.iter().map(|file| format!("--proxy-origin-ca={}", file.display())));
         flags.extend(self.channel.map(|channel| format!("--proxy-channel={channel}")));
         flags.extend(self.forward.iter().map(|host| format!("--proxy-forward={}", host.host)));
         flags.extend(self.metrics.iter().map(|at| format!("--metrics={at}")));
@@ -192,7 +223,6 @@ impl ProxyServer {
 
 /// Adapts the settings of `plimsoll serve` to a proxy.
 fn of_proxy(config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
-    config.without_tls();
     let Config { fixed, live } = config;
     if !is_given("http") {
         fixed.http = vec![Address::Ip(LISTEN)];

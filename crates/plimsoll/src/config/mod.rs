@@ -23,7 +23,7 @@ pub(crate) use fixed::Fixed;
 pub(crate) use live::Live;
 pub(crate) use load::Loaded;
 pub(crate) use plimsoll_wire::units::{Size, Time};
-pub(crate) use proxy::{Channel, ForwardHost, HeaderVersion, Origin};
+pub(crate) use proxy::{CertificateFile, Channel, ForwardHost, HeaderVersion, Origin, ProxySettings};
 pub(crate) use server_command::ServerCommand;
 pub(crate) use sites::{CacheFlag, SiteFlag};
 use tls::TlsSettings;

@@ -23,9 +23,19 @@ const SHORT: &str = "10ms";
 /// The reloadable settings of a proxy. `plimsoll serve` has no use for them.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct ProxySettings {
-    /// The server behind the proxy: http://HOST:PORT or unix:PATH; several may be given
+    /// The server behind the proxy: https://HOST:PORT, http://HOST:PORT or unix:PATH; several may be given
     #[arg(long, value_name = "URL", env = "PLIMSOLL_PROXY_ORIGIN", value_delimiter = ',', hide = true)]
     pub(crate) proxy_origin: Vec<Origin>,
+
+    /// The certificate in PEM of the authority that signs those of https origins, or their own; or system
+    #[arg(
+        long,
+        value_name = "FILE|system",
+        env = "PLIMSOLL_PROXY_ORIGIN_CA",
+        default_value = "system",
+        hide = true
+    )]
+    pub(crate) proxy_origin_ca: CertificateFile,
 
     /// A host that requests in absolute-form may name: HOST or HOST:PORT; several may be given
     #[arg(long, value_name = "HOST", env = "PLIMSOLL_PROXY_FORWARD", value_delimiter = ',', hide = true)]
@@ -149,6 +159,18 @@ impl ProxySettings {
     }
 }
 
+/// A file of trusted certificates; `None` for those that the operating system trusts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CertificateFile(pub(crate) Option<PathBuf>);
+
+impl FromStr for CertificateFile {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<CertificateFile, Infallible> {
+        Ok(CertificateFile((text != "system").then(|| text.into())))
+    }
+}
+
 /// The folder of the cache, if there is one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CacheFolder(pub(crate) Option<PathBuf>);
@@ -171,10 +193,9 @@ impl FromStr for Origin {
     fn from_str(text: &str) -> Result<Origin, String> {
         let url: Url = text.parse().map_err(|bad| format!("{bad}"))?;
         if !url.base_path().is_empty() {
-            return Err("an origin has no path: write http://HOST:PORT or unix:PATH".to_owned());
-        }
-        if url.is_https() {
-            return Err("an origin is reached by http:// only, or unix:PATH".to_owned());
+            return Err(
+                "an origin has no path: write https://HOST:PORT, http://HOST:PORT or unix:PATH".to_owned()
+            );
         }
         refuse_port_0(&url)?;
         Ok(Origin(url))
@@ -298,7 +319,7 @@ mod tests {
     fn an_origin_is_a_server_without_a_path() {
         assert!("http://127.0.0.1:8080".parse::<Origin>().is_ok() && "unix:/a".parse::<Origin>().is_ok());
         assert!("http://a/b".parse::<Origin>().unwrap_err().contains("no path"));
-        assert!("https://a".parse::<Origin>().is_err());
+        assert!("https://a".parse::<Origin>().is_ok() && "https://a:0".parse::<Origin>().is_err());
         assert!("http://127.0.0.1:0".parse::<Origin>().unwrap_err().contains("from 1 to 65535"));
     }
 

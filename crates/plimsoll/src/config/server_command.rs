@@ -58,7 +58,11 @@ mod tests {
         for (command, name, ids) in [
             (ServerCommand::Serve, "serve", &["http", "metrics", "proxy_cache_size", "proxy_protocol"][..]),
             (ServerCommand::Proxy, "proxy", &["http", "metrics", "proxy_cache_size", "proxy_protocol"]),
-            (ServerCommand::Proxy, "proxy", &["proxy_header", "proxy_origin", "proxy_channel", "grace"]),
+            (
+                ServerCommand::Proxy,
+                "proxy",
+                &["proxy_header", "proxy_origin", "proxy_channel", "grace", "https"],
+            ),
             (ServerCommand::Auth, "auth", &["http", "data", "threads"]),
             (ServerCommand::Store, "store", &["http", "data", "threads"]),
         ] {

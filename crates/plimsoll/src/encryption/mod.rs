@@ -164,9 +164,10 @@ fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
         return Err(WrongUsage(ADVICE.to_owned()).into());
     }
     if pairs.is_empty() && !config.fixed.https.is_empty() {
-        const ADVICE: &str = "--https needs a certificate: give --certificate FILE and --key FILE, or \
+        const ADVICE: &str = "needs a certificate: give --certificate FILE and --key FILE, or \
                               --self-signed for development";
-        return Err(WrongUsage(ADVICE.to_owned()).into());
+        let flag = config.fixed.command.flag("https");
+        return Err(WrongUsage(format!("{flag} {ADVICE}")).into());
     }
     Ok(pairs)
 }

@@ -287,6 +287,9 @@ impl<'a> ServerConnection<'a> {
     async fn close(mut self) {
         if self.drain().await {
             self.tx.finish();
+            // TLS sends its own end. Dropping that unsent would reset the connection, and lose what the
+            // kernel has not delivered.
+            self.drain().await;
         }
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn cache_request<'a>(request: &ClientRequest<'a>, route: &Route<'_>) 
         Destination::Forward(_) => Servers::Forwarded,
     };
     let host = route.host.as_deref().unwrap_or_default();
-    let key = ResourceKey::new("http", host, &route.target).at(servers);
+    let key = ResourceKey::new(route.scheme.name(), host, &route.target).at(servers);
     let has_content = !matches!(request.head.framing(), Framing::None | Framing::Length(0));
     let mut read = CacheRequest::new(request.head.method(), key, request.fields.lines(), has_content);
     if request.upgrade() != Upgrade::None {

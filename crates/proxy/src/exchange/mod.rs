@@ -29,7 +29,7 @@ use self::upload::Upload;
 use crate::admission::{Busy, Permit};
 use crate::cache::policy::Timestamp;
 use crate::caching::{CachePass, Rest};
-use crate::failure::Failure;
+use crate::failure::{Failure, reason_of_connecting};
 use crate::limits::ATTEMPTS_MAX;
 use crate::origin::{ActiveRequest, Connecting, Origin};
 use crate::own_answers::OwnAnswer;
@@ -134,7 +134,7 @@ impl<'a> Exchange<'a> {
             let mut connection = match self.connection(&origin, &attempts).await {
                 Ok(connection) => connection,
                 Err(error) => {
-                    last = Some((Arc::clone(&origin), error.to_string()));
+                    last = Some((Arc::clone(&origin), reason_of_connecting(&error)));
                     failure = Failure::of_connecting(&error);
                     origin.counts.failures.fetch_add(1, Ordering::Relaxed);
                     attempts.tried.push(origin);
@@ -209,20 +209,21 @@ impl<'a> Exchange<'a> {
             origin.counts.reused.fetch_add(1, Ordering::Relaxed);
             return Ok(connection);
         }
+        let mut preface = Vec::new();
+        if let Some(version) = shared.settings.header.filter(|_| is_own) {
+            let (source, destination) = self.addresses;
+            proxy::write(version, source, destination, &mut preface);
+        }
         let by = Connecting {
             io: &shared.io,
             resolve: shared.resolve.as_ref(),
             connector: shared.connector.as_ref(),
+            tls: shared.settings.tls.as_ref(),
+            preface: &preface,
             deadline: self.deadlines.download,
             time_max: shared.settings.times.connect,
         };
-        let mut connection = origin.connect(&by).await?;
-        if let Some(version) = shared.settings.header.filter(|_| is_own) {
-            let ((source, destination), mut header) = (self.addresses, Vec::new());
-            proxy::write(version, source, destination, &mut header);
-            connection.tx.push(Segment::Owned(header));
-        }
-        Ok(connection)
+        origin.connect(&by).await
     }
 
     /// Returns the reason of an origin's failure for the operator's log.

@@ -1,16 +1,10 @@
 //! The contract under TLS: a transport over a transport, with a handshake, records and no files.
 
-use std::io;
-use std::pin::Pin;
-use std::sync::LazyLock;
-
-use plimsoll_io::{Io, Stream};
-use plimsoll_tests::tls::{SERVER_NAME, connector, server};
+use plimsoll_tests::tls::{SERVER_NAME, accept, connector};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{
     Answer, Client, Engine, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene, Tree, behaviours,
 };
-use plimsoll_tls::ServerTls;
 
 const LARGE_BYTES: usize = 40_000;
 
@@ -18,15 +12,6 @@ fn scenario() -> Scenario {
     let tree = Tree::new().file("small.txt", "small\n").file("large.bin", noise(1, LARGE_BYTES));
     let protocol = Protocol::HttpOver(accept);
     Scenario { tree, protocol, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
-}
-
-fn accept(io: Io, stream: Stream) -> Pin<Box<dyn Future<Output = io::Result<Stream>>>> {
-    static TLS: LazyLock<ServerTls> = LazyLock::new(|| server(&["http/1.1"]));
-    Box::pin(async move {
-        let mut stream = stream;
-        TLS.accept(&io, &mut stream).await.map_err(io::Error::other)?;
-        Ok(stream)
-    })
 }
 
 async fn connect(scene: &Scene) -> Client {

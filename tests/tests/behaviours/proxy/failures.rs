@@ -43,15 +43,15 @@ async fn is_aborted_or_refused(scene: Scene, target: &str) {
     assert_eq!(scene.get("/count").await.status, 200, "another connection is not affected");
 }
 
-async fn an_origin_that_ends_before_its_response_gets_502(scene: Scene) {
+pub(super) async fn an_origin_that_ends_before_its_response_gets_502(scene: Scene) {
     fails_with(scene, 502, &["/nothing", "/reset", "/cut-head"]).await;
 }
 
-async fn an_origin_that_sends_no_response_gets_504(scene: Scene) {
+pub(super) async fn an_origin_that_sends_no_response_gets_504(scene: Scene) {
     fails_with(scene, 504, &["/stall", "/stall-head"]).await;
 }
 
-async fn bytes_that_are_no_response_get_502(scene: Scene) {
+pub(super) async fn bytes_that_are_no_response_get_502(scene: Scene) {
     fails_with(scene, 502, &["/no-response"]).await;
 }
 
@@ -71,7 +71,7 @@ async fn a_switch_of_protocols_that_was_not_requested_gets_502(scene: Scene) {
     fails_with(scene, 502, &["/switch"]).await;
 }
 
-async fn a_body_cut_short_of_its_length_is_an_abort(scene: Scene) {
+pub(super) async fn a_body_cut_short_of_its_length_is_an_abort(scene: Scene) {
     is_aborted(scene, "/cut-length", "half").await;
 }
 
@@ -89,7 +89,7 @@ async fn a_body_cut_short_by_a_reset_is_an_abort_or_502(scene: Scene) {
     is_aborted_or_refused(scene, "/reset-body").await;
 }
 
-async fn a_chunked_body_without_its_last_chunk_is_an_abort(scene: Scene) {
+pub(super) async fn a_chunked_body_without_its_last_chunk_is_an_abort(scene: Scene) {
     is_aborted(scene, "/cut-chunked", "hello").await;
 }
 
@@ -105,7 +105,7 @@ async fn a_body_that_stalls_is_an_abort(scene: Scene) {
     is_aborted(scene, "/stall-body", "half").await;
 }
 
-async fn a_body_until_the_end_of_a_connection_that_is_reset_is_an_abort_or_502(scene: Scene) {
+pub(super) async fn a_body_until_the_end_of_a_connection_that_is_reset_is_an_abort_or_502(scene: Scene) {
     is_aborted_or_refused(scene, "/until-reset").await;
 }
 
@@ -117,7 +117,7 @@ async fn bytes_behind_a_response_are_no_response_to_the_next_request(scene: Scen
     assert_eq!(client.get("/count").await.text(), "1", "on another connection");
 }
 
-async fn a_client_that_leaves_ends_its_request(scene: Scene) {
+pub(super) async fn a_client_that_leaves_ends_its_request(scene: Scene) {
     let mut client = scene.connect().await;
     client.send(request("/stall")).await;
     drop(client);

@@ -12,6 +12,7 @@ mod failures;
 mod fields;
 mod origin;
 mod origins;
+mod over_tls;
 mod passed;
 mod passed_changes;
 mod relaying;

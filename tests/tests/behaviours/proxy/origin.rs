@@ -33,13 +33,13 @@ pub(super) fn scripted_scenario() -> Scenario {
     Scenario { protocol: Protocol::Of(scripted), proxy: Some(impatient), ..Scenario::default() }
 }
 
-fn impatient(origin: &Address) -> Settings {
+pub(super) fn impatient(origin: &Address) -> Settings {
     let times = OriginTimes { first_byte: SHORT, between_bytes: SHORT, ..OriginTimes::default() };
     let limits = Limits { receive_time: SHORT, ..Limits::default() };
     Settings { times, limits, ..plain(origin) }
 }
 
-fn scripted(io: Io) -> Rc<dyn Handler> {
+pub(super) fn scripted(io: Io) -> Rc<dyn Handler> {
     Rc::new(Each(io, serve))
 }
 

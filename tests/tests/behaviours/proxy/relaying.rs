@@ -7,7 +7,7 @@ use plimsoll_tests::{Scenario, Scene, Tree, behaviours, together};
 /// More than the buffers of both connections.
 const LARGE: usize = 3 << 20;
 
-fn scenario() -> Scenario {
+pub(super) fn scenario() -> Scenario {
     let tree = Tree::new()
         .file("small.txt", "small\n")
         .file("empty.txt", "")
@@ -20,7 +20,7 @@ fn pattern(len: usize) -> Vec<u8> {
     noise(7, len)
 }
 
-async fn files_of_all_sizes_arrive_as_they_are(scene: Scene) {
+pub(super) async fn files_of_all_sizes_arrive_as_they_are(scene: Scene) {
     let mut client = scene.connect().await;
     for _ in 0..3 {
         assert_eq!(client.get("/small.txt").await.text(), "small\n");
@@ -32,7 +32,7 @@ async fn files_of_all_sizes_arrive_as_they_are(scene: Scene) {
     }
 }
 
-async fn ranges_and_conditions_are_those_of_the_origin(scene: Scene) {
+pub(super) async fn ranges_and_conditions_are_those_of_the_origin(scene: Scene) {
     let mut client = scene.connect().await;
     let part = client.get_with("/large.bin", "Range: bytes=1000-1999\r\n").await;
     assert_eq!((part.status, &part.body[..]), (206, &pattern(LARGE)[1000..2000]));
@@ -42,7 +42,7 @@ async fn ranges_and_conditions_are_those_of_the_origin(scene: Scene) {
     assert_eq!(client.get("/small.txt").await.text(), "small\n");
 }
 
-async fn bodies_arrive_at_the_origin_whole(scene: Scene) {
+pub(super) async fn bodies_arrive_at_the_origin_whole(scene: Scene) {
     let mut client = scene.connect().await;
     for len in [0, 1, 5_000, 300_000, LARGE] {
         let body = pattern(len);
@@ -51,7 +51,7 @@ async fn bodies_arrive_at_the_origin_whole(scene: Scene) {
     }
 }
 
-async fn chunked_bodies_arrive_at_the_origin_whole(scene: Scene) {
+pub(super) async fn chunked_bodies_arrive_at_the_origin_whole(scene: Scene) {
     let mut client = scene.connect().await;
     for sizes in [&[1][..], &[5, 70_000, 1], &[200_000; 5]] {
         let mut sent =
@@ -69,7 +69,7 @@ async fn chunked_bodies_arrive_at_the_origin_whole(scene: Scene) {
     }
 }
 
-async fn pipelined_requests_are_answered_in_their_order(scene: Scene) {
+pub(super) async fn pipelined_requests_are_answered_in_their_order(scene: Scene) {
     let mut client = scene.connect().await;
     let get = |target: &str| format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n");
     let put = "PUT /test/echo HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello";
@@ -81,7 +81,7 @@ async fn pipelined_requests_are_answered_in_their_order(scene: Scene) {
     assert_eq!(client.answer().await.status, 404);
 }
 
-async fn many_clients_get_their_own_responses(scene: Scene) {
+pub(super) async fn many_clients_get_their_own_responses(scene: Scene) {
     let visits = (0..12).map(|number: usize| {
         let scene = scene.clone();
         async move {
@@ -96,7 +96,7 @@ async fn many_clients_get_their_own_responses(scene: Scene) {
     together(visits).await;
 }
 
-async fn a_slow_client_gets_the_whole_response(scene: Scene) {
+pub(super) async fn a_slow_client_gets_the_whole_response(scene: Scene) {
     let mut client = scene.connect().await;
     client.send("GET /large.bin HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").await;
     scene.io.sleep(std::time::Duration::from_millis(200)).await;

@@ -71,7 +71,7 @@ impl ResourceKey {
         let mut uri = Vec::with_capacity(scheme.len() + 3 + authority.len() + target.len() + 1);
         uri.extend_from_slice(scheme.to_ascii_lowercase().as_bytes());
         uri.extend_from_slice(b"://");
-        uri.extend(normalised(scheme, authority));
+        uri.extend(normalised_authority(scheme, authority));
         if !target.starts_with(b"/") {
             uri.push(b'/');
         }
@@ -167,13 +167,9 @@ impl ResourceKey {
     }
 }
 
-/// Returns an authority of HTTP in the form that a key has. An origin must get the same: its response to
-/// another form would be stored for this one.
-pub(crate) fn normalised_authority(authority: &[u8]) -> Vec<u8> {
-    normalised("http", authority)
-}
-
-fn normalised(scheme: &str, authority: &[u8]) -> Vec<u8> {
+/// Returns an authority of this scheme in the form that a key has. An origin must get the same: its response
+/// to another form would be stored for this one.
+pub(crate) fn normalised_authority(scheme: &str, authority: &[u8]) -> Vec<u8> {
     without_default_port(scheme, authority).to_ascii_lowercase()
 }
 

@@ -1,0 +1,30 @@
+//! The certificates that this server trusts as a client of others: of the origins of a proxy, and of tiers.
+//!
+//! It connects to nothing. Invariant: the error of a file names the flag and the file.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use plimsoll_tls::{Clock, Connector, Roots};
+
+use crate::config::CertificateFile;
+
+/// The protocol of origins and tiers over TLS, as clients name it (ALPN).
+const HTTP: &str = "http/1.1";
+
+/// Returns the means to encrypt connections to servers that certificates of `file` vouch for. `flag` names
+/// it.
+pub(crate) fn connector(file: &CertificateFile, flag: &str) -> anyhow::Result<Connector> {
+    let roots = match &file.0 {
+        Some(path) => read(path, flag)?,
+        None => Roots::of_system().with_context(|| format!("give {flag} FILE"))?,
+    };
+    Connector::new(&roots, &[HTTP], Clock::new()).context("cannot set up TLS")
+}
+
+/// Reads trusted certificates. `flag` names their file.
+pub(crate) fn read(path: &Path, flag: &str) -> anyhow::Result<Roots> {
+    let read = std::fs::read(path).map_err(anyhow::Error::from);
+    let roots = read.and_then(|pem| Ok(Roots::read(&pem)?));
+    roots.with_context(|| format!("cannot use the certificates in {}, of {flag}", path.display()))
+}
