@@ -141,7 +141,7 @@ pub(crate) fn auth_beside(at: &Address, settings: Settings) -> Auth {
 }
 
 fn server_address(at: &Address) -> ServerAddress {
-    ServerAddress { url: url_of(at), secret: Secret::from(SECRET), resolve: None }
+    ServerAddress { url: url_of(at), secret: Secret::from(SECRET), resolve: None, tls: None }
 }
 
 /// Returns an address in the form that the HTTP client takes.

@@ -474,7 +474,8 @@ impl Drop for Server {
 fn printed_address(greeting: &str) -> Option<String> {
     let lines = greeting.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     let mut found = lines.filter_map(|line| line.strip_prefix("  "));
-    found.find(|line| line.starts_with("http://") || line.starts_with("unix:")).map(str::to_owned)
+    let schemes = ["http://", "https://", "unix:"];
+    found.find(|line| schemes.iter().any(|scheme| line.starts_with(scheme))).map(str::to_owned)
 }
 
 /// Opens a pseudoterminal: the master end for the test, and the other end for a program's standard input.

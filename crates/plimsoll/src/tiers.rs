@@ -16,12 +16,14 @@ use plimsoll_engine::{EngineKind, SystemFs, block_on};
 use plimsoll_io::Fs as _;
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_store::{Store, remote};
+use plimsoll_tls::Connector;
 use zeroize::Zeroizing;
 
 use crate::config::{AuthAt, Config, Durability, Fixed, Relay, StoreAt};
 use crate::directory_name::directory_name;
 use crate::locked_folder::make_data_folder;
 use crate::resolve::resolve;
+use crate::trusted_certificates::{connector, identity};
 use crate::{access, homes, open_files};
 
 /// The cost of the laboratory's fast password hashes: next to none, so they give no protection.
@@ -29,6 +31,7 @@ const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1
 
 /// Opens accounts and files, local or remote. The caller has locked the data folder.
 pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
+    check_tier_tls(&config.fixed)?;
     let store = match &config.fixed.store {
         StoreAt::Local => open_store_here(config)?,
         StoreAt::Apart(url) => {
@@ -110,7 +113,35 @@ pub(crate) fn open_auth(config: &Config) -> anyhow::Result<Auth> {
 
 /// Returns the server of a tier at `url`, with the shared secret.
 pub(crate) fn tier_server(fixed: &Fixed, url: &Url) -> anyhow::Result<ServerAddress> {
-    Ok(ServerAddress { url: url.clone(), secret: read_secret(fixed)?, resolve: Some(resolve) })
+    let tls = if url.is_https() { Some(tier_tls(fixed)?) } else { None };
+    Ok(ServerAddress { url: url.clone(), secret: read_secret(fixed)?, resolve: Some(resolve), tls })
+}
+
+/// Returns the means to encrypt connections to tiers, with this server's certificate, if it has one.
+fn tier_tls(fixed: &Fixed) -> anyhow::Result<Connector> {
+    let tls = connector(&fixed.tier_ca, "--tier-ca")?;
+    match (fixed.tier_certificate.as_slice(), fixed.tier_key.as_slice()) {
+        ([], []) => Ok(tls),
+        ([certificate], [key]) => Ok(tls.with_identity(&identity(certificate, key)?)),
+        _ => {
+            Err(WrongUsage("give one --tier-certificate FILE, and the --tier-key FILE of its key".to_owned())
+                .into())
+        }
+    }
+}
+
+/// Refuses settings for tiers over TLS if there are none: they would have no effect.
+fn check_tier_tls(fixed: &Fixed) -> anyhow::Result<()> {
+    let is_https = matches!(&fixed.auth, AuthAt::Apart(url) if url.is_https())
+        || matches!(&fixed.store, StoreAt::Apart(url) if url.is_https());
+    let is_given =
+        fixed.tier_ca.0.is_some() || !fixed.tier_certificate.is_empty() || !fixed.tier_key.is_empty();
+    if is_given && !is_https {
+        const ADVICE: &str = "--tier-ca, --tier-certificate and --tier-key are for --auth and --store \
+                              with https://; there is none";
+        return Err(WrongUsage(ADVICE.to_owned()).into());
+    }
+    Ok(())
 }
 
 /// Applies the changes that an authentication server reports until the process ends. It has a thread of

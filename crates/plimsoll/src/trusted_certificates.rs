@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use plimsoll_tls::{Clock, Connector, Roots};
+use plimsoll_tls::{Clock, Connector, Identity, Roots};
+use zeroize::Zeroizing;
 
 use crate::config::CertificateFile;
 
@@ -27,4 +28,16 @@ pub(crate) fn read(path: &Path, flag: &str) -> anyhow::Result<Roots> {
     let read = std::fs::read(path).map_err(anyhow::Error::from);
     let roots = read.and_then(|pem| Ok(Roots::read(&pem)?));
     roots.with_context(|| format!("cannot use the certificates in {}, of {flag}", path.display()))
+}
+
+/// Reads the certificate by which this server proves itself to others, and its key.
+pub(crate) fn identity(certificate: &Path, key: &Path) -> anyhow::Result<Identity> {
+    let read = |path: &Path| {
+        let contents = std::fs::read(path).map(Zeroizing::new);
+        contents.with_context(|| format!("cannot read {}", path.display()))
+    };
+    let (chain, secret) = (read(certificate)?, read(key)?);
+    Identity::read(&chain, &secret).with_context(|| {
+        format!("cannot use the certificate {} with the key {}", certificate.display(), key.display())
+    })
 }

@@ -10,7 +10,16 @@ use plimsoll_client::http;
 pub enum CallError {
     /// The connection failed, or the response did not arrive in time.
     #[error("{0}")]
-    Transport(#[from] http::Error),
+    Transport(http::Error),
+    /// The server requires a certificate of this client, or does not trust it.
+    #[error(
+        "it does not trust this server: give --tier-certificate and --tier-key, signed by the authority that \
+         its --client-ca names"
+    )]
+    Identity,
+    /// The certificate of the server is not trusted.
+    #[error("{0} Give --tier-ca FILE with the certificate of its authority, or with its own")]
+    Untrusted(http::Error),
     /// The method's deadline has passed.
     #[error("it did not answer in time")]
     Deadline,
@@ -29,4 +38,14 @@ pub enum CallError {
     /// The response is not of the expected type.
     #[error("its answer is not what was asked for; the two may be of different versions")]
     Malformed,
+}
+
+impl From<http::Error> for CallError {
+    fn from(error: http::Error) -> CallError {
+        match error {
+            http::Error::Broken { source, .. } if http::refuses_identity(&source) => CallError::Identity,
+            error @ http::Error::Tls { .. } => CallError::Untrusted(error),
+            error => CallError::Transport(error),
+        }
+    }
 }

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plimsoll_client::http::{Body, Client, KeepAlive, Request as HttpRequest, Resolve, Response, Times, Url};
+use plimsoll_client::http::{
+    Body, Client, Connector, KeepAlive, Request as HttpRequest, Resolve, Response, Times, Url,
+};
 use plimsoll_io::{Instant, Io, Work};
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
@@ -33,6 +35,8 @@ pub struct ServerAddress {
     pub secret: Secret,
     /// Resolves the name of its host; without it, the URL must have an IP address or `localhost`.
     pub resolve: Option<fn(&Io) -> Resolve>,
+    /// Encrypts connections, if the URL is `https`.
+    pub tls: Option<Connector>,
 }
 
 /// The bounds of a client, for all threads together.
@@ -248,6 +252,10 @@ impl RpcClient {
         let client = Client::new(io, self.address.url.clone()).with_times(times).with_interims_max(interims);
         let client = match self.address.resolve {
             Some(resolve) => client.with_resolve(resolve(io)),
+            None => client,
+        };
+        let client = match &self.address.tls {
+            Some(tls) => client.with_tls(tls.clone()),
             None => client,
         };
         match self.idle_connection(io) {

@@ -80,6 +80,7 @@ fn start(sim: &Sim, idle_max: usize) -> (Arc<RpcClient>, Rc<Cell<u32>>) {
         url: format!("http://{at}").parse().unwrap(),
         secret: Secret::from("the tiers' secret"),
         resolve: None,
+        tls: None,
     };
     let limits = ClientLimits {
         quick_max: 8,

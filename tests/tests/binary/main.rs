@@ -69,6 +69,7 @@ mod stop_under_load;
 mod stores;
 mod ten;
 mod tiers;
+mod tiers_over_tls;
 mod traced;
 mod web_servers;
 mod wget;

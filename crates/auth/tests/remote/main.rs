@@ -93,7 +93,7 @@ fn serve_methods(at: &str, sim: &Sim, host: &Host, service: impl Service + 'stat
 }
 
 fn address(at: &Address, secret: &str) -> ServerAddress {
-    ServerAddress { url: url(at), secret: Secret::from(secret), resolve: None }
+    ServerAddress { url: url(at), secret: Secret::from(secret), resolve: None, tls: None }
 }
 
 fn url(at: &Address) -> Url {

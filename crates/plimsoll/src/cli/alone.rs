@@ -13,6 +13,7 @@ use plimsoll_engine::EngineKind;
 use crate::assemble::Server;
 use crate::cli::check::{CheckFlags, Plan};
 use crate::config::{Config, Loaded, unknown_variables};
+use crate::encryption;
 use crate::exposure;
 use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
@@ -60,6 +61,7 @@ impl Alone {
         if config.fixed.engine.forks() && self.forked.is_none() {
             return Err(no_process());
         }
+        encryption::check(config)?;
         let secret = read_secret(&config.fixed)?;
         if self.checking.check {
             return self.checking.report(config, (self.plan)(config));

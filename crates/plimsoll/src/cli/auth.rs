@@ -30,7 +30,8 @@ const APART: [&str; 5] =
   plimsoll auth --secret-file secret --data ./accounts
   plimsoll serve --auth http://127.0.0.1:8070 --secret-file secret --data ./files
   plimsoll auth --listen unix:/run/plimsoll/auth.sock --secret-file secret
-  plimsoll auth --listen 10.0.0.5:8070 --data /srv/accounts --secret-file /etc/plimsoll/secret
+  plimsoll auth --listen 10.0.0.5:8070 --data /srv/accounts --secret-file /etc/plimsoll/secret \\
+    --certificate auth.pem --key auth.key --client-ca ca.pem
 
 Accounts are added where the directory is: plimsoll account add alice --data DIR
 Other settings are those of plimsoll serve, in the file or the environment; see docs/tiers.md.")]
@@ -38,6 +39,20 @@ pub(crate) struct AuthServer {
     /// Where to listen: IP:PORT, :PORT for loopback, or unix:PATH; several may be given
     #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8070")]
     listen: Vec<Address>,
+
+    /// A file with this server's certificate and those that vouch for it, in PEM: fronts connect by https://,
+    /// except to a Unix socket
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+
+    /// The file with the private key of the certificate, in PEM and without a password
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+
+    /// The certificate of the authority that signs those of the fronts, in PEM; a front without one is
+    /// refused
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    client_ca: Option<PathBuf>,
 
     /// The file with the secret that this server and its fronts share; default: DATA/secret
     #[arg(long, value_name = "FILE")]
@@ -77,6 +92,9 @@ impl AuthServer {
     /// Returns the flags of `plimsoll serve` with the same effect.
     fn flags(&self) -> Vec<OsString> {
         let given = [
+            ("--certificate=", self.certificate.clone().map(OsString::from)),
+            ("--key=", self.key.clone().map(OsString::from)),
+            ("--client-ca=", self.client_ca.clone().map(OsString::from)),
             ("--secret-file=", self.secret_file.clone().map(OsString::from)),
             ("--directory=", self.directory.clone().map(OsString::from)),
             ("--data=", self.data.clone().map(OsString::from)),
@@ -104,7 +122,8 @@ fn of_auth(config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
 }
 
 fn plan(config: &Config) -> Plan {
-    let listen = config.fixed.http.iter().map(|at| ("listen", at.to_string()));
+    let fixed = &config.fixed;
+    let listen = fixed.http.iter().chain(&fixed.https).map(|at| ("listen", at.to_string()));
     let directory = without_password(&config.fixed.directory);
     let engine = config.fixed.engine;
     listen

@@ -27,13 +27,28 @@ const APART: [&str; 4] = ["--accounts=true", "--access-log=off", "--transfer-log
   plimsoll store --secret-file secret --data ./files
   plimsoll serve --store http://127.0.0.1:8090 --secret-file secret
   plimsoll store --listen unix:/run/plimsoll/store.sock --secret-file secret --data ./files
-  plimsoll store --listen 10.0.0.6:8090 --data /srv/files --secret-file /etc/plimsoll/secret
+  plimsoll store --listen 10.0.0.6:8090 --data /srv/files --secret-file /etc/plimsoll/secret \\
+    --certificate store.pem --key store.key --client-ca ca.pem
 
 Other settings are those of plimsoll serve, in the file or the environment; see docs/tiers.md.")]
 pub(crate) struct StoreServer {
     /// Where to listen: IP:PORT, :PORT for loopback, or unix:PATH; several may be given
     #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8090")]
     listen: Vec<Address>,
+
+    /// A file with this server's certificate and those that vouch for it, in PEM: fronts connect by https://,
+    /// except to a Unix socket
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+
+    /// The file with the private key of the certificate, in PEM and without a password
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+
+    /// The certificate of the authority that signs those of the fronts, in PEM; a front without one is
+    /// refused
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    client_ca: Option<PathBuf>,
 
     /// The folder that the files of accounts are kept in
     #[arg(long, value_name = "DIR")]
@@ -73,6 +88,9 @@ impl StoreServer {
     /// Returns the flags of `plimsoll serve` with the same effect.
     fn flags(&self) -> Vec<OsString> {
         let given = [
+            ("--certificate=", self.certificate.clone().map(OsString::from)),
+            ("--key=", self.key.clone().map(OsString::from)),
+            ("--client-ca=", self.client_ca.clone().map(OsString::from)),
             ("--secret-file=", self.secret_file.clone().map(OsString::from)),
             ("--data=", self.data.clone().map(OsString::from)),
             ("--durability=", self.durability.clone().map(OsString::from)),
@@ -98,7 +116,8 @@ fn of_store(config: &mut Config, _: &dyn Fn(&str) -> bool) {
 }
 
 fn plan(config: &Config) -> Plan {
-    let listen = config.fixed.http.iter().map(|at| ("listen", at.to_string()));
+    let fixed = &config.fixed;
+    let listen = fixed.http.iter().chain(&fixed.https).map(|at| ("listen", at.to_string()));
     let (data, durability) = (config.fixed.data.display(), config.fixed.durability);
     let engine = config.fixed.engine;
     listen

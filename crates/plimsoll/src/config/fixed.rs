@@ -14,7 +14,7 @@ use plimsoll_io::Address;
 use plimsoll_wire::units::{DAY, Size, Time, size_within, time_within};
 
 use super::ftp::ftp_address;
-use super::proxy::CacheFolder;
+use super::proxy::{CacheFolder, CertificateFile};
 use super::server_command::ServerCommand;
 use super::values::{
     AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name, number_within,
@@ -110,6 +110,19 @@ pub(crate) struct Fixed {
     /// The file with the secret that this server shares with those of its tiers
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_SECRET_FILE", default_value = SECRET)]
     pub(crate) secret_file: PathBuf,
+
+    /// The certificate of the authority that signs those of the tiers with https URLs, or their own, in PEM;
+    /// or system: the authorities that this system trusts
+    #[arg(long, value_name = "FILE|system", env = "PLIMSOLL_TIER_CA", default_value = "system")]
+    pub(crate) tier_ca: CertificateFile,
+
+    /// The certificate by which this server proves itself to its tiers, in PEM
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_TIER_CERTIFICATE", value_delimiter = ',')]
+    pub(crate) tier_certificate: Vec<PathBuf>,
+
+    /// The file with the private key of that certificate, in PEM and without a password
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_TIER_KEY", value_delimiter = ',')]
+    pub(crate) tier_key: Vec<PathBuf>,
 
     /// Where accounts, sessions and shares are kept: sqlite:PATH,
     /// postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or redis://HOST/NUMBER

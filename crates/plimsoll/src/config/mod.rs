@@ -36,7 +36,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_io::{Network, Networks};
+use plimsoll_io::{Address, Network, Networks};
 use plimsoll_proto::http::Cors;
 
 /// All settings.
@@ -90,8 +90,14 @@ impl Config {
     /// Clears all listeners but HTTP's, and the proxies. For a server of one tier: only other servers are
     /// its clients.
     pub(crate) fn of_tier(&mut self) {
-        self.without_tls();
         let Config { fixed, live } = self;
+        fixed.https.clear();
+        live.tls.self_signed = false;
+        if !live.tls.certificate.is_empty() || !live.tls.key.is_empty() || !live.tls.client_ca.is_empty() {
+            // No other machine can read a Unix socket.
+            let is_ip = |at: &Address| matches!(at, Address::Ip(_));
+            (fixed.https, fixed.http) = fixed.http.drain(..).partition(is_ip);
+        }
         fixed.ftp.clear();
         fixed.classic.clear();
         fixed.channel.clear();

@@ -21,6 +21,11 @@ pub(crate) struct TlsSettings {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_KEY", value_delimiter = ',')]
     pub(crate) key: Vec<PathBuf>,
 
+    /// For plimsoll auth and plimsoll store: the certificate of the authority that signs those of the
+    /// fronts, in PEM; clients without one are refused
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_CLIENT_CA", value_delimiter = ',', hide = true)]
+    pub(crate) client_ca: Vec<PathBuf>,
+
     /// Make a certificate for localhost and this machine's addresses, which clients do not trust unless they
     /// know its fingerprint: for development
     #[arg(long, value_name = "true|false", env = "PLIMSOLL_SELF_SIGNED", default_value = "false")]

@@ -79,7 +79,7 @@ impl FromStr for AuthAt {
         if text == "embedded" {
             return Ok(AuthAt::Embedded);
         }
-        let url = tier_url(text).map_err(|bad| format!("{bad} Or write embedded."))?;
+        let url = text.parse().map_err(|bad| format!("{bad} Or write embedded."))?;
         Ok(AuthAt::Apart(url))
     }
 }
@@ -109,7 +109,7 @@ impl FromStr for StoreAt {
         if text == "local" {
             return Ok(StoreAt::Local);
         }
-        let url = tier_url(text).map_err(|bad| format!("{bad} Or write local."))?;
+        let url = text.parse().map_err(|bad| format!("{bad} Or write local."))?;
         Ok(StoreAt::Apart(url))
     }
 }
@@ -120,14 +120,6 @@ impl fmt::Display for StoreAt {
             StoreAt::Local => f.write_str("local"),
             StoreAt::Apart(url) => url.fmt(f),
         }
-    }
-}
-
-fn tier_url(text: &str) -> Result<Url, String> {
-    let url: Url = text.parse().map_err(|bad| format!("{bad}"))?;
-    match url.is_https() {
-        true => Err("A tier is reached by http:// or unix: only.".to_owned()),
-        false => Ok(url),
     }
 }
 

@@ -129,7 +129,7 @@ impl FilesWatch {
 
 fn stamps(config: &Config) -> Vec<Stamp> {
     let files = pairs(config).unwrap_or_default().into_iter().flat_map(|pair| [pair.certificate, pair.key]);
-    files.map(|file| stamp(&file)).collect()
+    files.chain(config.live.tls.client_ca.clone()).map(|file| stamp(&file)).collect()
 }
 
 fn stamp(file: &Path) -> Stamp {

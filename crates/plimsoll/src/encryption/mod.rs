@@ -15,13 +15,14 @@ use std::time::SystemTime;
 use anyhow::Context as _;
 use plimsoll_cli::WrongUsage;
 use plimsoll_io::{Cells, Current};
-use plimsoll_tls::{Certificates, Clock, Handshakes, ServerTls, TicketSecret};
+use plimsoll_tls::{Certificates, Clock, Fingerprint, Handshakes, Roots, ServerTls, TicketSecret};
 
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
 pub(crate) use files::{FilesWatch, key_files};
 
-use crate::config::{AuthAt, Config, StoreAt};
+use crate::config::{AuthAt, Config, ServerCommand, StoreAt};
 use crate::tiers::read_secret;
+use crate::trusted_certificates;
 
 /// The protocol over HTTPS, as clients name it (ALPN).
 const HTTP: &str = "http/1.1";
@@ -80,9 +81,20 @@ impl Encryption {
         let Some(certificates) = read(config)? else { return Ok(Usable { https: None, facts: Vec::new() }) };
         let facts = Facts::of_all(&certificates);
         warn_of_end(&facts);
-        let settings = |protocol| {
-            let tickets = self.tickets.tickets(protocol, Arc::clone(&self.clock));
-            ServerTls::new(certificates.clone(), &[protocol], tickets, Arc::clone(&self.clock))
+        let clients = clients(config)?;
+        let settings = |protocol: &str| {
+            let (certificates, clock) = (certificates.clone(), Arc::clone(&self.clock));
+            match &clients {
+                None => {
+                    let tickets = self.tickets.tickets(protocol, Arc::clone(&clock));
+                    ServerTls::new(certificates, &[protocol], tickets, clock)
+                }
+                Some((roots, file)) => {
+                    // A resumed session is not verified again: not with another authority.
+                    let tickets = self.tickets.tickets(&format!("{protocol} {file}"), Arc::clone(&clock));
+                    ServerTls::for_clients_of(roots, certificates, &[protocol], tickets, clock)
+                }
+            }
         };
         let https = (!config.fixed.https.is_empty()).then(|| settings(HTTP)).transpose()?;
         Ok(Usable { https, facts })
@@ -153,6 +165,7 @@ pub(crate) fn read(config: &Config) -> anyhow::Result<Option<Certificates>> {
 /// Checks the certificates of the configuration. Creates nothing.
 pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
     let pairs = pairs(config)?;
+    clients(config)?;
     if config.live.tls.self_signed { Ok(()) } else { files::read(&pairs).map(drop) }
 }
 
@@ -163,6 +176,7 @@ fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
         const ADVICE: &str = "--http-redirect needs HTTPS to redirect to: give --https ADDR";
         return Err(WrongUsage(ADVICE.to_owned()).into());
     }
+    check_client_ca(config, !pairs.is_empty())?;
     if pairs.is_empty() && !config.fixed.https.is_empty() {
         const ADVICE: &str = "needs a certificate: give --certificate FILE and --key FILE, or \
                               --self-signed for development";
@@ -170,6 +184,28 @@ fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
         return Err(WrongUsage(format!("{flag} {ADVICE}")).into());
     }
     Ok(pairs)
+}
+
+/// Returns the certificates that vouch for clients, if each must have one, and the fingerprint of their file.
+fn clients(config: &Config) -> anyhow::Result<Option<(Roots, Fingerprint)>> {
+    let [path] = config.live.tls.client_ca.as_slice() else { return Ok(None) };
+    let roots = trusted_certificates::read(path, "--client-ca")?;
+    let file = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some((roots, Fingerprint::of(&file))))
+}
+
+/// Refuses `--client-ca` where it has no effect.
+fn check_client_ca(config: &Config, has_certificate: bool) -> Result<(), WrongUsage> {
+    let is_tier = matches!(config.fixed.command, ServerCommand::Auth | ServerCommand::Store);
+    match config.live.tls.client_ca.as_slice() {
+        [] => Ok(()),
+        _ if !is_tier => Err(WrongUsage("--client-ca is for plimsoll auth and plimsoll store".to_owned())),
+        [_] if has_certificate => Ok(()),
+        [_] => Err(WrongUsage("--client-ca needs --certificate FILE and --key FILE".to_owned())),
+        _ => {
+            Err(WrongUsage("give one --client-ca FILE, with the certificates of all authorities".to_owned()))
+        }
+    }
 }
 
 /// Returns the secret of the tickets. Fronts of the same tiers open each other's.

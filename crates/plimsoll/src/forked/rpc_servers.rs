@@ -61,7 +61,7 @@ impl RpcServers {
     pub(super) fn address(&self) -> anyhow::Result<ServerAddress> {
         let url =
             self.at.address().to_string().parse().context("the data folder cannot be named in a URL")?;
-        Ok(ServerAddress { url, secret: Secret::from(self.secret.as_str()), resolve: None })
+        Ok(ServerAddress { url, secret: Secret::from(self.secret.as_str()), resolve: None, tls: None })
     }
 
     /// Returns the operations of a connection process, which call these RPC servers.

@@ -154,7 +154,9 @@ pub(super) fn check_status(response: &Response<'_>) -> Result<()> {
 fn away(error: &CallError) -> Error {
     match error {
         CallError::Busy => return Error::Busy,
-        CallError::Secret => tracing::error!("the store does not answer: {error}"),
+        CallError::Secret | CallError::Identity | CallError::Untrusted(_) => {
+            tracing::error!("the store does not answer: {error}");
+        }
         _ => tracing::warn!("the store does not answer: {error}"),
     }
     Error::Away

@@ -243,7 +243,7 @@ fn a_store_of_another_version_is_refused_with_a_sentence() {
     let (near, far) = (sim.host("front"), sim.host("store"));
     let listener = far.io().listen(&":7071".parse().unwrap()).unwrap();
     let (url, secret) = (url(listener.address()), Secret::from(SECRET));
-    let (server, io) = (ServerAddress { url, secret, resolve: None }, near.io());
+    let (server, io) = (ServerAddress { url, secret, resolve: None, tls: None }, near.io());
     sim.run(&near, async move {
         let store = async {
             let mut peer = ByHand(listener, far.io()).accept().await;

@@ -129,7 +129,7 @@ impl Front {
         (account, name): (i64, &str),
         spool: Option<File>,
     ) -> Front {
-        let server = ServerAddress { url: url(at), secret: Secret::from(secret), resolve: None };
+        let server = ServerAddress { url: url(at), secret: Secret::from(secret), resolve: None, tls: None };
         let address = StoreAddress { server, directory: String::new(), spool };
         let home = Store::remote(address).home(&io, account, name).await.unwrap();
         Front { io, home }
