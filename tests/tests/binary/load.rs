@@ -11,6 +11,8 @@ use plimsoll_tests::tree::noise;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::web_servers::{WebServer, certificate_file};
+
 /// Creates a folder with numbered files of 1,000 bytes each.
 fn site(files: u64) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -52,6 +54,30 @@ fn so_many_requests_are_counted_verified_and_told_as_json() {
         assert!(told["generator"]["cpu_seconds"].as_f64().is_some(), "{told}");
         assert!(told["generator"]["is_the_limit"].is_boolean(), "{told}");
     }
+}
+
+#[test]
+fn https_is_measured_with_full_and_resumed_handshakes() {
+    let _turn = among_others();
+    let (folder, work) = (site(1), tempfile::tempdir().unwrap());
+    let nginx = WebServer::nginx_with_files_over_tls(work.path(), folder.path());
+    let (url, ca) = (nginx.url("/0.bin"), certificate_file("ca.pem"));
+    let handshakes = |args: &[&str]| {
+        let all =
+            [&[url.as_str(), "--ca", &ca, "-u", "2", "-n", "40", "--verify", "all", "--json"], args].concat();
+        let told = figures(&load(&all).well());
+        assert_eq!(told["verified"].as_u64(), Some(40), "{told}");
+        let count = |name: &str| told["tls_handshakes"][name].as_u64().unwrap();
+        (count("full"), count("resumed"))
+    };
+    assert_eq!(handshakes(&[]), (0, 0), "kept connections, which begin before the measurement");
+    let (full, resumed) = handshakes(&["--connections", "new"]);
+    assert!(full + resumed == 40 && resumed >= 30, "{full} {resumed}");
+    assert_eq!(handshakes(&["--connections", "new", "--tls-resume", "off"]), (40, 0));
+    let untrusted = load(&[&url, "--ca", &certificate_file("other.pem"), "-n", "1"]);
+    assert!(!untrusted.status.success() && untrusted.stderr.contains("no authority"), "{}", untrusted.stderr);
+    let useless = load(&["http://127.0.0.1:1/", "--ca", &ca, "-n", "1"]);
+    assert_eq!(useless.status.code(), Some(2), "{}", useless.stderr);
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn workload(users: usize, requests: u64, mix: &str) -> Workload {
             server: "server.example".to_owned(),
             pattern: "/".to_owned(),
         },
+        tls: None,
         login: Login::Nobody,
         ask: Requests::Ten { mix: mix.parse::<Mix>().unwrap(), bytes: FILE_BYTES },
         pick: Pick::Same,

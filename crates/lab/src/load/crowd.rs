@@ -42,7 +42,7 @@ impl Users {
         }
         let plan = Arc::new(Plan::new(workload, run)?);
         Ok(match workload.place.scheme {
-            Scheme::Http => Users::Http(plan),
+            Scheme::Http | Scheme::Https => Users::Http(plan),
             Scheme::Ftp => Users::Ftp(plan),
             Scheme::Classic => Users::Classic(plan),
         })

@@ -58,6 +58,12 @@ impl Outcome {
             format!("{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}", "mean", "p50", "p90", "p99", "p99.9", "max"),
         ));
         rows.push(("", spread(&self.latency)));
+        for (name, (count, time)) in [("full", &self.full_handshakes), ("resumed", &self.resumed_handshakes)]
+        {
+            if *count > 0 {
+                rows.push(("", format!("{}   {name} TLS handshakes ({count})", spread(time))));
+            }
+        }
         for (name, count, latency) in &self.kinds {
             rows.push(("", format!("{}   {name} ({count})", spread(latency))));
         }

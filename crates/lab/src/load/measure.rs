@@ -19,6 +19,8 @@ pub(crate) struct Measure {
     pub(crate) latencies: Latencies,
     /// Latencies by kind of request, if there are several.
     pub(crate) kinds: Vec<Latencies>,
+    /// Full TLS handshakes, and those that resumed a session.
+    pub(crate) handshakes: (Latencies, Latencies),
     /// Bytes of bodies, in either direction.
     pub(crate) bytes: u64,
     /// Number of bodies that were compared with a reference.
@@ -104,8 +106,17 @@ pub(crate) struct CorrectResponse {
     pub(crate) bytes: u64,
     /// Whether it was compared with a reference.
     pub(crate) verified: bool,
+    /// The TLS handshake before it, on a new connection.
+    pub(crate) handshake: Option<TimedHandshake>,
     /// The body, if it is to be saved, and the name to save it under.
     pub(crate) kept: Option<(String, Vec<u8>)>,
+}
+
+/// A TLS handshake, and how long it took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimedHandshake {
+    pub(crate) is_resumed: bool,
+    pub(crate) time: Duration,
 }
 
 impl Measure {
@@ -118,6 +129,7 @@ impl Measure {
         Ok(Measure {
             latencies: Latencies::new()?,
             kinds: (0..of_each).map(|_| Latencies::new()).collect::<io::Result<_>>()?,
+            handshakes: (Latencies::new()?, Latencies::new()?),
             bytes: 0,
             verified: 0,
             errors: BTreeMap::new(),
@@ -144,6 +156,11 @@ impl Measure {
         self.latencies.record(latency);
         if let Some(kind) = self.kinds.get_mut(answer.kind) {
             kind.record(latency);
+        }
+        match answer.handshake {
+            Some(TimedHandshake { is_resumed: false, time }) => self.handshakes.0.record(time),
+            Some(TimedHandshake { is_resumed: true, time }) => self.handshakes.1.record(time),
+            None => {}
         }
         self.bytes += answer.bytes;
         self.verified += u64::from(answer.verified);
@@ -185,6 +202,8 @@ impl Measure {
         for (own, others) in self.kinds.iter_mut().zip(&other.kinds) {
             own.add(others);
         }
+        self.handshakes.0.add(&other.handshakes.0);
+        self.handshakes.1.add(&other.handshakes.1);
         self.bytes += other.bytes;
         self.verified += other.verified;
         for (kind, count) in &other.errors {

@@ -52,6 +52,10 @@ pub struct Outcome {
     pub after_end: u64,
     /// From the start of a request, the planned one in an open loop, to its response's last byte.
     pub latency: Spread,
+    /// Full TLS handshakes: their number, and how long they took.
+    pub full_handshakes: (u64, Spread),
+    /// TLS handshakes that resumed a session.
+    pub resumed_handshakes: (u64, Spread),
     /// By kind of request, if there are several: its name, its count, and its latency.
     pub kinds: Vec<(&'static str, u64, Spread)>,
     /// The time of each user, if each has a number of requests; in the order of their numbers.
@@ -168,6 +172,8 @@ impl Outcome {
             in_warm_up: measure.in_warm_up,
             after_end: measure.after_end,
             latency: Spread::from(&measure.latencies),
+            full_handshakes: counted(&measure.handshakes.0),
+            resumed_handshakes: counted(&measure.handshakes.1),
             kinds: kinds(workload, measure),
             users_each: {
                 let mut users = measure.users.clone();
@@ -258,6 +264,12 @@ impl Outcome {
             "bytes_per_second": self.bytes_per_second(),
             "verified": self.verified,
             "latency_us": self.latency.json(),
+            "tls_handshakes": {
+                "full": self.full_handshakes.0,
+                "resumed": self.resumed_handshakes.0,
+                "full_us": self.full_handshakes.1.json(),
+                "resumed_us": self.resumed_handshakes.1.json(),
+            },
             "kinds": self.kinds_json(),
             "users_each": self.users_json(),
             "littles_law": {"users": self.littles_law.users, "ratio": self.littles_law.ratio},
@@ -276,10 +288,13 @@ impl Outcome {
     }
 }
 
+fn counted(latencies: &Latencies) -> (u64, Spread) {
+    (latencies.count(), Spread::from(latencies))
+}
+
 /// Returns the figures of each kind of request.
 fn kinds(workload: &Workload, measure: &Measure) -> Vec<(&'static str, u64, Spread)> {
-    let figures = |latencies: &Latencies| (latencies.count(), Spread::from(latencies));
-    let kinds = workload.ask.kinds().into_iter().zip(measure.kinds.iter().map(figures));
+    let kinds = workload.ask.kinds().into_iter().zip(measure.kinds.iter().map(counted));
     kinds.map(|(name, (count, latency))| (name, count, latency)).collect()
 }
 

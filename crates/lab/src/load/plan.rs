@@ -13,6 +13,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use plimsoll_io::Address;
+use plimsoll_tls::Connector;
 use plimsoll_wire::http::target::{decode_path, parse_target};
 
 use crate::load::checking::{Fingerprint, Fingerprinting, References, Taking};
@@ -26,6 +27,8 @@ use crate::load::workload::{Checked, Connections, Login, Requests, Workload};
 /// The requests of a workload's users and the data for them; shared by all threads.
 pub(crate) struct Plan {
     pub(crate) addresses: Vec<Address>,
+    /// Encrypts connections, and the name in the server's certificate.
+    pub(crate) tls: Option<(Connector, String)>,
     pub(crate) what: PlannedRequests,
     /// A number unique to the run.
     run: u64,
@@ -102,6 +105,7 @@ impl Plan {
         };
         Ok(Plan {
             addresses: place.addresses.clone(),
+            tls: workload.tls.clone().map(|tls| (tls, place.host().to_owned())),
             what,
             run,
             references,
@@ -140,7 +144,7 @@ impl Plan {
             self.references.compare(file, &fingerprinting.end())?;
         }
         let kept = kept.map(|body| (self.target(file), body));
-        Ok(CorrectResponse { kind: 0, bytes, verified: fingerprinting.is_some(), kept })
+        Ok(CorrectResponse { bytes, verified: fingerprinting.is_some(), kept, ..CorrectResponse::default() })
     }
 
     /// Returns a collector for a body, or None if it is neither verified nor saved.
@@ -203,7 +207,9 @@ fn get(target: &str, fields: &str) -> Vec<u8> {
 fn asked(files: &Files, place: &Target, fields: &str) -> io::Result<Vec<Arc<[u8]>>> {
     let targets = (0..files.count()).map(|file| files.target(&place.pattern, file));
     let asked = targets.map(|target| match (check(&target), place.scheme) {
-        (Ok(()), Scheme::Http) => Ok(get(&target, &fields_for(&target, place, fields)).into()),
+        (Ok(()), Scheme::Http | Scheme::Https) => {
+            Ok(get(&target, &fields_for(&target, place, fields)).into())
+        }
         (Ok(()), Scheme::Ftp | Scheme::Classic) => Ok(path(&target).into()),
         (Err(bad), _) => Err(io::Error::new(io::ErrorKind::InvalidInput, bad.to_string())),
     });

@@ -1,5 +1,5 @@
-//! The address of a contender and the pattern of the targets: `http://HOST:PORT/PATH/{}`, `ftp://` or
-//! `classic://`.
+//! The address of a contender and the pattern of the targets: `http://HOST:PORT/PATH/{}`, `https://`,
+//! `ftp://` or `classic://`.
 //!
 //! It connects to nothing, but resolves the host name once. Invariant: a URL with a password is refused,
 //! since it would be written to the results.
@@ -15,6 +15,8 @@ use plimsoll_wire::http::target::parse_target;
 pub enum Scheme {
     /// HTTP/1.1.
     Http,
+    /// HTTP/1.1 over TLS.
+    Https,
     /// FTP.
     Ftp,
     /// Classic, the protocol of the preceding server.
@@ -40,7 +42,7 @@ pub struct Target {
 #[derive(Debug, thiserror::Error)]
 pub enum BadPlace {
     /// An unsupported scheme.
-    #[error("write a URL that begins with http://, ftp:// or classic://")]
+    #[error("write a URL that begins with http://, https://, ftp:// or classic://")]
     Scheme,
     /// The URL has a name or a password before the host.
     #[error(
@@ -59,11 +61,18 @@ pub enum BadPlace {
 }
 
 impl Scheme {
+    /// Whether it is HTTP, encrypted or not.
+    #[must_use]
+    pub fn is_http(self) -> bool {
+        matches!(self, Scheme::Http | Scheme::Https)
+    }
+
     /// Returns the scheme's name in URLs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
+            Scheme::Https => "https",
             Scheme::Ftp => "ftp",
             Scheme::Classic => "classic",
         }
@@ -86,6 +95,12 @@ impl Target {
             server: server.to_owned(),
             pattern: pattern.to_owned(),
         })
+    }
+
+    /// Returns the host without brackets and zone: the name in its certificate.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        address(&self.authority, 0).map_or("", |(host, _)| host)
     }
 
     /// Returns the URL.
@@ -117,6 +132,7 @@ impl UrlParts<'_> {
         let (scheme, rest) = url.split_once("://").ok_or(BadPlace::Scheme)?;
         let (scheme, port) = match scheme.to_ascii_lowercase().as_str() {
             "http" => (Scheme::Http, 80),
+            "https" => (Scheme::Https, 443),
             "ftp" => (Scheme::Ftp, 21),
             "classic" => (Scheme::Classic, 9000),
             _ => return Err(BadPlace::Scheme),
@@ -178,6 +194,7 @@ mod tests {
             ("ftp://[fe80::1%lo]/a", "[fe80::1%1]:21", "/a"),
             ("http://127.0.0.1/x?y={}", "127.0.0.1:80", "/x?y={}"),
             ("ftp://127.0.0.1/a/{}", "127.0.0.1:21", "/a/{}"),
+            ("https://127.0.0.1/a/{}", "127.0.0.1:443", "/a/{}"),
             ("classic://127.0.0.1/a/{}", "127.0.0.1:9000", "/a/{}"),
         ] {
             let place = Target::parse(url).unwrap();
@@ -192,7 +209,7 @@ mod tests {
     fn what_cannot_be_used_is_refused_with_what_to_write() {
         for (url, said) in [
             ("127.0.0.1:80", "http://"),
-            ("https://127.0.0.1/", "http://"),
+            ("gopher://127.0.0.1/", "http://"),
             ("http://me:secret@127.0.0.1/", "--account"),
             ("http://127.0.0.1:70000/", "HOST:PORT"),
             ("http://:80/", "HOST:PORT"),

@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plimsoll_tls::Connector;
+
 use crate::load::files::{Files, Pick};
 use crate::load::target::Target;
 use crate::load::ten::{Mix, Request};
@@ -15,6 +17,8 @@ use crate::load::ten::{Mix, Request};
 pub struct Workload {
     /// The address of the contender and the pattern of the targets.
     pub place: Target,
+    /// Encrypts the connections to an `https` contender.
+    pub tls: Option<Connector>,
     /// The credentials of the users, which all use the same account.
     pub login: Login,
     /// The requests of the users.

@@ -143,6 +143,7 @@ fn workload() -> Workload {
             server: "server".to_owned(),
             pattern: "/{}".to_owned(),
         },
+        tls: None,
         login: Login::Nobody,
         ask: Requests::Download(Files::Numbered { first: 0, count: 1 }),
         pick: Pick::Same,

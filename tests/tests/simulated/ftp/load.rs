@@ -28,6 +28,7 @@ fn workload(scene: &Scene, connections: Connections) -> Workload {
             server: "server.example".to_owned(),
             pattern: "/a".to_owned(),
         },
+        tls: None,
         login: Login::Account { name: "alice".to_owned(), password: PASSWORD.to_owned() },
         ask: Requests::Download(Files::One),
         pick: Pick::Same,

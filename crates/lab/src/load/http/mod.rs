@@ -15,7 +15,7 @@ use plimsoll_wire::http::head::Method;
 use crate::load::checking::Taking;
 use crate::load::failure::Failure;
 use crate::load::limits::ONE_RECEIVE_BYTES_MAX;
-use crate::load::measure::CorrectResponse;
+use crate::load::measure::{CorrectResponse, TimedHandshake};
 use crate::load::plan::{Plan, PlannedRequests, Uploaded};
 use crate::load::user::Protocol;
 use answer::{Answer, receive_answer};
@@ -32,6 +32,8 @@ pub(crate) struct HttpUser {
     /// Length of the last body: the next is often as long.
     last_bytes: u64,
     uploaded: Uploaded,
+    /// The handshake of the present request's connection.
+    handshake: Option<TimedHandshake>,
 }
 
 impl HttpUser {
@@ -44,6 +46,7 @@ impl HttpUser {
             address: 0,
             last_bytes: 0,
             uploaded: uploaded.clone(),
+            handshake: None,
         }
     }
 
@@ -55,12 +58,22 @@ impl HttpUser {
             match self.io.connect(&addresses[at]).await {
                 Ok(stream) => {
                     self.address = at;
-                    return Ok(stream);
+                    return self.encrypted(stream).await;
                 }
                 Err(error) => failed = error,
             }
         }
         Err(Failure::Connect(failed))
+    }
+
+    /// Encrypts a new connection, if the server is to be reached so.
+    async fn encrypted(&mut self, mut stream: Stream) -> Result<Stream, Failure> {
+        let Some((tls, name)) = &self.plan.tls else { return Ok(stream) };
+        let start = self.io.now();
+        let done = tls.handshake(&self.io, &mut stream, name).await;
+        let done = done.map_err(|error| Failure::Connect(io::Error::other(error)))?;
+        self.handshake = Some(TimedHandshake { is_resumed: done.is_resumed, time: self.io.now() - start });
+        Ok(stream)
     }
 
     /// Sends a request, and receives the whole response. Its body goes to `taking`, or is discarded.
@@ -98,7 +111,8 @@ impl HttpUser {
         let mut taking = self.plan.taking(is_due);
         let request = Segment::Shared(self.plan.asked(file));
         let answer = self.exchange(Method::Get, [request], &mut taking).await?;
-        self.plan.judge(file, answer.bytes, taking)
+        let handshake = self.handshake.take();
+        Ok(CorrectResponse { handshake, ..self.plan.judge(file, answer.bytes, taking)? })
     }
 
     /// Uploads the body under a new name.
@@ -112,7 +126,8 @@ impl HttpUser {
         let head = Segment::Owned(self.plan.upload_head(&target, body.len()));
         self.exchange(Method::Put, [head, Segment::Shared(Arc::clone(body))], &mut None).await?;
         self.uploaded.note(is_due, target);
-        Ok(CorrectResponse { bytes: body.len() as u64, ..CorrectResponse::default() })
+        let (bytes, handshake) = (body.len() as u64, self.handshake.take());
+        Ok(CorrectResponse { bytes, handshake, ..CorrectResponse::default() })
     }
 }
 
@@ -124,6 +139,8 @@ impl Protocol for HttpUser {
         if self.plan.keeps && self.connection.is_none() {
             self.connection = Some(self.connect().await?);
         }
+        // It precedes the measurement.
+        self.handshake = None;
         Ok(())
     }
 

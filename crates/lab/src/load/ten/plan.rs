@@ -7,7 +7,7 @@ use std::future::ready;
 use std::io;
 use std::rc::Rc;
 
-use plimsoll_client::http::{Client, Resolving, Url};
+use plimsoll_client::http::{Client, Connector, Resolving, Url};
 use plimsoll_io::{Address, Io};
 
 use super::Mix;
@@ -23,6 +23,7 @@ pub(crate) struct Plan {
     pub(super) keeps: bool,
     base: Url,
     addresses: Vec<Address>,
+    tls: Option<Connector>,
     /// Size of a file in bytes.
     bytes: usize,
     /// A number unique to the run, which is part of all names.
@@ -36,7 +37,8 @@ impl Plan {
     /// An error if the URL is invalid as a base, or files of that size do not fit into memory.
     pub(crate) fn new(workload: &Workload, mix: Mix, bytes: u64, run: u64) -> io::Result<Plan> {
         let bad = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
-        let base = format!("http://{}{}", workload.place.server, workload.place.pattern);
+        let scheme = workload.place.scheme.name();
+        let base = format!("{scheme}://{}{}", workload.place.server, workload.place.pattern);
         Ok(Plan {
             mix,
             seed: workload.seed,
@@ -44,6 +46,7 @@ impl Plan {
             keeps: workload.connections == Connections::Kept,
             base: base.parse().map_err(|why| bad(format!("{base}: {why}")))?,
             addresses: workload.place.addresses.clone(),
+            tls: workload.tls.clone(),
             bytes: usize::try_from(bytes).map_err(|why| bad(why.to_string()))?,
             run,
         })
@@ -55,7 +58,11 @@ impl Plan {
         let ip = |address: &Address| if let Address::Ip(at) = address { Some(*at) } else { None };
         let addresses: Vec<_> = self.addresses.iter().filter_map(ip).collect();
         let known = move |_: &str, _: u16| -> Resolving { Box::pin(ready(Ok(addresses.clone()))) };
-        Client::new(io, self.base.clone()).with_resolve(Rc::new(known)).without_repeats()
+        let client = Client::new(io, self.base.clone()).with_resolve(Rc::new(known)).without_repeats();
+        match &self.tls {
+            Some(tls) => client.with_tls(tls.clone()),
+            None => client,
+        }
     }
 
     /// Returns a unique name for an account.

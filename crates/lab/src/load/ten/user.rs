@@ -233,7 +233,7 @@ impl Protocol for TenUser {
         let at = usize::try_from(request).unwrap_or_default();
         let bytes = self.make(kind, at, is_due).await?;
         self.is_astray = false;
-        Ok(CorrectResponse { kind: kind as usize, bytes, verified: is_due, kept: None })
+        Ok(CorrectResponse { kind: kind as usize, bytes, verified: is_due, ..CorrectResponse::default() })
     }
 
     /// Does nothing: a life verifies its uploads by its own downloads.

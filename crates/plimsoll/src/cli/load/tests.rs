@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use plimsoll_cli::WrongUsage;
-use plimsoll_lab::load::{End, FileTest, Outcome, Requests, Scheme, Target, Workload, size};
+use plimsoll_lab::load::{End, FileTest, Outcome, Requests, Target, Workload, size};
 
 use super::Load;
 
@@ -23,7 +23,7 @@ impl Load {
     pub(super) fn workload_of(&self, test: &FileTest) -> anyhow::Result<Workload> {
         let place = Target::parse(&self.url).map_err(|bad| WrongUsage(bad.to_string()))?;
         anyhow::ensure!(
-            place.scheme == Scheme::Http && place.pattern == "/",
+            place.scheme.is_http() && place.pattern == "/",
             WrongUsage("the test file names the files: write http://HOST:PORT".to_owned())
         );
         let (files, pick) = test.requests();

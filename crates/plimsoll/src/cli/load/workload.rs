@@ -11,9 +11,12 @@ use plimsoll_lab::load::limits::{FILES_MAX, UPLOAD_BYTES_MAX, USERS_MAX};
 use plimsoll_lab::load::{
     Checked, Connections, End, Files, Login, Pace, Pick, Requests, Scheme, Target, Workload,
 };
+use plimsoll_tls::Connector;
 
-use super::{ConnectionReuse, Load, Method, Picked, Share};
+use super::{ConnectionReuse, Load, Method, Picked, Share, Switch};
+use crate::config::CertificateFile;
 use crate::limits::THREADS_MAX;
+use crate::trusted_certificates::connector;
 
 impl Load {
     /// Returns the workload.
@@ -29,6 +32,7 @@ impl Load {
         let scheme = place.scheme;
         let files = if let Requests::Download(files) = &ask { files.count() } else { 1 };
         Ok(Workload {
+            tls: self.tls(scheme)?,
             login: self.login(scheme)?,
             pick: self.pick(files),
             ask,
@@ -89,7 +93,7 @@ impl Load {
     fn ask(&self, place: &Target) -> anyhow::Result<Requests> {
         if let Some(mix) = self.mix {
             anyhow::ensure!(
-                place.scheme == Scheme::Http,
+                place.scheme.is_http(),
                 wrong("the ten requests are asked over HTTP: write http://HOST:PORT".to_owned())
             );
             let is_base = !place.has_place_for_a_name();
@@ -150,8 +154,19 @@ impl Load {
         }
     }
 
+    /// Returns the means to encrypt connections, if the URL is `https`.
+    fn tls(&self, scheme: Scheme) -> anyhow::Result<Option<Connector>> {
+        if scheme != Scheme::Https {
+            let is_given = self.ca.is_some() || self.tls_resume == Switch::Off;
+            anyhow::ensure!(!is_given, wrong("--ca and --tls-resume are for https:// URLs".to_owned()));
+            return Ok(None);
+        }
+        let connector = connector(&CertificateFile(self.ca.clone()), "--ca")?;
+        Ok(Some(if self.tls_resume == Switch::On { connector } else { connector.without_resumption() }))
+    }
+
     fn login(&self, scheme: Scheme) -> anyhow::Result<Login> {
-        if scheme != Scheme::Http && self.token_file.is_some() {
+        if !scheme.is_http() && self.token_file.is_some() {
             return Err(wrong("only HTTP knows tokens: write --account NAME".to_owned()));
         }
         let downloads = self.method == Method::Get && self.account.is_none();
