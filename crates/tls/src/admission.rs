@@ -43,7 +43,9 @@ impl Outcome {
         match error {
             HandshakeError::Connection(_) => Outcome::Broken,
             HandshakeError::Late => Outcome::Late,
-            HandshakeError::TooLong | HandshakeError::Refused(_) => Outcome::Failed,
+            HandshakeError::TooLong | HandshakeError::Untrusted(_) | HandshakeError::Refused(_) => {
+                Outcome::Failed
+            }
         }
     }
 }
