@@ -158,6 +158,22 @@ fn a_package_has_every_file_and_lintian_finds_no_fault() {
     assert!(checked.status.success(), "{}{}", checked.text(), checked.stderr);
 }
 
+/// The scripts that only a long run and `make package` use fail at their first line, if they fail to parse.
+#[test]
+fn every_script_of_the_packages_parses() {
+    let _turn = among_others();
+    let in_folder =
+        |name: &str| std::fs::read_dir(packaged(name)).unwrap().map(|entry| entry.unwrap().path());
+    let files = in_folder("").chain(in_folder("try")).filter(|path| path.is_file());
+    let is_script = |path: &PathBuf| std::fs::read_to_string(path).unwrap().starts_with("#!");
+    let scripts: Vec<PathBuf> = files.filter(is_script).chain([packaged("try/common.sh")]).collect();
+    assert!(scripts.len() >= 11, "{scripts:?}");
+    for script in scripts {
+        let parsed = tool::run(tool("bash").arg("-n").arg(&script)).well();
+        assert_eq!(parsed.stderr, "", "{script:?}");
+    }
+}
+
 /// Runs a script of `packaging/try` to its end, which takes longer than a client's command.
 #[cfg(feature = "every-engine")]
 fn try_out(script: &str, arguments: &[&Path]) -> String {
