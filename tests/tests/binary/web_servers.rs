@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_tests::binary::tool::{first_installed, kill};
-use plimsoll_tests::binary::{tool, until};
+use plimsoll_tests::binary::{process, tool, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::reverse_proxy::free_port;
@@ -93,9 +93,13 @@ impl WebServer {
         format!("{}://127.0.0.1:{}{path}", self.scheme, self.port)
     }
 
-    /// Makes nginx read its certificate again.
+    /// Makes nginx read its certificate again. Its earlier worker accepts connections until it has ended.
     pub(super) fn reload(&self) {
+        // It misses a signal that comes before it has started one.
+        until("nginx has a worker", || !process::children(self.child.id()).is_empty());
+        let before = process::children(self.child.id());
         kill_process(Pid::from_child(&self.child), Signal::HUP).unwrap();
+        until("the earlier workers have ended", || !before.iter().any(|worker| process::is_running(*worker)));
     }
 
     /// Ends the server, so that its log is complete.
