@@ -419,11 +419,12 @@ impl Server {
 
 impl Replace for Reloadable {
     fn apply(&self, config: &Config) -> anyhow::Result<()> {
-        let (sites, certificates) = (open_sites(config)?, self.shared.encryption.read(config)?);
+        let (sites, encryption) = (open_sites(config)?, &self.shared.encryption);
+        let certificates = encryption.read(config).inspect_err(|error| encryption.note_error(error))?;
         if let Some(current) = &self.shared.proxy {
             current.replace(proxying::settings(config, &self.shared.channels, Some(&current.get()))?);
         }
-        self.shared.encryption.replace(certificates);
+        encryption.replace(certificates);
         self.shared.set_plain_passwords(config);
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.classic.replace(classic_settings(config, &sites));

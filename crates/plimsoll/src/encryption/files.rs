@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
 use plimsoll_tls::Certificates;
@@ -60,7 +60,7 @@ pub(super) fn read(pairs: &[Pair]) -> anyhow::Result<Option<Certificates>> {
         return Ok(None);
     }
     let read =
-        |pair: &Pair| anyhow::Ok((read_file(&pair.certificate, "--certificate")?, read_key(&pair.key)?));
+        |pair: &Pair| anyhow::Ok((read_file(&pair.certificate, "--certificate")?.0, read_key(&pair.key)?));
     let contents: Vec<_> = pairs.iter().map(read).collect::<Result<_, _>>()?;
     let contents = contents.iter().map(|(certificate, key)| (certificate.as_slice(), key.as_slice()));
     let usable = Certificates::read(contents).map_err(|(number, bad)| {
@@ -73,8 +73,7 @@ pub(super) fn read(pairs: &[Pair]) -> anyhow::Result<Option<Certificates>> {
 }
 
 fn read_key(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
-    let bytes = read_file(path, "--key")?;
-    let mode = path.metadata().map_or(0, |found| found.mode() & 0o7777);
+    let (bytes, mode) = read_file(path, "--key")?;
     let told = path.display();
     anyhow::ensure!(
         mode & OTHERS == 0,
@@ -84,11 +83,14 @@ fn read_key(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
-fn read_file(path: &Path, flag: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+/// Returns the contents and the mode of a file.
+fn read_file(path: &Path, flag: &str) -> anyhow::Result<(Zeroizing<Vec<u8>>, u32)> {
     let told = || format!("cannot read {}; {flag} names a PEM file", path.display());
-    let found = path.metadata().with_context(told)?;
     // A pipe could block.
-    anyhow::ensure!(found.is_file(), "{} is no file; {flag} names a PEM file", path.display());
+    let is_file = path.metadata().with_context(told)?.is_file();
+    anyhow::ensure!(is_file, "{} is no file; {flag} names a PEM file", path.display());
+    let file = File::open(path).with_context(told)?;
+    let found = file.metadata().with_context(told)?;
     anyhow::ensure!(
         found.len() <= CERTIFICATE_FILE_BYTES_MAX,
         "{} is too long for a PEM file",
@@ -96,40 +98,60 @@ fn read_file(path: &Path, flag: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     );
     // Long enough: growing would leave a copy of a key in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1));
-    let file = File::open(path).with_context(told)?;
     file.take(found.len()).read_to_end(&mut bytes).with_context(told)?;
-    Ok(bytes)
+    Ok((bytes, found.mode() & 0o7777))
 }
 
 /// The state of a file: device, inode, size, and the times of its last changes. `None` if there is none.
 type Stamp = Option<[i128; 5]>;
 
-/// Notices changes of the files of certificates. Clients of a network file system learn of no change but by
-/// polling.
-pub(crate) struct FilesWatch(Mutex<Vec<Stamp>>);
+/// The states of the files of a configuration's certificates.
+#[derive(Default, PartialEq, Eq)]
+pub(crate) struct Stamps(Vec<Stamp>);
 
-impl FilesWatch {
-    /// Notes the present state of the files.
-    pub(crate) fn of(config: &Config) -> FilesWatch {
-        FilesWatch(Mutex::new(stamps(config)))
-    }
-
-    /// Notes the present state of the files.
-    pub(crate) fn note(&self, config: &Config) {
-        self.has_changed(config);
-    }
-
-    /// Returns whether a file has changed since the last call, and notes its state.
-    pub(crate) fn has_changed(&self, config: &Config) -> bool {
-        let present = stamps(config);
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *last, present) != *last
+impl Stamps {
+    /// Returns the present states. Taken before the files are read, so that a later change is noticed.
+    pub(crate) fn of(config: &Config) -> Stamps {
+        let pairs = pairs(config).unwrap_or_default().into_iter();
+        let files =
+            pairs.flat_map(|pair| [pair.certificate, pair.key]).chain(config.live.tls.client_ca.clone());
+        Stamps(files.map(|file| stamp(&file)).collect())
     }
 }
 
-fn stamps(config: &Config) -> Vec<Stamp> {
-    let files = pairs(config).unwrap_or_default().into_iter().flat_map(|pair| [pair.certificate, pair.key]);
-    files.chain(config.live.tls.client_ca.clone()).map(|file| stamp(&file)).collect()
+/// Notices files of certificates that are not in use yet. Clients of a network file system learn of no change
+/// but by polling.
+#[derive(Default)]
+pub(crate) struct FilesWatch(Mutex<Watched>);
+
+#[derive(Default)]
+struct Watched {
+    used: Stamps,
+    /// The last error since those were used.
+    error: Option<String>,
+}
+
+impl FilesWatch {
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether files in these states are in use.
+    pub(crate) fn has_used(&self, stamps: &Stamps) -> bool {
+        self.lock().used == *stamps
+    }
+
+    /// Notes that files in these states are in use.
+    pub(crate) fn note_used(&self, stamps: Stamps) {
+        *self.lock() = Watched { used: stamps, error: None };
+    }
+
+    /// Notes an error of files that are not in use, which are tried again. Returns whether it is a new one.
+    pub(crate) fn note_error(&self, error: &anyhow::Error) -> bool {
+        let error = Some(format!("{error:#}"));
+        let mut watched = self.lock();
+        std::mem::replace(&mut watched.error, error.clone()) != error
+    }
 }
 
 fn stamp(file: &Path) -> Stamp {
@@ -142,4 +164,23 @@ fn stamp(file: &Path) -> Stamp {
         nanoseconds(found.mtime(), found.mtime_nsec()),
         nanoseconds(found.ctime(), found.ctime_nsec()),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changed_files_are_tried_until_they_are_used_and_each_error_is_reported_once() {
+        let (watch, stamps) = (FilesWatch::default(), |number| Stamps(vec![Some([number; 5])]));
+        watch.note_used(stamps(1));
+        let (disk, pair) = (anyhow::anyhow!("the disk failed"), anyhow::anyhow!("another certificate's key"));
+        for (error, is_new) in [(&disk, true), (&disk, false), (&pair, true), (&pair, false)] {
+            assert!(!watch.has_used(&stamps(2)));
+            assert_eq!(watch.note_error(error), is_new, "{error}");
+        }
+        watch.note_used(stamps(2));
+        assert!(watch.has_used(&stamps(2)) && !watch.has_used(&stamps(1)));
+        assert!(watch.note_error(&pair), "the files were used meanwhile");
+    }
 }

@@ -18,7 +18,7 @@ use plimsoll_io::{Cells, Current};
 use plimsoll_tls::{Certificates, Clock, Fingerprint, Handshakes, Roots, ServerTls, TicketSecret};
 
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
-pub(crate) use files::{FilesWatch, key_files};
+pub(crate) use files::{FilesWatch, Stamps, key_files};
 
 use crate::config::{AuthAt, Config, ServerCommand, StoreAt};
 use crate::tiers::read_secret;
@@ -41,6 +41,7 @@ pub(crate) struct Encryption {
 pub(crate) struct Usable {
     https: Option<ServerTls>,
     facts: Vec<Facts>,
+    stamps: Stamps,
 }
 
 impl Encryption {
@@ -50,12 +51,13 @@ impl Encryption {
             https: None,
             facts: Current::new(Vec::new()),
             handshakes: Handshakes::in_cells(handshakes),
-            watch: FilesWatch::of(config),
+            watch: FilesWatch::default(),
             tickets: ticket_secret(config)?,
             clock: Clock::new(),
         };
-        let Usable { https, facts } = encryption.read(config)?;
+        let Usable { https, facts, stamps } = encryption.read(config)?;
         encryption.facts.replace(facts);
+        encryption.watch.note_used(stamps);
         Ok(Encryption { https: https.map(Current::new), ..encryption })
     }
 
@@ -74,11 +76,12 @@ impl Encryption {
         &self.facts
     }
 
-    /// Reads the certificates again.
+    /// Reads the certificates again. Until [`Encryption::replace`] has them, polling tries them again.
     pub(crate) fn read(&self, config: &Config) -> anyhow::Result<Usable> {
-        // First, so that a later change of a file is not missed.
-        self.watch.note(config);
-        let Some(certificates) = read(config)? else { return Ok(Usable { https: None, facts: Vec::new() }) };
+        let stamps = Stamps::of(config);
+        let Some(certificates) = read(config)? else {
+            return Ok(Usable { https: None, facts: Vec::new(), stamps });
+        };
         let facts = Facts::of_all(&certificates);
         warn_of_end(&facts);
         let clients = clients(config)?;
@@ -97,7 +100,7 @@ impl Encryption {
             }
         };
         let https = (!config.fixed.https.is_empty()).then(|| settings(HTTP)).transpose()?;
-        Ok(Usable { https, facts })
+        Ok(Usable { https, facts, stamps })
     }
 
     /// Uses certificates for new connections.
@@ -106,12 +109,18 @@ impl Encryption {
             current.replace(https);
         }
         self.facts.replace(usable.facts);
+        self.watch.note_used(usable.stamps);
+    }
+
+    /// Notes an error that was reported, so that polling does not report it again.
+    pub(crate) fn note_error(&self, error: &anyhow::Error) {
+        self.watch.note_error(error);
     }
 
     /// Uses the certificates again if one of their files has changed, or the self-signed one is due. If the
-    /// new ones cannot be used, the old ones stay, and the log says why.
+    /// new ones cannot be used, the old ones stay, and the log says once why.
     pub(crate) fn refresh(&self, config: &Config) -> bool {
-        if !self.watch.has_changed(config) && !is_due(config) {
+        if self.watch.has_used(&Stamps::of(config)) && !is_due(config) {
             return true;
         }
         match self.read(config) {
@@ -121,26 +130,34 @@ impl Encryption {
                 true
             }
             Err(error) => {
-                log_unusable(&error);
+                log_unusable(&self.watch, &error);
                 false
             }
         }
     }
 }
 
-/// Logs that changed certificates cannot be used.
-fn log_unusable(error: &anyhow::Error) {
+/// Logs that changed certificates cannot be used, unless the last try failed for the same reason.
+fn log_unusable(watch: &FilesWatch, error: &anyhow::Error) {
+    if !watch.note_error(error) {
+        return;
+    }
     let error = format!("{error:#}");
     tracing::error!(error, "the changed certificates cannot be used; the server keeps the ones that it has");
 }
 
-/// Like [`Encryption::refresh`] for a process that has no connections: returns whether another one is to
-/// refresh its certificates.
-pub(crate) fn is_worth_refreshing(config: &Config, watch: &FilesWatch) -> bool {
-    if !watch.has_changed(config) && !is_due(config) {
+/// Like [`Encryption::refresh`], for the main process of the engine `process`, which has no connections:
+/// `order` has the fork master refresh its certificates, and returns whether it did.
+pub(crate) fn refresh_elsewhere(config: &Config, watch: &FilesWatch, order: impl FnOnce() -> bool) -> bool {
+    let stamps = Stamps::of(config);
+    if watch.has_used(&stamps) && !is_due(config) {
         return false;
     }
-    check(config).inspect_err(log_unusable).is_ok()
+    let is_done = check(config).inspect_err(|error| log_unusable(watch, error)).is_ok() && order();
+    if is_done {
+        watch.note_used(stamps);
+    }
+    is_done
 }
 
 /// Returns the file of the self-signed certificate, if the configuration wants one.

@@ -26,7 +26,7 @@ use self::rpc_servers::RpcServers;
 use crate::assemble::{Reloadable, Server, warn_of_cut_off};
 use crate::common_cells::CommonCells;
 use crate::config::{Config, Loaded};
-use crate::encryption::{self, FilesWatch};
+use crate::encryption::{self, FilesWatch, Stamps};
 use crate::line_writer::Reopen;
 use crate::listening::{Addresses, Listening};
 use crate::locked_folder::{make_data_folder, share_data_folder, take_data_folder};
@@ -206,7 +206,7 @@ fn watch_over(
     let auth = open.as_ref().map(|open| open.auth.clone());
     let parts = Box::new(AtMaster {
         reload: master.reload(),
-        watch: FilesWatch::of(&config),
+        watch: FilesWatch::default(),
         logs: logs.reopen(),
         auth,
     });
@@ -250,10 +250,13 @@ impl Replace for AtMaster {
     fn apply(&self, config: &Config) -> anyhow::Result<()> {
         // Checked before the master does, so that an error is reported once, with its reason.
         open_sites(config)?;
-        self.watch.note(config);
-        encryption::check(config)?;
+        let stamps = Stamps::of(config);
+        encryption::check(config).inspect_err(|error| {
+            self.watch.note_error(error);
+        })?;
         let done = self.reload.order().context("the process that accepts does not answer")?;
         anyhow::ensure!(done, "the process that accepts could not; the log says why");
+        self.watch.note_used(stamps);
         if let Some(auth) = &self.auth {
             auth.set(auth_settings(config));
         }
@@ -261,9 +264,9 @@ impl Replace for AtMaster {
     }
 
     fn refresh_certificates(&self, config: &Config) -> bool {
-        let is_worth = encryption::is_worth_refreshing(config, &self.watch);
         // The master logs the result.
-        is_worth && self.reload.order_refresh().unwrap_or(false)
+        let order = || self.reload.order_refresh().unwrap_or(false);
+        encryption::refresh_elsewhere(config, &self.watch, order)
     }
 
     fn reopen_logs(&self) {
