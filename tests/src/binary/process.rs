@@ -4,6 +4,7 @@
 //! zero.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -54,6 +55,22 @@ fn parent(pid: u32) -> Option<u32> {
 pub fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// Returns the number of connections that wait in the kernel for a program to accept them at an IPv4 address.
+pub fn queued_connections(at: SocketAddr) -> u64 {
+    const LISTENING: &str = "0A";
+    let all = fs::read_to_string("/proc/net/tcp").expect("the system tells about sockets");
+    let port = format!(":{:04X}", at.port());
+    let queued = all.lines().filter_map(|line| {
+        let [_, local, _, state, queues, ..] = line.split_whitespace().collect::<Vec<&str>>()[..] else {
+            return None;
+        };
+        // Of a listening socket, the second number is that of the connections.
+        let (_, queued) = queues.split_once(':').filter(|_| state == LISTENING && local.ends_with(&port))?;
+        u64::from_str_radix(queued, 16).ok()
+    });
+    queued.sum()
 }
 
 /// Returns the sockets of `pid` by their inode numbers.

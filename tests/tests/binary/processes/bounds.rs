@@ -125,6 +125,8 @@ fn who_waits_for_a_process_when_the_order_to_stop_comes_is_served_too() {
     let mut waiting = asking(&server);
     until("it is told", || server.stderr().contains(TOLD));
     let mut next = asking(&server);
+    // The client's end of a connection is ready a moment before the server's.
+    until("it waits in the kernel", || process::queued_connections(server.at()) == 1);
     server.signal(Signal::TERM);
     server.wait_until_refused();
     limit_processes(master, None);
