@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use plimsoll_tls::{Clock, Connector, Identity, Roots};
-use zeroize::Zeroizing;
 
 use crate::config::CertificateFile;
+use crate::encryption::read_key;
 
 /// The protocol of origins and tiers over TLS, as clients name it (ALPN).
 const HTTP: &str = "http/1.1";
@@ -32,11 +32,9 @@ pub(crate) fn read(path: &Path, flag: &str) -> anyhow::Result<Roots> {
 
 /// Reads the certificate by which this server proves itself to others, and its key.
 pub(crate) fn identity(certificate: &Path, key: &Path) -> anyhow::Result<Identity> {
-    let read = |path: &Path| {
-        let contents = std::fs::read(path).map(Zeroizing::new);
-        contents.with_context(|| format!("cannot read {}", path.display()))
-    };
-    let (chain, secret) = (read(certificate)?, read(key)?);
+    let chain = std::fs::read(certificate);
+    let chain = chain.with_context(|| format!("cannot read {}", certificate.display()))?;
+    let secret = read_key(key, "--tier-key")?;
     Identity::read(&chain, &secret).with_context(|| {
         format!("cannot use the certificate {} with the key {}", certificate.display(), key.display())
     })

@@ -90,8 +90,8 @@ impl Handshakes {
         }
     }
 
-    /// Takes a permit for a handshake; `None` if the client's network has all of its own. Programs of this
-    /// machine share no network.
+    /// Takes a permit for a handshake. Returns `None` if the client's network has [`HANDSHAKES_PER_NETWORK`]
+    /// already. Loopback and Unix peers are not limited.
     pub(crate) fn admit(self: &Arc<Self>, peer: &Peer) -> Option<HandshakePermit> {
         let network = match peer {
             Peer::Ip(ip, _) if !ip.to_canonical().is_loopback() => Some(ClientNetwork::of(*ip)),
@@ -135,7 +135,7 @@ impl Turns {
     /// Waits for a turn with room for a handshake that is about to use the processor.
     pub(crate) async fn wait(&self, io: &Io) {
         for _ in 0..TURNS_WAITED_MAX {
-            // The time is the same in all of a turn.
+            // `Io::now` is constant within one turn of the event loop.
             if self.at.replace(Some(io.now())) != Some(io.now()) {
                 self.begun.set(0);
             }

@@ -18,8 +18,8 @@ use crate::server::ServerTls;
 use crate::session::Session;
 use crate::transport::Tls;
 
-/// A fatal alert in clear, `internal_error`, for a client whose connection has no room. Before a handshake,
-/// records are not encrypted (RFC 8446, section 5.1).
+/// A fatal `internal_error` alert in plaintext, for a client over a limit of connections or handshakes.
+/// Before a handshake, records are not encrypted (RFC 8446, section 5.1).
 pub const REFUSAL: &[u8] = &[21, 3, 1, 0, 2, 2, 80];
 
 /// A handler that performs the server's handshake on each connection.
@@ -60,10 +60,6 @@ impl Handler for Secured {
     fn serve(&self, stream: Stream) -> LocalFuture {
         let (io, inner, settings) = (self.io.clone(), Rc::clone(&self.inner), self.current.get());
         let (handshakes, turns) = (Arc::clone(&self.handshakes), Rc::clone(&self.turns));
-        let Some(permit) = handshakes.admit(stream.peer()) else {
-            handshakes.note(Outcome::OverShare);
-            return self.refuse(stream);
-        };
         Box::pin(async move {
             let mut stream = stream;
             let spot = stream.parking();
@@ -72,6 +68,11 @@ impl Handler for Secured {
                 Ok(false) => return park_new(&io, spot, stream),
                 Err(outcome) => return handshakes.note(outcome),
             }
+            // A client that has sent nothing takes no share of its neighbours' handshakes.
+            let Some(permit) = handshakes.admit(stream.peer()) else {
+                handshakes.note(Outcome::OverShare);
+                return send_refusal(&io, stream).await;
+            };
             turns.wait(&io).await;
             // Boxed: the memory is freed before the connection is served.
             let accepted = Box::pin(settings.perform(&io, &mut stream)).await;
@@ -91,13 +92,7 @@ impl Handler for Secured {
 
     fn refuse(&self, stream: Stream) -> LocalFuture {
         let io = self.io.clone();
-        Box::pin(async move {
-            let mut stream = stream;
-            stream.tx.push(Segment::Static(REFUSAL));
-            let deadline = io.deadline();
-            deadline.after(ALERT_TIME_MAX);
-            let _: Result<std::io::Result<()>, Elapsed> = deadline.within(stream.finish()).await;
-        })
+        Box::pin(async move { send_refusal(&io, stream).await })
     }
 
     fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
@@ -122,6 +117,14 @@ impl Handler for Secured {
     fn background(&self) -> LocalFuture {
         self.inner.background()
     }
+}
+
+/// Ends a connection with the alert [`REFUSAL`].
+async fn send_refusal(io: &Io, mut stream: Stream) {
+    stream.tx.push(Segment::Static(REFUSAL));
+    let deadline = io.deadline();
+    deadline.after(ALERT_TIME_MAX);
+    let _: Result<std::io::Result<()>, Elapsed> = deadline.within(stream.finish()).await;
 }
 
 /// Waits for the first bytes of a handshake. Returns false if the engine wants the worker, and can park the

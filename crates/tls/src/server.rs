@@ -39,11 +39,13 @@ impl ServerTls {
         tickets: Tickets,
         clock: Arc<Clock>,
     ) -> Result<ServerTls, rustls::Error> {
-        ServerTls::verifying(WebPkiClientVerifier::no_client_auth(), certificates, protocols, tickets, clock)
+        let mut config = config(WebPkiClientVerifier::no_client_auth(), certificates, protocols, &clock)?;
+        config.ticketer = tickets.0;
+        Ok(ServerTls { config: Arc::new(config), clock })
     }
 
-    /// As [`ServerTls::new`], for clients with a certificate that one of `roots` has signed. A resumed
-    /// session is not verified again: `tickets` are of servers with the same roots.
+    /// As [`ServerTls::new`], for clients with a certificate that one of `roots` has signed. They get no
+    /// tickets: the certificate of a resumed session is not verified again, also if it has expired.
     ///
     /// # Errors
     /// As [`ServerTls::new`].
@@ -51,30 +53,12 @@ impl ServerTls {
         roots: &Roots,
         certificates: Certificates,
         protocols: &[&str],
-        tickets: Tickets,
         clock: Arc<Clock>,
     ) -> Result<ServerTls, rustls::Error> {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots.store), provider());
         let verifier = verifier.build().map_err(|error| rustls::Error::General(error.to_string()))?;
-        ServerTls::verifying(verifier, certificates, protocols, tickets, clock)
-    }
-
-    fn verifying(
-        clients: Arc<dyn ClientCertVerifier>,
-        certificates: Certificates,
-        protocols: &[&str],
-        tickets: Tickets,
-        clock: Arc<Clock>,
-    ) -> Result<ServerTls, rustls::Error> {
-        let time: Arc<Clock> = Arc::clone(&clock);
-        let mut config = ServerConfig::builder_with_details(provider(), time)
-            .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
-            .with_client_cert_verifier(clients)
-            .with_cert_resolver(Arc::new(certificates));
-        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.ticketer = tickets.0;
-        config.max_early_data_size = 0;
+        let mut config = config(verifier, certificates, protocols, &clock)?;
+        config.send_tls13_tickets = 0;
         Ok(ServerTls { config: Arc::new(config), clock })
     }
 
@@ -90,4 +74,22 @@ impl ServerTls {
         self.clock.set(io.wall());
         perform(io, stream, Session::server(Arc::clone(&self.config))?).await
     }
+}
+
+/// Returns the settings of sessions that cannot be resumed.
+fn config(
+    clients: Arc<dyn ClientCertVerifier>,
+    certificates: Certificates,
+    protocols: &[&str],
+    clock: &Arc<Clock>,
+) -> Result<ServerConfig, rustls::Error> {
+    let time: Arc<Clock> = Arc::clone(clock);
+    let mut config = ServerConfig::builder_with_details(provider(), time)
+        .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
+        .with_client_cert_verifier(clients)
+        .with_cert_resolver(Arc::new(certificates));
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.max_early_data_size = 0;
+    Ok(config)
 }

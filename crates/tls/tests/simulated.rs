@@ -16,8 +16,8 @@ use plimsoll_io::{
 };
 use plimsoll_tls::limits::HANDSHAKE_TIME_MAX;
 use plimsoll_tls::{
-    Certificates, Clock, Connector, Distrust, Fingerprint, HandshakeError, Roots, Secured, ServerTls,
-    Tickets, Trust,
+    Certificates, Clock, Connector, Distrust, Fingerprint, HandshakeError, Identity, Roots, Secured,
+    ServerTls, Tickets, Trust,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -78,9 +78,13 @@ struct World {
 
 impl World {
     fn new(seed: u64, faults: Faults, protocols: &[&str]) -> World {
+        World::of(seed, faults, server_tls(protocols))
+    }
+
+    fn of(seed: u64, faults: Faults, tls: ServerTls) -> World {
         let sim = Sim::new(seed, faults);
         let (server, client) = (sim.host("server"), sim.host("client"));
-        let (current, received) = (Current::new(server_tls(protocols)), Received::default());
+        let (current, received) = (Current::new(tls), Received::default());
         let shown = Arc::clone(&received);
         let setup: Setup = Arc::new(move |io: Io| {
             Rc::new(Secured::new(io, Rc::new(Echo(Arc::clone(&shown))), Arc::clone(&current)))
@@ -269,6 +273,32 @@ fn a_file_with_the_server_s_own_certificate_trusts_this_server_alone() {
     assert_eq!(trusted(file(&[OTHER.0, SERVER.0].concat()), NAME), Ok(()));
     assert_eq!(trusted(file(SERVER.0), "other.example.org"), Err(Distrust::UnknownAuthority));
     assert_eq!(trusted(file(CA), "b.c.wild.example.org").unwrap_err(), Distrust::OtherName);
+}
+
+/// Whether the second of two connections resumes the session of the first.
+fn resumes(tls: ServerTls) -> bool {
+    let identity = include_bytes!("../../../tests/data/tls/client.key");
+    let identity = Identity::read(include_bytes!("../../../tests/data/tls/client.pem"), identity).unwrap();
+    let (world, connector) = (World::of(0, Faults::none(), tls), connector(&[]).with_identity(&identity));
+    let visit = || {
+        let connector = connector.clone();
+        world.run(async move |io, mut stream| {
+            let handshake = connector.handshake(&io, &mut stream, NAME).await.unwrap();
+            stream.tx.push(Segment::Static(b"hello"));
+            stream.tx.finish();
+            while stream.rx.recv(Want::Body).await.unwrap().is_some() {}
+            handshake.is_resumed
+        })
+    };
+    assert!(!visit());
+    visit()
+}
+
+#[test]
+fn a_clients_certificate_is_verified_on_each_connection_and_no_session_is_resumed() {
+    assert!(resumes(server_tls(&[])), "without certificates of clients");
+    let (certificates, roots) = (Certificates::read([SERVER]).unwrap(), Roots::read(CA).unwrap());
+    assert!(!resumes(ServerTls::for_clients_of(&roots, certificates, &[], Clock::new()).unwrap()));
 }
 
 #[test]

@@ -59,8 +59,9 @@ pub(super) fn read(pairs: &[Pair]) -> anyhow::Result<Option<Certificates>> {
     if pairs.is_empty() {
         return Ok(None);
     }
-    let read =
-        |pair: &Pair| anyhow::Ok((read_file(&pair.certificate, "--certificate")?.0, read_key(&pair.key)?));
+    let read = |pair: &Pair| {
+        anyhow::Ok((read_file(&pair.certificate, "--certificate")?.0, read_key(&pair.key, "--key")?))
+    };
     let contents: Vec<_> = pairs.iter().map(read).collect::<Result<_, _>>()?;
     let contents = contents.iter().map(|(certificate, key)| (certificate.as_slice(), key.as_slice()));
     let usable = Certificates::read(contents).map_err(|(number, bad)| {
@@ -72,8 +73,9 @@ pub(super) fn read(pairs: &[Pair]) -> anyhow::Result<Option<Certificates>> {
     usable.map(Some)
 }
 
-fn read_key(path: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
-    let (bytes, mode) = read_file(path, "--key")?;
+/// Reads a private key, which no other user can read. `flag` names its file.
+pub(crate) fn read_key(path: &Path, flag: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    let (bytes, mode) = read_file(path, flag)?;
     let told = path.display();
     anyhow::ensure!(
         mode & OTHERS == 0,

@@ -15,10 +15,10 @@ use std::time::SystemTime;
 use anyhow::Context as _;
 use plimsoll_cli::WrongUsage;
 use plimsoll_io::{Cells, Current};
-use plimsoll_tls::{Certificates, Clock, Fingerprint, Handshakes, Roots, ServerTls, TicketSecret};
+use plimsoll_tls::{Certificates, Clock, Handshakes, Roots, ServerTls, TicketSecret};
 
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
-pub(crate) use files::{FilesWatch, Stamps, key_files};
+pub(crate) use files::{FilesWatch, Stamps, key_files, read_key};
 
 use crate::config::{AuthAt, Config, ServerCommand, StoreAt};
 use crate::tiers::read_secret;
@@ -92,11 +92,7 @@ impl Encryption {
                     let tickets = self.tickets.tickets(protocol, Arc::clone(&clock));
                     ServerTls::new(certificates, &[protocol], tickets, clock)
                 }
-                Some((roots, file)) => {
-                    // A resumed session is not verified again: not with another authority.
-                    let tickets = self.tickets.tickets(&format!("{protocol} {file}"), Arc::clone(&clock));
-                    ServerTls::for_clients_of(roots, certificates, &[protocol], tickets, clock)
-                }
+                Some(roots) => ServerTls::for_clients_of(roots, certificates, &[protocol], clock),
             }
         };
         let https = (!config.fixed.https.is_empty()).then(|| settings(HTTP)).transpose()?;
@@ -203,12 +199,10 @@ fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
     Ok(pairs)
 }
 
-/// Returns the certificates that vouch for clients, if each must have one, and the fingerprint of their file.
-fn clients(config: &Config) -> anyhow::Result<Option<(Roots, Fingerprint)>> {
+/// Returns the certificates that vouch for clients, if each must have one.
+fn clients(config: &Config) -> anyhow::Result<Option<Roots>> {
     let [path] = config.live.tls.client_ca.as_slice() else { return Ok(None) };
-    let roots = trusted_certificates::read(path, "--client-ca")?;
-    let file = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(Some((roots, Fingerprint::of(&file))))
+    trusted_certificates::read(path, "--client-ca").map(Some)
 }
 
 /// Refuses `--client-ca` where it has no effect.
