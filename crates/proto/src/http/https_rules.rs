@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use plimsoll_io::Peer;
 use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::target::{Target, parse_target};
 
 use super::answer::Answer;
 use super::operator::{host_of, is_local_request};
@@ -50,9 +51,8 @@ impl HttpsRules {
                 "This server serves HTTPS under other names. Use one that its certificate has.";
             return Some(problem(Status::MISDIRECTED_REQUEST, DETAIL));
         };
-        let target = request.target().strip_prefix(b"http://").map_or(request.target(), path_of);
         let port = if rule.port == HTTPS_PORT { String::new() } else { format!(":{}", rule.port) };
-        let location = [b"https://", host.as_bytes(), port.as_bytes(), target].concat();
+        let location = [b"https://", host.as_bytes(), port.as_bytes(), &path_of(request.target())].concat();
         Some(Answer::new(Status::PERMANENT_REDIRECT).field("Location", location))
     }
 
@@ -85,7 +85,30 @@ fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
 }
 
-/// Returns the path of a target that is a whole URL, behind its scheme.
-fn path_of(rest: &[u8]) -> &[u8] {
-    rest.iter().position(|byte| *byte == b'/').map_or(b"/", |at| &rest[at..])
+/// Returns the path and the query of a target; `/` if it has none.
+fn path_of(target: &[u8]) -> Vec<u8> {
+    match parse_target(target) {
+        Ok(Target { path: path @ [b'/', ..], query: Some(query), .. }) => [path, b"?", query].concat(),
+        Ok(Target { path: path @ [b'/', ..], query: None, .. }) => path.to_vec(),
+        _ => b"/".to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_keeps_path_and_query_of_every_form_of_target() {
+        for (target, path) in [
+            ("/a/b?c=d", "/a/b?c=d"),
+            ("http://h/a?b", "/a?b"),
+            ("HTTP://h/a", "/a"),
+            ("https://h?b", "/?b"),
+            ("*", "/"),
+            ("h:443", "/"),
+        ] {
+            assert_eq!(path_of(target.as_bytes()), path.as_bytes(), "{target}");
+        }
+    }
 }
