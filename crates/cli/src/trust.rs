@@ -146,7 +146,8 @@ impl Source {
                  {VARIABLE}, with the certificate of its authority."
             );
         };
-        let question = format!("{unknown}Is that the server's, and is it trusted from now on? (yes/no) ");
+        let question =
+            format!("{unknown}Does the server's operator confirm it? `yes` trusts it from now on (yes/no) ");
         let answer = terminal::read_line(&terminal, &question).context("cannot read the answer")?;
         if agrees(&answer, *fingerprint) {
             return Ok(Source::Person(*fingerprint));

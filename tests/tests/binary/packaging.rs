@@ -1,5 +1,6 @@
-//! The packages: the unit, completions and manual pages; the .deb, its files and scripts; in a long run also
-//! its life in a root of its own, the tarball and the image.
+//! The packages: their files, scripts, unit, completions and manual pages.
+//!
+//! A long run also installs, upgrades and removes the .deb in a root of its own, and tries tarball and image.
 
 use std::path::{Path, PathBuf};
 #[cfg(feature = "every-engine")]

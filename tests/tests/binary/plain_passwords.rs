@@ -12,8 +12,7 @@ use plimsoll_tests::on_each_engine;
 /// A client on another machine.
 const REMOTE: &str = "203.0.113.5";
 const REMOTE_HEADER: &str = "PROXY TCP4 203.0.113.5 192.0.2.1 40000 80\r\n";
-/// A header of version 2 for the same client, whose connection to the proxy is encrypted: the TLS field has
-/// the bit for a client with TLS.
+/// A header of version 2 for the same client. Its TLS field says that the client's connection is encrypted.
 const REMOTE_OVER_TLS: &[u8] =
     b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x14\xcb\0\x71\x05\xc0\0\x02\x01\x9c\x40\0\x50\
                                  \x20\0\x05\x01\0\0\0\0";

@@ -285,7 +285,9 @@ impl Dial<'_> {
     /// The error of the first address, which is the preferred one, or of the handshake.
     pub async fn connect(&self, url: &Url, time_max: Duration) -> Result<Stream, Error> {
         let tls = match (url.is_https(), self.tls) {
-            (true, None) => return Err(Error::Request("its URL is https, and no certificate is trusted")),
+            (true, None) => {
+                return Err(Error::Request("the URL is https, but this client has no TLS settings"));
+            }
             (true, tls) => tls,
             (false, _) => None,
         };
