@@ -6,9 +6,8 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll};
 
-use plimsoll_io::{Address, Current, Handler, Io, Lease, Peer, Segment, Setup, Stream, Transport, Want};
+use plimsoll_io::{Current, Handler, Io, Setup, Stream};
 use plimsoll_tls::{Certificates, Clock, Connector, Roots, Secured, ServerTls, Tickets};
 
 /// A name in the server's certificate.
@@ -62,57 +61,4 @@ pub fn accept(io: Io, stream: Stream) -> Pin<Box<dyn Future<Output = io::Result<
         TLS.accept(&io, &mut stream).await.map_err(io::Error::other)?;
         Ok(stream)
     })
-}
-
-/// Returns the transport of a stream, which stays usable under TLS: a machine between the peers could end it.
-pub fn below(stream: &mut Stream) -> Rc<dyn Transport> {
-    Rc::clone(
-        &stream
-            .layer(|inner, received| {
-                assert!(received.is_none(), "nothing was received");
-                Rc::new(Below(inner))
-            })
-            .0,
-    )
-}
-
-/// A transport that passes everything on.
-struct Below(Rc<dyn Transport>);
-
-impl Transport for Below {
-    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
-        self.0.poll_recv(cx, want)
-    }
-
-    fn push(&self, segment: Segment) {
-        self.0.push(segment);
-    }
-
-    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
-        self.0.poll_drain(cx, below)
-    }
-
-    fn unsent(&self) -> u64 {
-        self.0.unsent()
-    }
-
-    fn lost(&self) -> u64 {
-        self.0.lost()
-    }
-
-    fn takes_files(&self) -> bool {
-        false
-    }
-
-    fn finish(&self) {
-        self.0.finish();
-    }
-
-    fn peer(&self) -> &Peer {
-        self.0.peer()
-    }
-
-    fn local(&self) -> io::Result<Address> {
-        self.0.local()
-    }
 }

@@ -107,6 +107,12 @@ impl Stream {
         transport
     }
 
+    /// Returns the stream's transport, which stays usable if another one is put on top.
+    #[must_use]
+    pub fn transport(&self) -> Rc<dyn Transport> {
+        Rc::clone(&self.rx.transport)
+    }
+
     /// Keeps bytes that were received, so that they are received next.
     pub fn unreceive(&mut self, bytes: Lease) {
         debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");

@@ -7,13 +7,10 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
-use plimsoll_io::{
-    Address, Current, Handler, Io, Lease, LocalFuture, Peer, Segment, Setup, Stream, Transport, Want,
-};
+use plimsoll_io::{Address, Current, Handler, Io, LocalFuture, Segment, Setup, Stream, Want};
 use plimsoll_tls::limits::HANDSHAKE_TIME_MAX;
 use plimsoll_tls::{
     Certificates, Clock, Connector, Distrust, Fingerprint, HandshakeError, Identity, Roots, Secured,
@@ -116,47 +113,6 @@ fn connector(protocols: &[&str]) -> Connector {
 async fn encrypted(io: &Io, mut stream: Stream, name: &str) -> Result<Stream, HandshakeError> {
     connector(&[]).connect(io, &mut stream, name).await?;
     Ok(stream)
-}
-
-/// A transport that passes everything on.
-struct Below(Rc<dyn Transport>);
-
-impl Transport for Below {
-    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
-        self.0.poll_recv(cx, want)
-    }
-
-    fn push(&self, segment: Segment) {
-        self.0.push(segment);
-    }
-
-    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
-        self.0.poll_drain(cx, below)
-    }
-
-    fn unsent(&self) -> u64 {
-        self.0.unsent()
-    }
-
-    fn lost(&self) -> u64 {
-        self.0.lost()
-    }
-
-    fn takes_files(&self) -> bool {
-        false
-    }
-
-    fn finish(&self) {
-        self.0.finish();
-    }
-
-    fn peer(&self) -> &Peer {
-        self.0.peer()
-    }
-
-    fn local(&self) -> io::Result<Address> {
-        self.0.local()
-    }
 }
 
 fn noise(bytes: usize) -> Vec<u8> {
@@ -317,18 +273,13 @@ fn peers_without_a_common_protocol_part_during_the_handshake() {
 #[test]
 fn a_conversation_without_its_own_end_was_cut() {
     let world = World::new(0, Faults::none(), &[]);
-    world.run(|io, mut stream| async move {
+    world.run(|io, stream| async move {
         // The connection below, of which only the end is sent. A machine between the peers could forge that.
-        let mut below = None;
-        stream.layer(|inner, _| {
-            let shared = Rc::new(Below(Rc::clone(&inner)));
-            below = Some(inner);
-            shared
-        });
+        let below = stream.transport();
         let mut stream = encrypted(&io, stream, NAME).await.unwrap();
         stream.tx.push(Segment::Static(b"half of it"));
         stream.tx.drain(0).await.unwrap();
-        below.unwrap().finish();
+        below.finish();
         io.sleep(Duration::from_secs(2)).await;
         drop(stream);
     });

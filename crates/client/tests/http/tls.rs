@@ -22,63 +22,9 @@ fn connector(roots: &[u8]) -> Connector {
 async fn accepted(io: &Io, mut stream: Stream) -> Option<(Peer, Rc<dyn Transport>)> {
     let certificates = Certificates::read([(CERTIFICATE, KEY)]).unwrap();
     let tls = ServerTls::new(certificates, &["http/1.1"], Tickets::new().unwrap(), Clock::new()).unwrap();
-    let mut below = None;
-    stream.layer(|inner, held| {
-        assert!(held.is_none());
-        below = Some(Rc::clone(&inner));
-        Rc::new(Below(inner))
-    });
+    let below = stream.transport();
     tls.accept(io, &mut stream).await.ok()?;
-    Some((Peer { stream, received: Vec::new() }, below?))
-}
-
-/// A transport that passes everything on.
-struct Below(Rc<dyn Transport>);
-
-impl Transport for Below {
-    fn poll_recv(
-        &self,
-        cx: &mut std::task::Context<'_>,
-        want: Want,
-    ) -> std::task::Poll<std::io::Result<Option<plimsoll_io::Lease>>> {
-        self.0.poll_recv(cx, want)
-    }
-
-    fn push(&self, segment: Segment) {
-        self.0.push(segment);
-    }
-
-    fn poll_drain(
-        &self,
-        cx: &mut std::task::Context<'_>,
-        below: u64,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        self.0.poll_drain(cx, below)
-    }
-
-    fn unsent(&self) -> u64 {
-        self.0.unsent()
-    }
-
-    fn lost(&self) -> u64 {
-        self.0.lost()
-    }
-
-    fn takes_files(&self) -> bool {
-        false
-    }
-
-    fn finish(&self) {
-        self.0.finish();
-    }
-
-    fn peer(&self) -> &plimsoll_io::Peer {
-        self.0.peer()
-    }
-
-    fn local(&self) -> std::io::Result<plimsoll_io::Address> {
-        self.0.local()
-    }
+    Some((Peer { stream, received: Vec::new() }, below))
 }
 
 /// Runs a client of `https://127.0.0.1` against a scripted server, until both have ended.

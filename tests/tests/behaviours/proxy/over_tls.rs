@@ -7,7 +7,7 @@ use plimsoll_io::{Address, Handler, Io, Segment, Stream, Want};
 use plimsoll_proxy::Settings;
 use plimsoll_tests::proxy::{plain, to_https};
 use plimsoll_tests::service::Each;
-use plimsoll_tests::tls::{accept, below, connector_of_other, secured_handler};
+use plimsoll_tests::tls::{accept, connector_of_other, secured_handler};
 use plimsoll_tests::{Protocol, Scenario, Scene, behaviours};
 
 use super::cached::{caching, log_key};
@@ -102,8 +102,8 @@ mod cut {
         Scenario { protocol: Protocol::Of(cutting), proxy: Some(proxy), ..Scenario::default() }
     }
 
-    async fn serve(io: Io, mut stream: Stream) {
-        let below = below(&mut stream);
+    async fn serve(io: Io, stream: Stream) {
+        let below = stream.transport();
         let Ok(mut stream) = accept(io, stream).await else { return };
         let mut bytes = Vec::new();
         let Some(head) = next_head(&mut stream, &mut bytes).await else { return };
