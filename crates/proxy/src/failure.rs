@@ -59,7 +59,7 @@ impl Failure {
             {
                 Failure::ConnectLate
             }
-            Error::Tls { .. } => Failure::Untrusted,
+            error if error.is_untrusted() => Failure::Untrusted,
             _ => Failure::Unreachable,
         }
     }
@@ -95,7 +95,7 @@ impl Failure {
             }
             Failure::Unexpected => "the origin sent what was not requested",
             Failure::Unreachable => "the origin accepts no connection",
-            Failure::Untrusted => "the origin's TLS handshake failed",
+            Failure::Untrusted => "the origin is not trusted",
             Failure::ConnectLate => "the origin accepts no connection in time",
             Failure::ClientGone | Failure::ClientBody(..) => "the client's request failed",
         }

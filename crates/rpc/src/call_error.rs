@@ -44,7 +44,7 @@ impl From<http::Error> for CallError {
     fn from(error: http::Error) -> CallError {
         match error {
             http::Error::Broken { source, .. } if http::refuses_identity(&source) => CallError::Identity,
-            error @ http::Error::Tls { .. } => CallError::Untrusted(error),
+            error if error.is_untrusted() => CallError::Untrusted(error),
             error => CallError::Transport(error),
         }
     }

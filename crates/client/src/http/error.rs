@@ -86,6 +86,12 @@ impl Error {
         };
         Error::Connect { to, source: io::Error::new(kind, error) }
     }
+
+    /// Whether the server's certificate is not trusted.
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        matches!(self, Error::Tls { source: HandshakeError::Untrusted(_), .. })
+    }
 }
 
 fn advice_on_broken(error: &io::Error) -> &'static str {
