@@ -22,7 +22,8 @@ fn main() {
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|log| Path::new(log).exists()) {
         println!("cargo::rerun-if-changed={log}");
     }
-    println!("cargo::rustc-env=PLIMSOLL_BUILD_VERSION={}", version());
+    // The name begins differently from those of settings: `cargo run` passes it on to the program.
+    println!("cargo::rustc-env=BUILD_VERSION={}", version());
 }
 
 /// Returns the version with the commit and the features.

@@ -15,6 +15,7 @@ use plimsoll_io::Address;
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
 use crate::cli::check::{CheckFlags, Plan};
+use crate::cli::tier_tls::TierTls;
 use crate::config::{Config, ENGINES, Loaded, ServerCommand, SignUp};
 use crate::forked::Role;
 use crate::listening::Addresses;
@@ -40,19 +41,8 @@ pub(crate) struct AuthServer {
     #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8070")]
     listen: Vec<Address>,
 
-    /// A file with this server's certificate and those that vouch for it, in PEM: fronts connect by https://,
-    /// except to a Unix socket
-    #[arg(long, value_name = "FILE", requires = "key")]
-    certificate: Option<PathBuf>,
-
-    /// The file with the private key of the certificate, in PEM and without a password
-    #[arg(long, value_name = "FILE", requires = "certificate")]
-    key: Option<PathBuf>,
-
-    /// The certificate of the authority that signs those of the fronts, in PEM; a front without one is
-    /// refused
-    #[arg(long, value_name = "FILE", requires = "certificate")]
-    client_ca: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TierTls,
 
     /// The file with the secret that this server and its fronts share; default: DATA/secret
     #[arg(long, value_name = "FILE")]
@@ -92,16 +82,13 @@ impl AuthServer {
     /// Returns the flags of `plimsoll serve` with the same effect.
     fn flags(&self) -> Vec<OsString> {
         let given = [
-            ("--certificate=", self.certificate.clone().map(OsString::from)),
-            ("--key=", self.key.clone().map(OsString::from)),
-            ("--client-ca=", self.client_ca.clone().map(OsString::from)),
             ("--secret-file=", self.secret_file.clone().map(OsString::from)),
             ("--directory=", self.directory.clone().map(OsString::from)),
             ("--data=", self.data.clone().map(OsString::from)),
             ("--engine=", self.engine.clone().map(OsString::from)),
             ("--threads=", self.threads.clone().map(OsString::from)),
         ];
-        let given = given.into_iter().filter_map(|(name, value)| {
+        let given = self.tls.flags().into_iter().chain(given).filter_map(|(name, value)| {
             let mut flag = OsString::from(name);
             flag.push(value?);
             Some(flag)

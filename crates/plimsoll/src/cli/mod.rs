@@ -18,6 +18,7 @@ mod proxy;
 mod restore;
 mod serve;
 mod store;
+mod tier_tls;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ use plimsoll_lab::nearest::nearest;
 use crate::{open_files, resolve};
 
 /// The version, the commit and the features of this build.
-const BUILD_VERSION: &str = env!("PLIMSOLL_BUILD_VERSION");
+const BUILD_VERSION: &str = env!("BUILD_VERSION");
 
 /// A file server that knows its load line.
 #[derive(Parser)]

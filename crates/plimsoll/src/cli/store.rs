@@ -13,6 +13,7 @@ use plimsoll_io::Address;
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
 use crate::cli::check::{CheckFlags, Plan};
+use crate::cli::tier_tls::TierTls;
 use crate::config::{AuthAt, Config, ENGINES, Loaded, ServerCommand, StoreAt};
 use crate::listening::Addresses;
 
@@ -36,19 +37,8 @@ pub(crate) struct StoreServer {
     #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8090")]
     listen: Vec<Address>,
 
-    /// A file with this server's certificate and those that vouch for it, in PEM: fronts connect by https://,
-    /// except to a Unix socket
-    #[arg(long, value_name = "FILE", requires = "key")]
-    certificate: Option<PathBuf>,
-
-    /// The file with the private key of the certificate, in PEM and without a password
-    #[arg(long, value_name = "FILE", requires = "certificate")]
-    key: Option<PathBuf>,
-
-    /// The certificate of the authority that signs those of the fronts, in PEM; a front without one is
-    /// refused
-    #[arg(long, value_name = "FILE", requires = "certificate")]
-    client_ca: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TierTls,
 
     /// The folder that the files of accounts are kept in
     #[arg(long, value_name = "DIR")]
@@ -88,16 +78,13 @@ impl StoreServer {
     /// Returns the flags of `plimsoll serve` with the same effect.
     fn flags(&self) -> Vec<OsString> {
         let given = [
-            ("--certificate=", self.certificate.clone().map(OsString::from)),
-            ("--key=", self.key.clone().map(OsString::from)),
-            ("--client-ca=", self.client_ca.clone().map(OsString::from)),
             ("--secret-file=", self.secret_file.clone().map(OsString::from)),
             ("--data=", self.data.clone().map(OsString::from)),
             ("--durability=", self.durability.clone().map(OsString::from)),
             ("--engine=", self.engine.clone().map(OsString::from)),
             ("--threads=", self.threads.clone().map(OsString::from)),
         ];
-        let given = given.into_iter().filter_map(|(name, value)| {
+        let given = self.tls.flags().into_iter().chain(given).filter_map(|(name, value)| {
             let mut flag = OsString::from(name);
             flag.push(value?);
             Some(flag)
