@@ -5,6 +5,7 @@
 
 mod pages;
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use plimsoll_tls::Secured;
 use plimsoll_web::{Web, with_store};
 
 use crate::common_cells::CommonCells;
-use crate::config::{AuthAt, Config, Fixed, PlainPasswords, Proxied, StoreAt};
+use crate::config::{AuthAt, Config, Fixed, PlainPasswords, Proxied, ServerCommand, StoreAt};
 use crate::encryption::Encryption;
 use crate::line_writer::Reopen;
 use crate::listening::{CLASSIC, FTP, HTTP, HTTPS, Listening};
@@ -281,7 +282,7 @@ impl Server {
             http: Current::new(http),
         };
         shared.set_plain_passwords(config);
-        shared.connections.exempt(config.proxies());
+        shared.exempt_proxies(config);
         let proxied = fixed.proxy_protocol.clone();
         Ok(Server { grace: fixed.grace.0, shared, current, proxied, requests, logs, _folder: folder })
     }
@@ -433,7 +434,7 @@ impl Replace for Reloadable {
         self.current.http.replace(http);
         self.current.metrics.replace(self.shared.snapshot_of_operators(config));
         self.current.proxies.replace(config.proxies());
-        self.shared.connections.exempt(config.proxies());
+        self.shared.exempt_proxies(config);
         if let Some(auth) = self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.as_ref()) {
             auth.set(auth_settings(config));
         }
@@ -467,7 +468,19 @@ pub(crate) fn warn_of_cut_off(connections: &Connections) {
     }
 }
 
+fn all_networks() -> Networks {
+    let all = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+    Networks::from(all.map(|any| Network::Ip(any, 0)).to_vec())
+}
+
 impl Shared {
+    /// Bounds neither the connections nor the handshakes of trusted proxies, and no handshakes of fronts.
+    fn exempt_proxies(&self, config: &Config) {
+        self.connections.exempt(config.proxies());
+        let is_tier = matches!(config.fixed.command, ServerCommand::Auth | ServerCommand::Store);
+        self.encryption.handshakes().exempt(if is_tier { all_networks() } else { config.proxies() });
+    }
+
     /// Sets on which connections clients may present passwords.
     fn set_plain_passwords(&self, config: &Config) {
         if let Some(operations) = &self.ftp.operations {

@@ -7,9 +7,9 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use plimsoll_io::{Cells, ClientNetwork, Instant, Io, Peer};
+use plimsoll_io::{Cells, ClientNetwork, Instant, Io, Networks, Peer};
 
 use crate::handshake::HandshakeError;
 use crate::limits::{HANDSHAKES_PER_NETWORK, HANDSHAKES_PER_TURN, TURNS_WAITED_MAX};
@@ -54,6 +54,8 @@ impl Outcome {
 #[derive(Debug)]
 pub struct Handshakes {
     by_network: Mutex<HashMap<ClientNetwork, u32>>,
+    /// The peers whose handshakes are not bounded: each brings the connections of many clients.
+    exempt: RwLock<Networks>,
     counts: Cells,
 }
 
@@ -76,7 +78,16 @@ impl Handshakes {
     /// As [`Handshakes::new`], with counts in these cells.
     #[must_use]
     pub fn in_cells(counts: Cells) -> Arc<Handshakes> {
-        Arc::new(Handshakes { by_network: Mutex::default(), counts })
+        Arc::new(Handshakes { by_network: Mutex::default(), exempt: RwLock::default(), counts })
+    }
+
+    /// Does not bound the next handshakes of these peers. Replaces the earlier exemptions.
+    pub fn exempt(&self, peers: Networks) {
+        *self.exempt.write().unwrap_or_else(PoisonError::into_inner) = peers;
+    }
+
+    fn is_exempt(&self, peer: &Peer) -> bool {
+        self.exempt.read().unwrap_or_else(PoisonError::into_inner).contain(peer)
     }
 
     /// Returns how many handshakes had this result.
@@ -91,10 +102,12 @@ impl Handshakes {
     }
 
     /// Takes a permit for a handshake. Returns `None` if the client's network has [`HANDSHAKES_PER_NETWORK`]
-    /// already. Loopback and Unix peers are not limited.
+    /// already. Loopback, Unix and exempt peers are not limited.
     pub(crate) fn admit(self: &Arc<Self>, peer: &Peer) -> Option<HandshakePermit> {
         let network = match peer {
-            Peer::Ip(ip, _) if !ip.to_canonical().is_loopback() => Some(ClientNetwork::of(*ip)),
+            Peer::Ip(ip, _) if !ip.to_canonical().is_loopback() && !self.is_exempt(peer) => {
+                Some(ClientNetwork::of(*ip))
+            }
             _ => None,
         };
         if let Some(network) = network {
@@ -170,6 +183,20 @@ mod tests {
         assert!(handshakes.admit(&peer(1)).is_some());
         drop(permits);
         assert!(handshakes.lock().is_empty(), "nothing is remembered of networks without handshakes");
+    }
+
+    #[test]
+    fn exempt_peers_bring_any_number_of_handshakes() {
+        let (handshakes, peer) = (Handshakes::new(), Peer::Ip([203, 0, 113, 1].into(), 1));
+        let admits = |handshakes: &Arc<Handshakes>| {
+            let more = HANDSHAKES_PER_NETWORK + 1;
+            (0..more).map(|_| handshakes.admit(&peer)).collect::<Vec<_>>().iter().all(Option::is_some)
+        };
+        assert!(!admits(&handshakes));
+        handshakes.exempt(Networks::from(vec!["203.0.113.0/24".parse().unwrap()]));
+        assert!(admits(&handshakes));
+        handshakes.exempt(Networks::default());
+        assert!(!admits(&handshakes));
     }
 
     #[test]
