@@ -8,6 +8,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+/// The feature with which behaviours run under engines that a run on each commit leaves out, too.
+pub(crate) const EVERY_ENGINE: &str = "plimsoll-tests/every-engine";
+
 /// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     let own = std::env::var_os("CARGO_MANIFEST_DIR")

@@ -11,8 +11,6 @@ use serde_json::Value;
 
 use crate::house;
 
-/// The feature that runs the behaviours also under the engines that a run on each commit leaves out.
-const EVERY_ENGINE: &str = "plimsoll-tests/every-engine";
 /// The environment variable with the path of the binary under test.
 const BINARY: &str = "PLIMSOLL_TEST_BINARY";
 
@@ -52,7 +50,7 @@ pub(super) fn build(is_long: bool) -> Result<Built> {
 
 /// Returns cargo's arguments for a long run or another.
 fn profile(is_long: bool) -> &'static [&'static str] {
-    if is_long { &["--profile", "long", "--features", EVERY_ENGINE] } else { &[] }
+    if is_long { &["--profile", "long", "--features", house::EVERY_ENGINE] } else { &[] }
 }
 
 fn program(message: &Value) -> Option<Program> {

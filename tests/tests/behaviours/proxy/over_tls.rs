@@ -41,7 +41,7 @@ behaviours!(scenario but process;
 /// Origins over TLS that stall, end early, or send nonsense.
 mod failing {
     use super::*;
-    use crate::proxy::failures::{
+    use super::super::failures::{
         a_body_cut_short_of_its_length_is_an_abort,
         a_body_until_the_end_of_a_connection_that_is_reset_is_an_abort_or_502,
         a_chunked_body_without_its_last_chunk_is_an_abort, a_client_that_leaves_ends_its_request,
