@@ -71,7 +71,7 @@ pub use engine::{Engine, Handler, LocalFuture, Setup, Work};
 pub use fair_queue::FairQueue;
 pub use file::{
     BOUNDARY, Entry, Existing, File, FileKind, FolderReader, Fs, Handle, InMemory, Space, Stat, Volume,
-    check_name, split_boundary,
+    check_name, read_whole, replace_whole, split_boundary, write_all,
 };
 pub use io::Io;
 pub use job::{Job, JobOwner, Progress, SlicedWork};

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
-use plimsoll_io::{File, FileRange, Fs, Io, Segment, Work};
+use plimsoll_io::{File, FileRange, Fs, Io, Segment, Work, write_all};
 
 use crate::limits::{SPOOL_MEMORY_BYTES_MAX, SPOOL_SHARE, SPOOLED_PART_BYTES_MAX};
 
@@ -201,18 +201,6 @@ fn name_of(io: &Io) -> Vec<u8> {
     let mut number = [0; 16];
     io.entropy(&mut number);
     format!("plimsoll-spool-{:032x}", u128::from_be_bytes(number)).into_bytes()
-}
-
-fn write_all(fs: &dyn Fs, file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let count = fs.write_at(file, bytes, at)?;
-        if count == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        at += count as u64;
-        bytes = bytes.get(count..).unwrap_or_default();
-    }
-    Ok(())
 }
 
 fn read_some(fs: &dyn Fs, file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<u8>> {

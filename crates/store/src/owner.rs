@@ -8,13 +8,12 @@
 use std::io;
 use std::path::Path;
 
-use plimsoll_io::{Existing, File, FileKind, Fs};
+use plimsoll_io::{File, FileKind, Fs, replace_whole};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits::{DIRECTORY_BYTES_MAX, OWNER_FILE_BYTES_MAX};
 use crate::store::ACCOUNTS;
-use crate::write::staging::write_all;
 
 /// The file, beside a home's own folders.
 const NAME: &[u8] = b"account";
@@ -158,18 +157,8 @@ fn has_files(fs: &dyn Fs, folder: &File) -> io::Result<bool> {
     }
 }
 
-/// Writes the line whole or not at all.
 fn write(fs: &dyn Fs, folder: &File, line: &[u8]) -> Result<()> {
-    let file = match fs.create(folder, NEW) {
-        // A power cut left the file before its rename.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs.open_to_write(folder, NEW)?,
-        created => created?,
-    };
-    fs.set_len(&file, 0)?;
-    write_all(fs, &file, line, 0)?;
-    fs.sync(&file)?;
-    fs.rename(folder, NEW, folder, NAME, Existing::Replaced)?;
-    Ok(fs.sync(folder)?)
+    Ok(replace_whole(fs, folder, NAME, NEW, line)?)
 }
 
 /// Reads the line; none if there is no file, or if an older version was interrupted before it had written

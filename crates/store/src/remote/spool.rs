@@ -4,14 +4,13 @@
 //! creation. So nothing is left of it when the upload ends, the process is killed, or the power is cut. The
 //! server has none of the bytes before all are received.
 
-use plimsoll_io::{Detached, File, Io, Lease, Work};
+use plimsoll_io::{Detached, File, Io, Lease, Work, write_all};
 
 use super::home::ServerHome;
 use super::upload::ServerUpload;
 use crate::backend::{Ended, Ending, Pending, UploadBackend, UploadStart};
 use crate::error::{Error, Result};
 use crate::limits::BUFFERED_BYTES_MAX;
-use crate::write::staging::write_all;
 use crate::write::{Expected, Terms, UploadId};
 
 /// A spooled upload.

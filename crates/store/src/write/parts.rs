@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use plimsoll_io::{File, Fs, Io, Work};
+use plimsoll_io::{File, Fs, Io, Work, write_all};
 use plimsoll_wire::http::target::{decode_path, encode_path};
 
 use super::commit::{StagedFile, Terms};
 use super::digest::Expected;
 use super::id::UploadId;
 use super::record::read_text;
-use super::staging::{StagingFile, write_all};
+use super::staging::StagingFile;
 use super::state::Paused;
 use super::upload::LocalUpload;
 use crate::error::{Error, Result};
@@ -45,7 +45,7 @@ impl JoinedParts {
         for part in &*self.0 {
             text.extend_from_slice(format!("\n{part}").as_bytes());
         }
-        let recorded = write_all(fs, &list, &text, 0);
+        let recorded = write_all(fs, &list, &text, 0).map_err(Error::from);
         let recorded = recorded.and_then(|()| home.sync(fs, &[&list, home.pending()]));
         recorded.inspect_err(|_| remove_list(fs, home, staged.id))
     }

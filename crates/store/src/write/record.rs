@@ -9,12 +9,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use plimsoll_io::{File, Fs};
+use plimsoll_io::{File, Fs, write_all};
 use plimsoll_wire::http::target::{decode_path, encode_path};
 use serde::{Deserialize, Serialize};
 
 use super::id::UploadId;
-use super::staging::write_all;
 use crate::error::{Error, Result};
 use crate::home::{ByPath, LocalHome};
 use crate::limits::RECORD_BYTES_MAX;

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use plimsoll_io::{File, Fs, Pipe};
+use plimsoll_io::{File, Fs, Pipe, write_all};
 use sha2::{Digest as _, Sha256};
 
 use super::buffer::{Batch, Buffer, BufferedBytes};
@@ -529,18 +529,6 @@ fn write_all_from(fs: &dyn Fs, file: &File, pipe: &Pipe, bytes: u64, at: u64) ->
     let mut done = 0;
     while done < bytes {
         match fs.write_from(file, pipe, bytes - done, at + done)? {
-            0 => return Err(Error::Full),
-            count => done += count,
-        }
-    }
-    Ok(())
-}
-
-/// Writes all of `bytes` at an offset.
-pub(crate) fn write_all(fs: &dyn Fs, file: &File, bytes: &[u8], at: u64) -> Result<()> {
-    let mut done = 0;
-    while done < bytes.len() {
-        match fs.write_at(file, &bytes[done..], at + done as u64)? {
             0 => return Err(Error::Full),
             count => done += count,
         }
