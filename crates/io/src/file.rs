@@ -16,10 +16,10 @@ use crate::limits::NAME_BYTES_MAX;
 use crate::piped::Pipe;
 
 pub use in_memory::InMemory;
-pub use whole::{read_whole, replace_whole, write_all};
+pub use small::{read_whole, replace_whole, write_all};
 
 mod in_memory;
-mod whole;
+mod small;
 
 /// An open file or folder. Cloning it is cheap; it closes when the last clone is dropped.
 #[derive(Clone, Debug)]

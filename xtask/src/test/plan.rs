@@ -8,12 +8,13 @@
 use super::build::{Built, Program};
 
 /// Programs with tests that wait for something real. All others only compute.
-const WAITING: [&str; 10] = [
+const WAITING: [&str; 11] = [
     "behaviours",
     "binary",
     "conditions",
     "directories",
     "forked",
+    "pebble",
     "plimsoll",
     "plimsoll_auth",
     "plimsoll_engine",

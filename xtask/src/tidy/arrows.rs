@@ -13,7 +13,7 @@ pub(super) const RULE: &str = "arrows";
 const PREFIX: &str = "plimsoll-";
 
 /// Each crate, and the crates of the workspace that it may link.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("io", &[]),
     ("wire", &[]),
     ("engine", &["io"]),
@@ -23,6 +23,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("rpc", &["client", "wire", "io"]),
     ("auth", &["rpc", "wire", "io"]),
     ("store", &["rpc", "wire", "io"]),
+    ("acme", &["client", "tls", "wire", "io"]),
     ("content", &["store", "wire", "io"]),
     ("operations", &["auth", "store", "wire", "io"]),
     ("proto", &["content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),

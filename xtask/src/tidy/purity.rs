@@ -10,7 +10,8 @@ use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "purity";
 
-const PURE: [&str; 9] = [
+const PURE: [&str; 10] = [
+    "crates/acme",
     "crates/io",
     "crates/wire",
     "crates/client",

@@ -1,0 +1,313 @@
+//! One order: an account, an order, its validations, and the certificate.
+//!
+//! It does not decide when to order: [`crate::machine`] does. Invariants: every wait is bounded, by the
+//! order's time if the server names none. A certificate is returned only with its own key and all its names.
+//! An answer is published, and durable, before the server is asked to validate; the caller removes all
+//! answers.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use instant_acme::{
+    Account, AccountBuilder, AccountCredentials, AuthorizationStatus, CertificateIdentifier, ChallengeType,
+    Error, ExternalAccountKey, Identifier, NewAccount, NewOrder, Order, OrderStatus, Problem,
+};
+use plimsoll_io::{Elapsed, Fs, Io, NotDone, Work};
+use rustls_pki_types::CertificateDer;
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use crate::certificate::Certificate;
+use crate::folder::{StateFolder, Token};
+use crate::limits::{
+    NONCE_TRIES_MAX, ORDER_TIME_MAX, POLL_TIME_MAX, POLL_TIME_MIN, RENEWAL_INFO_TIME_MAX,
+    RENEWAL_INFO_TIME_MIN,
+};
+use crate::machine::{Event, Failure};
+use crate::mailbox::{Mailbox, Sender};
+use crate::renewer::Settings;
+use crate::schedule::Window;
+
+/// The type of the problem of a refused nonce.
+const BAD_NONCE: &str = "urn:ietf:params:acme:error:badNonce";
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// The means of an order.
+pub(crate) struct Ordering<'a> {
+    pub(crate) io: &'a Io,
+    pub(crate) settings: &'a Settings,
+    pub(crate) folder: &'a StateFolder,
+    pub(crate) mailbox: &'a Arc<Mailbox>,
+}
+
+impl Ordering<'_> {
+    /// Orders a certificate. `reached` gets the events on the way.
+    pub(crate) async fn order(
+        &self,
+        replaced: Option<&Certificate>,
+        reached: &mut impl FnMut(Event),
+    ) -> Result<Certificate> {
+        let deadline = self.io.deadline();
+        deadline.after(ORDER_TIME_MAX);
+        let ordered = deadline.within(self.order_in_time(replaced, reached)).await;
+        ordered.unwrap_or_else(|Elapsed| {
+            let minutes = ORDER_TIME_MAX.as_secs() / 60;
+            Err(Failure::new(format!("the order was not complete after {minutes} minutes")))
+        })
+    }
+
+    async fn order_in_time(
+        &self,
+        replaced: Option<&Certificate>,
+        reached: &mut impl FnMut(Event),
+    ) -> Result<Certificate> {
+        let account = self.account().await?;
+        let names = self.settings.names.iter();
+        let names: Vec<_> = names.map(|name| Identifier::Dns(name.to_string())).collect();
+        let mut new = NewOrder::new(&names);
+        if let Some(id) = replaced.and_then(identifier) {
+            new = new.replaces(id);
+        }
+        let mut order = self.retried(async || account.new_order(&new).await).await?;
+        if order.state().status == OrderStatus::Pending && self.answer_challenges(&mut order).await? {
+            reached(Event::Challenged);
+        }
+        self.wait_until_validated(&mut order).await?;
+        reached(Event::Validated);
+        let key = Zeroizing::new(self.retried(async || order.finalize().await).await?);
+        let chain = self.wait_for_certificate(&mut order).await?;
+        reached(Event::Issued);
+        let pem = Zeroizing::new([chain.as_bytes(), key.as_bytes()].concat());
+        let certificate =
+            Certificate::read(pem).map_err(|bad| Failure::new(format!("the server sent {bad}")))?;
+        if !certificate.covers(&self.settings.names) {
+            return Err(Failure::new("the server sent a certificate without all names"));
+        }
+        Ok(certificate)
+    }
+
+    /// Requests the window in which the server suggests to renew a certificate, and returns the time after
+    /// which that is to be repeated. No window if the server has no renewal information.
+    pub(crate) async fn renewal_info(&self, of: &Certificate) -> Result<(Option<Window>, Duration)> {
+        let (Some(account), Some(id)) = (self.stored_account().await?, identifier(of)) else {
+            return Ok((None, RENEWAL_INFO_TIME_MAX));
+        };
+        match account.renewal_info(&id).await {
+            Ok((info, after)) => {
+                let (begins, ends) = (info.suggested_window.start, info.suggested_window.end);
+                let window = Window { begins: SystemTime::from(begins), ends: SystemTime::from(ends) };
+                Ok((Some(window), after.clamp(RENEWAL_INFO_TIME_MIN, RENEWAL_INFO_TIME_MAX)))
+            }
+            Err(Error::Unsupported(_)) => Ok((None, RENEWAL_INFO_TIME_MAX)),
+            Err(error) => Err(self.failure(&error)),
+        }
+    }
+
+    /// Returns the account, created if there is none at this directory.
+    async fn account(&self) -> Result<Account> {
+        match self.stored_account().await? {
+            Some(account) => Ok(account),
+            None => self.create_account().await,
+        }
+    }
+
+    async fn stored_account(&self) -> Result<Option<Account>> {
+        let folder = self.folder.clone();
+        let stored = self.on_disk(move |fs| folder.account(fs)).await?;
+        // A key is of use only at the directory that knows it.
+        let same = stored.filter(|json| directory_of(json).as_ref() == Some(&self.settings.directory));
+        match same.and_then(|json| serde_json::from_slice::<AccountCredentials>(&json).ok()) {
+            Some(credentials) => self.result(self.builder().from_credentials(credentials).await).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn builder(&self) -> AccountBuilder {
+        Account::builder_with_http(Box::new(Sender(Arc::clone(self.mailbox))))
+    }
+
+    async fn create_account(&self) -> Result<Account> {
+        let Settings { contacts, directory, external_account, .. } = self.settings;
+        let contacts: Vec<&str> = contacts.iter().map(String::as_str).collect();
+        let new =
+            NewAccount { contact: &contacts, terms_of_service_agreed: true, only_return_existing: false };
+        let external = external_account.as_ref().map(|(id, key)| ExternalAccountKey::new(id.clone(), key));
+        let create = async || self.builder().create(&new, directory.clone(), external.as_ref()).await;
+        let (account, credentials) = self.retried(create).await?;
+        let json = serde_json::to_vec(&credentials).map(Zeroizing::new);
+        let json = json.map_err(|error| Failure::new(format!("the account cannot be written: {error}")))?;
+        let folder = self.folder.clone();
+        self.on_disk(move |fs| folder.store_account(fs, &json)).await?;
+        tracing::info!(account = account.id(), "created an account for certificates");
+        Ok(account)
+    }
+
+    /// Publishes the answers to all pending challenges, and tells the server. Returns whether there were
+    /// any.
+    async fn answer_challenges(&self, order: &mut Order) -> Result<bool> {
+        self.retried(async || fetch_authorizations(order).await).await?;
+        let mut authorizations = order.authorizations();
+        let mut is_any_pending = false;
+        while let Some(authorization) = authorizations.next().await {
+            let mut authorization = self.result(authorization)?;
+            match authorization.status {
+                AuthorizationStatus::Pending => {}
+                AuthorizationStatus::Valid => continue,
+                status => return Err(Failure::new(format!("the server has a name as {status:?}"))),
+            }
+            let name = authorization.identifier().to_string();
+            let Some(mut challenge) = authorization.challenge(ChallengeType::Http01) else {
+                return Err(Failure::new(format!(
+                    "the server offers no validation of {name} by HTTP (HTTP-01)"
+                )));
+            };
+            let token = Token::parse(&challenge.token)
+                .ok_or_else(|| Failure::new("the server sent a token that is none"))?;
+            let (folder, answer) = (self.folder.clone(), challenge.key_authorization());
+            self.on_disk(move |fs| folder.publish(fs, &token, answer.as_str())).await?;
+            let ready = self.retried(async || challenge.set_ready().await).await;
+            ready.map_err(|failure| Failure { is_validation: true, ..failure })?;
+            is_any_pending = true;
+        }
+        Ok(is_any_pending)
+    }
+
+    async fn wait_until_validated(&self, order: &mut Order) -> Result<()> {
+        let mut patience = Patience::new();
+        loop {
+            match order.state().status {
+                OrderStatus::Ready => return Ok(()),
+                OrderStatus::Pending => {}
+                _ => return Err(self.refusal(order).await),
+            }
+            self.io.sleep(patience.next(self.mailbox.take_retry_after())).await;
+            self.retried(async || order.refresh().await.map(drop)).await?;
+        }
+    }
+
+    async fn wait_for_certificate(&self, order: &mut Order) -> Result<String> {
+        let mut patience = Patience::new();
+        loop {
+            match order.state().status {
+                OrderStatus::Processing => {}
+                OrderStatus::Valid => break,
+                _ => return Err(self.refusal(order).await),
+            }
+            self.io.sleep(patience.next(self.mailbox.take_retry_after())).await;
+            self.retried(async || order.refresh().await.map(drop)).await?;
+        }
+        let chain = self.retried(async || order.certificate().await).await?;
+        chain.ok_or_else(|| Failure::new("the server has the certificate, but does not send it"))
+    }
+
+    /// Returns the reason why an order is invalid: an error of its validations, or its own.
+    async fn refusal(&self, order: &mut Order) -> Failure {
+        let own = order.state().error.as_ref().map(Problem::to_string);
+        let mut authorizations = order.authorizations();
+        while let Some(Ok(mut authorization)) = authorizations.next().await {
+            let name = authorization.identifier().to_string();
+            let Ok(state) = authorization.refresh().await else { continue };
+            let error = state.challenges.iter().find_map(|challenge| challenge.error.as_ref());
+            if let Some(error) = error {
+                let reason = format!("the server could not validate {name}: {error}");
+                return Failure { is_validation: true, ..Failure::new(reason) };
+            }
+        }
+        Failure::new(own.unwrap_or_else(|| "the server refused the order, without a reason".to_owned()))
+    }
+
+    /// Makes a request, and again if the server refuses its nonce: "the client SHOULD retry the request after
+    /// receiving a new nonce" (RFC 8555, section 6.5). The server has done nothing then.
+    async fn retried<T>(&self, mut request: impl AsyncFnMut() -> std::result::Result<T, Error>) -> Result<T> {
+        for _ in 1..NONCE_TRIES_MAX {
+            match request().await {
+                Err(Error::Api(problem)) if problem.r#type.as_deref() == Some(BAD_NONCE) => {}
+                answered => return self.result(answered),
+            }
+        }
+        self.result(request().await)
+    }
+
+    fn result<T>(&self, result: std::result::Result<T, Error>) -> Result<T> {
+        result.map_err(|error| self.failure(&error))
+    }
+
+    fn failure(&self, error: &Error) -> Failure {
+        Failure { retry_after: self.mailbox.take_retry_after(), ..Failure::new(error.to_string()) }
+    }
+
+    /// Runs work on files, where it may block.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Fs) -> io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        on_disk(self.io, work).await.map_err(|error| Failure::new(format!("the state folder: {error}")))
+    }
+}
+
+/// Fetches all authorizations of an order, which keeps them.
+async fn fetch_authorizations(order: &mut Order) -> std::result::Result<(), Error> {
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        authorization?;
+    }
+    Ok(())
+}
+
+/// Runs work on files, where it may block.
+pub(crate) async fn on_disk<T: Send + 'static>(
+    io: &Io,
+    work: impl FnOnce(&dyn Fs) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    io.offload(Work::Chores, work).await.map_err(|not_done: NotDone| io::Error::from(not_done))?
+}
+
+/// The time between two requests for the state of an order.
+struct Patience(Duration);
+
+impl Patience {
+    fn new() -> Patience {
+        Patience(POLL_TIME_MIN)
+    }
+
+    /// Returns the time to wait now.
+    fn next(&mut self, requested: Option<Duration>) -> Duration {
+        let time = requested.unwrap_or(self.0).clamp(POLL_TIME_MIN, ORDER_TIME_MAX);
+        self.0 = (self.0 * 2).min(POLL_TIME_MAX);
+        time
+    }
+}
+
+/// Returns the identifier by which a server finds a certificate (RFC 9773); none if it has none.
+fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static>> {
+    let leaf = CertificateDer::from(certificate.leaf());
+    CertificateIdentifier::try_from(&leaf).ok().map(CertificateIdentifier::into_owned)
+}
+
+/// The part of an account's credentials that their type does not show.
+#[derive(Deserialize)]
+struct AccountDirectory {
+    directory: Option<String>,
+}
+
+fn directory_of(account: &[u8]) -> Option<String> {
+    serde_json::from_slice::<AccountDirectory>(account).ok()?.directory
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_unless_the_server_names_one() {
+        let mut patience = Patience::new();
+        let seconds = |requested: Option<u64>, patience: &mut Patience| {
+            patience.next(requested.map(Duration::from_secs)).as_secs()
+        };
+        assert_eq!([0; 6].map(|_| seconds(None, &mut patience)), [1, 2, 4, 8, 15, 15]);
+        assert_eq!(seconds(Some(40), &mut patience), 40);
+        assert_eq!(seconds(Some(0), &mut patience), 1);
+    }
+}

@@ -1,0 +1,294 @@
+//! The renewer of one certificate: it waits until an order is due, takes the lock, orders, and stores.
+//!
+//! It serves no challenge and no certificate: the server reads the first from the state folder, and gets the
+//! second by [`Renewer::run`]. Invariants: without the lock it orders nothing. A failure changes no file but
+//! the failed attempts, so that the old certificate stays in use. It ends only when the server stops.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use plimsoll_client::http::Resolve;
+use plimsoll_io::{Fs, Io, select};
+use plimsoll_tls::Connector;
+use zeroize::Zeroizing;
+
+use crate::certificate::Certificate;
+use crate::folder::StateFolder;
+use crate::limits::{FOLDER_POLL_TIME, RENEWAL_INFO_TIME};
+use crate::machine::{Attempts, Event, Failure, Machine};
+use crate::mailbox::{Mailbox, Sending, deliver};
+use crate::names::{DomainName, Names};
+use crate::order::{Ordering, on_disk};
+use crate::schedule::{Position, Validity};
+
+/// The settings of a certificate that renews itself.
+#[derive(Clone)]
+pub struct Settings {
+    /// The URL of the ACME server's directory.
+    pub directory: String,
+    /// The certificate's names.
+    pub names: Names,
+    /// Where the server may write to: `mailto:` URLs.
+    pub contacts: Vec<String>,
+    /// The account at the operator of the server that the new account is bound to: its id and its key.
+    pub external_account: Option<(String, Zeroizing<Vec<u8>>)>,
+}
+
+/// A lock that only one of the fronts has which share a state folder. Dropping the guard releases it.
+pub trait Lock: Send + Sync {
+    /// Takes the lock; `None` if another front has it.
+    ///
+    /// # Errors
+    /// Any error of the file system.
+    fn try_lock(&self) -> io::Result<Option<Box<dyn Send>>>;
+}
+
+/// The means to reach the ACME server.
+pub struct Network {
+    /// Encrypts connections, and verifies the server.
+    pub tls: Connector,
+    /// Resolves names.
+    pub resolve: Resolve,
+}
+
+/// The state of renewals, for metrics and operators.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The time in which the certificate is valid; none if there is no certificate.
+    pub certificate: Option<Validity>,
+    /// The time of the next attempt.
+    pub next_attempt: Option<SystemTime>,
+    /// Certificates stored by this process.
+    pub renewals: u64,
+    /// Failed attempts of this process.
+    pub failures: u64,
+    /// The reason of the last failure since the last certificate.
+    pub last_failure: Option<String>,
+}
+
+/// The renewer of one certificate.
+pub struct Renewer {
+    settings: Settings,
+    folder: StateFolder,
+    lock: Arc<dyn Lock>,
+    report: Mutex<Report>,
+}
+
+/// The state of a run.
+struct Run {
+    machine: Machine,
+    certificate: Option<Certificate>,
+    /// The certificate's file as it was last read or written, even if it cannot be used.
+    file: Option<Zeroizing<Vec<u8>>>,
+    /// The failed attempts as they were last read or written.
+    attempts: Attempts,
+    /// The time of the next request for renewal information.
+    informed_until: SystemTime,
+    /// Whether the server knows the certificate by its identifier.
+    is_known: bool,
+}
+
+impl Renewer {
+    /// Creates a renewer. `lock` is that of the folder.
+    pub fn new(settings: Settings, folder: StateFolder, lock: Arc<dyn Lock>) -> Renewer {
+        Renewer { settings, folder, lock, report: Mutex::default() }
+    }
+
+    /// The state of the renewals.
+    pub fn report(&self) -> Report {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Renews the certificate until the server stops. `uses` gets each certificate in the folder, at the
+    /// start and after each change, also by another front.
+    pub async fn run(&self, io: &Io, network: Network, uses: impl Fn(&Certificate)) {
+        let mailbox = Arc::<Mailbox>::default();
+        let Network { tls, resolve } = network;
+        let sending = Sending { io: io.clone(), tls, resolve };
+        let renewing = select(self.renew(io, &mailbox, uses), deliver(&mailbox, &sending));
+        select(io.stopping(), renewing).await;
+    }
+
+    async fn renew(&self, io: &Io, mailbox: &Arc<Mailbox>, uses: impl Fn(&Certificate)) -> Infallible {
+        let mut random = [0; 4];
+        io.entropy(&mut random);
+        let mut run = Run {
+            machine: Machine::new(Attempts::default(), Position::new(random)),
+            certificate: None,
+            file: None,
+            attempts: Attempts::default(),
+            informed_until: SystemTime::UNIX_EPOCH,
+            is_known: false,
+        };
+        let ordering = Ordering { io, settings: &self.settings, folder: &self.folder, mailbox };
+        loop {
+            if let Err(error) = self.turn(&mut run, &ordering, &uses).await {
+                tracing::error!(%error, "the state folder cannot be used; nothing is renewed");
+            }
+            self.note(&run);
+            let until_due = run.machine.next_attempt().duration_since(io.wall()).unwrap_or_default();
+            io.sleep(until_due.clamp(Duration::from_secs(1), FOLDER_POLL_TIME)).await;
+        }
+    }
+
+    /// Looks at the folder, and orders if that is due.
+    async fn turn(
+        &self,
+        run: &mut Run,
+        ordering: &Ordering<'_>,
+        uses: &impl Fn(&Certificate),
+    ) -> io::Result<()> {
+        self.look(run, ordering.io, uses).await?;
+        self.inform(run, ordering).await;
+        if !run.machine.is_due(ordering.io.wall()) {
+            return Ok(());
+        }
+        let lock = Arc::clone(&self.lock);
+        let Some(_guard) = on_disk(ordering.io, move |_| lock.try_lock()).await? else { return Ok(()) };
+        // Another front may have ordered, or failed, just before it released the lock.
+        self.look(run, ordering.io, uses).await?;
+        if !run.machine.is_due(ordering.io.wall()) {
+            return Ok(());
+        }
+        self.attempt(run, ordering, uses).await
+    }
+
+    /// Reads the certificate and the failed attempts, which other fronts may have changed.
+    async fn look(&self, run: &mut Run, io: &Io, uses: &impl Fn(&Certificate)) -> io::Result<()> {
+        let (folder, name) = (self.folder.clone(), self.name().clone());
+        let read = move |fs: &dyn Fs| Ok((folder.certificate(fs, &name)?, folder.attempts(fs)?));
+        let (pem, attempts) = on_disk(io, read).await?;
+        if attempts != run.attempts {
+            run.machine.set_attempts(attempts.clone());
+            run.attempts = attempts;
+        }
+        let Some(pem) = pem.filter(|pem| Some(pem) != run.file.as_ref()) else { return Ok(()) };
+        run.file = Some(pem.clone());
+        match Certificate::read(pem) {
+            Ok(found) if found.covers(&self.settings.names) => {
+                advance(run, Event::Found(found.validity()), io);
+                self.take(run, found, uses);
+            }
+            Ok(_) => tracing::info!("the stored certificate lacks a name, and is ordered again"),
+            Err(error) => {
+                tracing::warn!(%error, "the stored certificate cannot be used, and is ordered again")
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&self, run: &mut Run, certificate: Certificate, uses: &impl Fn(&Certificate)) {
+        uses(&certificate);
+        run.file = Some(Zeroizing::new(certificate.pem().to_vec()));
+        run.certificate = Some(certificate);
+        (run.informed_until, run.is_known) = (SystemTime::UNIX_EPOCH, false);
+    }
+
+    /// Requests the server's renewal information, if that is due.
+    async fn inform(&self, run: &mut Run, ordering: &Ordering<'_>) {
+        let now = ordering.io.wall();
+        let Some(certificate) = run.certificate.as_ref().filter(|_| run.informed_until <= now) else {
+            return;
+        };
+        let after = match ordering.renewal_info(certificate).await {
+            Ok((window, after)) => {
+                run.is_known = window.is_some();
+                advance(run, Event::Informed(window), ordering.io);
+                after
+            }
+            Err(Failure { reason, .. }) => {
+                tracing::info!(reason, "the server has no renewal information now");
+                RENEWAL_INFO_TIME
+            }
+        };
+        run.informed_until = now + after;
+    }
+
+    /// Orders a certificate and stores it. The caller has the lock.
+    async fn attempt(
+        &self,
+        run: &mut Run,
+        ordering: &Ordering<'_>,
+        uses: &impl Fn(&Certificate),
+    ) -> io::Result<()> {
+        let io = ordering.io;
+        advance(run, Event::Due, io);
+        // A disk that cannot take this could not take the certificate.
+        let recorded = self.store_attempts(run, io).await;
+        // A server that knows the old certificate may prefer its renewal.
+        let replaced = run.certificate.take();
+        let known = replaced.as_ref().filter(|_| run.is_known && run.machine.attempts().failures == 0);
+        let ordered = match recorded {
+            Ok(()) => ordering.order(known, &mut |event| advance(run, event, io)).await,
+            Err(error) => Err(Failure::new(format!("the state folder: {error}"))),
+        };
+        run.certificate = replaced;
+        let folder = self.folder.clone();
+        if let Err(error) = on_disk(io, move |fs| folder.clear_answers(fs)).await {
+            tracing::warn!(%error, "the answers to challenges could not be removed");
+        }
+        let stored = match ordered {
+            Ok(certificate) => self.store(certificate, io).await,
+            Err(failure) => Err(failure),
+        };
+        let failure = match stored {
+            Ok(certificate) => {
+                advance(run, Event::Stored(certificate.validity()), io);
+                self.take(run, certificate, uses);
+                tracing::info!(name = %self.name(), "a new certificate is in use");
+                None
+            }
+            Err(failure) => {
+                tracing::warn!(reason = failure.reason, "the certificate could not be ordered");
+                advance(run, Event::Failed(failure.clone()), io);
+                Some(failure.reason)
+            }
+        };
+        let recorded = self.store_attempts(run, io).await;
+        self.count(|report| {
+            *if failure.is_some() { &mut report.failures } else { &mut report.renewals } += 1;
+            report.last_failure = failure;
+        });
+        recorded
+    }
+
+    async fn store_attempts(&self, run: &mut Run, io: &Io) -> io::Result<()> {
+        let (folder, attempts) = (self.folder.clone(), run.machine.attempts().clone());
+        let stored = attempts.clone();
+        on_disk(io, move |fs| folder.store_attempts(fs, &stored)).await?;
+        run.attempts = attempts;
+        Ok(())
+    }
+
+    async fn store(&self, certificate: Certificate, io: &Io) -> Result<Certificate, Failure> {
+        let (folder, name) = (self.folder.clone(), self.name().clone());
+        let stored = on_disk(io, move |fs| {
+            folder.store_certificate(fs, &name, certificate.pem())?;
+            Ok(certificate)
+        });
+        stored.await.map_err(|error| Failure::new(format!("the certificate cannot be stored: {error}")))
+    }
+
+    /// The name of the certificate's file.
+    fn name(&self) -> &DomainName {
+        self.settings.names.first()
+    }
+
+    fn note(&self, run: &Run) {
+        let certificate = run.certificate.as_ref().map(Certificate::validity);
+        let next_attempt = Some(run.machine.next_attempt());
+        self.count(|report| (report.certificate, report.next_attempt) = (certificate, next_attempt));
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Report)) {
+        change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn advance(run: &mut Run, event: Event, io: &Io) {
+    if let Err(unexpected) = run.machine.advance(event, io.wall()) {
+        tracing::error!(%unexpected, "a bug in the renewal of certificates");
+    }
+}
