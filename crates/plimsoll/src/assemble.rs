@@ -24,8 +24,8 @@ use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, PortShares, StartBarrier};
 use plimsoll_proto::http::{
-    AccessLog, Api, Check, Counters, Http, LogSink, Readiness, Routes, RpcServer, Snapshot, TierLocation,
-    Tiers,
+    AccessLog, Api, Challenges, Check, Counters, Http, LogSink, Readiness, Routes, RpcServer, Snapshot,
+    TierLocation, Tiers,
 };
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
 use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Settings as ProxySettings};
@@ -36,7 +36,7 @@ use plimsoll_web::{Web, with_store};
 
 use crate::common_cells::CommonCells;
 use crate::config::{AuthAt, Config, Fixed, PlainPasswords, Proxied, ServerCommand, StoreAt};
-use crate::encryption::Encryption;
+use crate::encryption::{self, Encryption};
 use crate::line_writer::Reopen;
 use crate::listening::{CLASSIC, FTP, HTTP, HTTPS, Listening};
 use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
@@ -92,6 +92,8 @@ struct Shared {
     readiness: Arc<Readiness>,
     ftp: Arc<ftp::Services>,
     encryption: Encryption,
+    /// The answers to challenges of an ACME server.
+    challenges: Option<Challenges>,
     /// The settings of channels, and their counters.
     channels: ChannelSettings,
     /// The replaceable settings of new connections to a proxy; `None` if this server is none.
@@ -142,7 +144,9 @@ impl Server {
         let data = folder.is_some().then(|| fixed.data.clone());
         let cells = CommonCells::own();
         let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
-        Server::made_of(parts, config, sites)
+        let server = Server::made_of(parts, config, sites)?;
+        encryption::start_acme(config, server.stop())?;
+        Ok(server)
     }
 
     /// Builds the server of a fork master. Its counters are shared between processes, and another process
@@ -267,6 +271,7 @@ impl Server {
             accounts,
             ftp: Arc::new(over_ftp(config, operations, recorder, &counters, (hold, ports))),
             encryption: Encryption::of(config, handshakes)?,
+            challenges: encryption::challenges(config)?,
             channels,
             counters,
             proxy,

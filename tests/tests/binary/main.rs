@@ -10,6 +10,7 @@
 
 mod account;
 mod accounts_under_faults;
+mod acme;
 mod backup;
 mod browser;
 mod changing;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod answers;
+#[allow(dead_code, reason = "the tests of the binary have this file, too")]
 mod server;
 
 use std::fs::{self, File, TryLockError};

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tls/server.pem");
-const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tls/server.key");
+const CERTIFICATE: &str = include_str!("../../../../tests/data/tls/server.pem");
+const KEY: &str = include_str!("../../../../tests/data/tls/server.key");
 /// How long a program may take to listen.
 const START_TIME: Duration = Duration::from_secs(20);
 
@@ -33,18 +33,23 @@ pub(crate) struct Pebble {
     folder: tempfile::TempDir,
     programs: Vec<Child>,
     port: u16,
+    management: u16,
 }
 
 impl Pebble {
     /// Starts a server that validates every name at this port of this machine.
     pub(crate) fn start(behaviour: &Behaviour, http: u16) -> Pebble {
         let folder = tempfile::tempdir().unwrap();
-        let [port, dns, management] = free_ports();
+        let [port, management, dns, dns_management] = free_ports();
+        let [certificate, key] = [("server.pem", CERTIFICATE), ("server.key", KEY)].map(|(name, text)| {
+            fs::write(folder.path().join(name), text).unwrap();
+            folder.path().join(name)
+        });
         let config = serde_json::json!({"pebble": {
             "listenAddress": format!("127.0.0.1:{port}"),
-            "managementListenAddress": "",
-            "certificate": CERTIFICATE,
-            "privateKey": KEY,
+            "managementListenAddress": format!("127.0.0.1:{management}"),
+            "certificate": certificate,
+            "privateKey": key,
             "httpPort": http,
             "tlsPort": http,
             "externalAccountBindingRequired": behaviour.requires_external,
@@ -60,7 +65,7 @@ impl Pebble {
             "-dns01",
             &format!("127.0.0.1:{dns}"),
             "-management",
-            &format!("127.0.0.1:{management}"),
+            &format!("127.0.0.1:{dns_management}"),
         ]);
         let mut pebble = Command::new("pebble");
         pebble.arg("-config").arg(&file).args(["-dnsserver", &format!("127.0.0.1:{dns}")]);
@@ -74,7 +79,7 @@ impl Pebble {
             command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log.try_clone().unwrap());
             command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}; tests/install installs it"))
         });
-        let pebble = Pebble { folder, programs: started.into(), port };
+        let pebble = Pebble { folder, programs: started.into(), port, management };
         let began = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(began.elapsed() < START_TIME, "pebble does not listen: {}", pebble.log());
@@ -86,6 +91,11 @@ impl Pebble {
     /// The URL of its directory.
     pub(crate) fn directory(&self) -> String {
         format!("https://localhost:{}/dir", self.port)
+    }
+
+    /// The URL of the certificate that vouches for those that it issues.
+    pub(crate) fn root(&self) -> String {
+        format!("https://localhost:{}/roots/0", self.management)
     }
 
     /// Returns its log so far.
@@ -104,7 +114,7 @@ impl Drop for Pebble {
 }
 
 /// Returns ports that no program listens on now.
-fn free_ports() -> [u16; 3] {
-    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+fn free_ports() -> [u16; 4] {
+    let listeners = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }

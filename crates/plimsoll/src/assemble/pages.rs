@@ -49,7 +49,8 @@ impl Shared {
                 move |host: &str| certificates.get().iter().any(|certificate| certificate.is_for(host));
             HttpsRedirect { port, has_certificate: Box::new(has_certificate) }
         });
-        HttpsRules { redirect, hsts: tls.hsts.0.map(|time| time.0) }
+        let hsts = tls.hsts.0.map(|time| time.0);
+        HttpsRules { redirect, hsts, challenges: self.challenges.clone() }
     }
 
     fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {

@@ -13,6 +13,7 @@ use plimsoll_engine::{EngineKind, PerAddress, WhenFull};
 use plimsoll_io::Address;
 use plimsoll_wire::units::{DAY, Size, Time, size_within, time_within};
 
+use super::acme::AcmeSettings;
 use super::ftp::ftp_address;
 use super::proxy::{CacheFolder, CertificateFile};
 use super::server_command::ServerCommand;
@@ -36,9 +37,12 @@ pub(crate) struct Fixed {
     pub(crate) http: Vec<Address>,
 
     /// Where to listen for HTTPS, such as :8443 or 0.0.0.0:443; several may be given. Needs --certificate and
-    /// --key, or --self-signed
+    /// --key, --acme, or --self-signed
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_HTTPS", value_delimiter = ',')]
     pub(crate) https: Vec<Address>,
+
+    #[command(flatten)]
+    pub(crate) acme: AcmeSettings,
 
     /// Where to listen for FTP, such as :2121 or 0.0.0.0:21; several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_FTP", value_delimiter = ',')]
@@ -273,6 +277,7 @@ impl Fixed {
         if self.secret_file == Path::new(SECRET) {
             self.secret_file = self.data.join("secret");
         }
+        self.acme.settle(&self.data);
         if self.transfer_log == Destination::File(TRANSFER_LOG.into()) {
             let name = Path::new(TRANSFER_LOG).file_name().unwrap_or_default();
             let in_data = Destination::File(self.data.join(name));
@@ -284,6 +289,13 @@ impl Fixed {
     /// Returns whether this is a proxy (`plimsoll proxy`).
     pub(crate) fn is_proxy(&self) -> bool {
         self.command == ServerCommand::Proxy
+    }
+
+    /// Returns the settings of ACME if this server orders its certificate. The other commands do not, and may
+    /// share a file with it.
+    pub(crate) fn acme(&self) -> Option<&AcmeSettings> {
+        let orders = self.command == ServerCommand::Serve && !self.acme.acme.is_empty();
+        orders.then_some(&self.acme)
     }
 
     /// Returns whether the directory of accounts is a file in the data folder.

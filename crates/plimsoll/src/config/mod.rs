@@ -5,6 +5,7 @@
 //! environment, which overrides the file, which overrides the default. A configuration is never changed; a
 //! reload builds a new one.
 
+mod acme;
 mod environment;
 mod file;
 mod fixed;
@@ -18,6 +19,7 @@ mod tls;
 mod values;
 mod wrong_value;
 
+pub(crate) use acme::AcmeSettings;
 pub(crate) use environment::unknown_variables;
 pub(crate) use fixed::Fixed;
 pub(crate) use live::Live;
@@ -111,6 +113,7 @@ impl Config {
     /// Clears what encrypts connections of clients.
     pub(crate) fn without_tls(&mut self) {
         self.fixed.https.clear();
+        self.fixed.acme.acme.clear();
         self.live.tls = TlsSettings::default();
     }
 

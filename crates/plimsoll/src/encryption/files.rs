@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use plimsoll_tls::Certificates;
 use zeroize::Zeroizing;
 
-use super::self_signed;
+use super::{acme, self_signed};
 use crate::config::Config;
 use crate::limits::CERTIFICATE_FILE_BYTES_MAX;
 
@@ -41,6 +41,13 @@ pub(super) fn pairs(config: &Config) -> Result<Vec<Pair>, String> {
             "each --certificate FILE needs the --key FILE of its private key, in the same order; there are \
              {certificates} and {keys}"
         ));
+    }
+    if config.fixed.acme().is_some() {
+        if tls.self_signed || certificates > 0 {
+            return Err("--acme orders the certificate; leave out --certificate and --self-signed".into());
+        }
+        // Until the first order is complete.
+        return Ok(vec![acme::pair(config).unwrap_or_else(|| self_signed::pair(config))]);
     }
     if tls.self_signed {
         return Ok(vec![self_signed::pair(config)]);

@@ -3,6 +3,7 @@
 //! It performs no handshake ([`plimsoll_tls`] does). Invariants: certificates are replaced all together, and
 //! only by ones that can be used; new connections have the new ones. Keys are never logged.
 
+mod acme;
 mod facts;
 mod files;
 mod private_file;
@@ -17,6 +18,7 @@ use plimsoll_cli::WrongUsage;
 use plimsoll_io::{Cells, Current};
 use plimsoll_tls::{Certificates, Clock, Handshakes, Roots, ServerTls, TicketSecret};
 
+pub(crate) use acme::{challenges, start as start_acme};
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
 pub(crate) use files::{FilesWatch, Stamps, key_files, read_key};
 
@@ -169,7 +171,7 @@ fn is_due(config: &Config) -> bool {
 /// wanted and missing.
 pub(crate) fn read(config: &Config) -> anyhow::Result<Option<Certificates>> {
     let pairs = pairs(config)?;
-    if config.live.tls.self_signed {
+    if pairs.contains(&self_signed::pair(config)) {
         self_signed::ensure(config)?;
     }
     files::read(&pairs)
@@ -179,7 +181,7 @@ pub(crate) fn read(config: &Config) -> anyhow::Result<Option<Certificates>> {
 pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
     let pairs = pairs(config)?;
     clients(config)?;
-    if config.live.tls.self_signed { Ok(()) } else { files::read(&pairs).map(drop) }
+    if pairs.contains(&self_signed::pair(config)) { Ok(()) } else { files::read(&pairs).map(drop) }
 }
 
 /// Returns the files of the certificates.
@@ -191,8 +193,8 @@ fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
     }
     check_client_ca(config, !pairs.is_empty())?;
     if pairs.is_empty() && !config.fixed.https.is_empty() {
-        const ADVICE: &str = "needs a certificate: give --certificate FILE and --key FILE, or \
-                              --self-signed for development";
+        const ADVICE: &str = "needs a certificate: give --certificate FILE and --key FILE, --acme DOMAIN to \
+                              order one, or --self-signed for development";
         let flag = config.fixed.command.flag("https");
         return Err(WrongUsage(format!("{flag} {ADVICE}")).into());
     }

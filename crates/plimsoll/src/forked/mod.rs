@@ -203,6 +203,7 @@ fn watch_over(
     let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
     let stop = Stop::new();
     stopping::watch(&stop, addresses).context("cannot watch for signals")?;
+    encryption::start_acme(&config, &stop)?;
     let auth = open.as_ref().map(|open| open.auth.clone());
     let parts = Box::new(AtMaster {
         reload: master.reload(),

@@ -1,5 +1,5 @@
 //! The orders of a server to its clients about HTTPS: to use it (a redirect), and to go on using it (HSTS,
-//! RFC 6797).
+//! RFC 6797). The answers to the challenges of an ACME server, which wants them without encryption.
 //!
 //! It encrypts nothing. Invariants: no client is redirected to a name that is not the server's own. A request
 //! that came encrypted is never redirected, and only its response has the order to go on.
@@ -8,10 +8,12 @@ use core::net::IpAddr;
 use std::time::Duration;
 
 use plimsoll_io::Peer;
+use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::{Target, parse_target};
 
 use super::answer::Answer;
+use super::challenges::{Challenges, token_of};
 use super::operator::{host_of, is_local_request};
 use super::problem::problem;
 use super::request::Request;
@@ -28,6 +30,8 @@ pub struct HttpsRules {
     pub redirect: Option<HttpsRedirect>,
     /// How long clients shall use nothing but HTTPS.
     pub hsts: Option<Duration>,
+    /// The answers to challenges of an ACME server.
+    pub challenges: Option<Challenges>,
 }
 
 /// The redirect of requests that came without encryption.
@@ -54,6 +58,16 @@ impl HttpsRules {
         let port = if rule.port == HTTPS_PORT { String::new() } else { format!(":{}", rule.port) };
         let location = [b"https://", host.as_bytes(), port.as_bytes(), &path_of(request.target())].concat();
         Some(Answer::new(Status::PERMANENT_REDIRECT).field("Location", location))
+    }
+
+    /// Returns the answer to a challenge of an ACME server; `None` for any other request.
+    pub(super) async fn challenge_answer(&self, request: &Request<'_>, path: &[u8]) -> Option<Answer> {
+        let (challenges, token) = (self.challenges.as_ref()?, token_of(path)?);
+        match request.method() {
+            // Boxed: rarely taken, and inlining it would enlarge every connection's future.
+            Method::Get | Method::Head => Box::pin(challenges.answer(request.io, token)).await,
+            _ => None,
+        }
     }
 
     /// Adds the order to use nothing but HTTPS. Clients ignore it for an address.

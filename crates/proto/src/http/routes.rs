@@ -117,6 +117,9 @@ impl Routes {
         {
             return refusal;
         }
+        if let Some(answer) = self.https.challenge_answer(request, &target.path).await {
+            return answer;
+        }
         if is_redirected(&target) {
             return site::redirect_to(Status::PERMANENT_REDIRECT, &target.path, target.query);
         }

@@ -1,0 +1,58 @@
+//! Settings of certificates that are ordered by ACME.
+//!
+//! They are fixed until the server ends. Invariant: without a name, the others have no effect.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plimsoll_acme::DomainName;
+
+use super::proxy::CertificateFile;
+
+/// The directory of Let's Encrypt.
+const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
+/// The state folder; DATA is the placeholder for the data folder.
+const STATE: &str = "DATA/acme";
+
+/// The settings of ACME.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct AcmeSettings {
+    /// Order a certificate for this name, which must lead to this server's port 80, and renew it; several may
+    /// be given, for one certificate. By this you accept the terms of the ACME server's operator
+    #[arg(long, value_name = "DOMAIN", env = "PLIMSOLL_ACME", value_delimiter = ',')]
+    pub(crate) acme: Vec<DomainName>,
+
+    /// The directory of the ACME server
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_ACME_DIRECTORY", default_value = LETS_ENCRYPT)]
+    #[arg(value_parser = directory)]
+    pub(crate) acme_directory: String,
+
+    /// The certificate of the authority that signs the ACME server's, in PEM, for a private one; or system:
+    /// the authorities that this system trusts
+    #[arg(long, value_name = "FILE|system", env = "PLIMSOLL_ACME_CA", default_value = "system")]
+    pub(crate) acme_ca: CertificateFile,
+
+    /// The folder of the account, the certificate and open challenges, which several fronts may share
+    #[arg(long, value_name = "DIR", env = "PLIMSOLL_ACME_STATE", default_value = STATE)]
+    pub(crate) acme_state: PathBuf,
+
+    /// The mail address at which the operator of the ACME server may reach you; several may be given
+    #[arg(long, value_name = "MAIL", env = "PLIMSOLL_ACME_CONTACT", value_delimiter = ',')]
+    pub(crate) acme_contact: Vec<String>,
+}
+
+impl AcmeSettings {
+    /// Replaces the placeholder in the default by the data folder.
+    pub(super) fn settle(&mut self, data: &Path) {
+        if self.acme_state == Path::new(STATE) {
+            self.acme_state = data.join("acme");
+        }
+    }
+}
+
+fn directory(text: &str) -> Result<String, String> {
+    match text.strip_prefix("https://") {
+        Some(rest) if !rest.is_empty() => Ok(text.to_owned()),
+        _ => Err("write the https:// URL of the ACME server's directory".to_owned()),
+    }
+}
