@@ -40,7 +40,6 @@ behaviours!(scenario but process;
 
 /// Origins over TLS that stall, end early, or send nonsense.
 mod failing {
-    use super::*;
     use super::super::failures::{
         a_body_cut_short_of_its_length_is_an_abort,
         a_body_until_the_end_of_a_connection_that_is_reset_is_an_abort_or_502,
@@ -48,6 +47,7 @@ mod failing {
         an_origin_that_ends_before_its_response_gets_502, an_origin_that_sends_no_response_gets_504,
         bytes_that_are_no_response_get_502,
     };
+    use super::*;
 
     fn scenario() -> Scenario {
         let proxy: fn(&Address) -> Settings = |origin| to_https(impatient(origin), origin);
