@@ -147,9 +147,9 @@ impl Stream {
     }
 
     /// Whether the network between the client and this process cannot read the stream: it is encrypted, the
-    /// proxy before it reports so, or its peer is a program of this machine.
+    /// proxy before it reports so, or its peer is a program on this machine and has reported no client.
     pub fn is_protected(&self) -> bool {
-        self.is_encrypted() || *self.peer() == Peer::Unix
+        self.is_encrypted() || (!self.is_behind_proxy() && self.peer().is_local())
     }
 
     /// Whether a proxy has reported the client ([`Stream::behind_proxy`]).

@@ -35,6 +35,16 @@ pub enum Peer {
     Unix,
 }
 
+impl Peer {
+    /// Whether the peer is a program on this machine.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Peer::Ip(ip, _) => ip.to_canonical().is_loopback(),
+            Peer::Unix => true,
+        }
+    }
+}
+
 impl std::fmt::Display for Peer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -40,7 +40,8 @@ pub struct Visitor {
     pub peer: Peer,
     /// The client's protocol.
     pub protocol: Protocol,
-    /// Whether no third party can read the connection between client and server.
+    /// Whether no third party can read the connection between client and server: it is encrypted, or does
+    /// not leave this machine.
     pub is_protected: bool,
 }
 

@@ -27,7 +27,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_auth::Auth;
-use plimsoll_io::Peer;
 use plimsoll_store::Store;
 
 pub use accounts::WhoAmI;
@@ -61,24 +60,20 @@ impl Operations {
         Operations(Arc::new(Inner { allows_plain_passwords, auth, store, recorder }))
     }
 
-    /// Sets whether clients on other machines may present passwords on connections that others could read.
+    /// Sets whether clients may present passwords on connections that others could read.
     /// They may until this is called.
     pub fn allow_plain_passwords(&self, allowed: bool) {
         self.0.allows_plain_passwords.store(allowed, Ordering::Relaxed);
     }
 
-    /// Checks that the client may present a password on its connection: it is encrypted, or the client is on
-    /// this machine, or the operator allows it.
+    /// Checks that the client may present a password on its connection: no third party can read it, or the
+    /// operator allows it.
     ///
     /// # Errors
     /// [`Error::PlainPassword`]
     pub fn check_password_channel(&self, visitor: &Visitor) -> Result<(), Error> {
-        let is_local = match visitor.peer {
-            Peer::Ip(ip, _) => ip.to_canonical().is_loopback(),
-            Peer::Unix => true,
-        };
         let is_allowed = self.0.allows_plain_passwords.load(Ordering::Relaxed);
-        if is_allowed || is_local || visitor.is_protected { Ok(()) } else { Err(Error::PlainPassword) }
+        if is_allowed || visitor.is_protected { Ok(()) } else { Err(Error::PlainPassword) }
     }
 
     /// The auth tier, for uses that are not operations: settings and readiness.

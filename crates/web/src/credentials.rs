@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 
 /// Returns the client of a request, unauthenticated.
 pub(crate) fn visitor(request: &Request<'_>) -> Visitor {
-    let (io, peer, is_protected) = (request.io.clone(), request.peer.clone(), request.is_protected);
+    let (io, peer, is_protected) = (request.io.clone(), request.peer.clone(), request.is_protected());
     Visitor { io, peer, protocol: Protocol::Http, is_protected }
 }
 
@@ -29,7 +29,7 @@ struct CachedCredentials {
     fingerprint: Fingerprint,
     /// A proxy may forward requests of several clients over one connection.
     peer: Peer,
-    /// The same client may connect to the proxy with and without encryption.
+    /// The same client may connect to the proxy with and without encryption, or past it.
     is_protected: bool,
     identity: Identity,
 }
@@ -39,7 +39,7 @@ impl CachedCredentials {
     fn caller(&self, request: &Request<'_>, fingerprint: &Fingerprint) -> Option<Rc<Caller>> {
         let is_same = self.fingerprint == *fingerprint
             && self.peer == *request.peer
-            && self.is_protected == request.is_protected;
+            && self.is_protected == request.is_protected();
         is_same.then(|| Rc::new(Caller::new(visitor(request), self.identity.clone())))
     }
 }
@@ -96,7 +96,7 @@ async fn authenticate_and_cache(
     };
     request.authenticated();
     let caller = Rc::new(caller);
-    let (peer, is_protected) = (request.peer.clone(), request.is_protected);
+    let (peer, is_protected) = (request.peer.clone(), request.is_protected());
     let identity = caller.identity.clone();
     request.connection.keep(CachedCredentials { fingerprint, peer, is_protected, identity });
     Ok(caller)

@@ -106,9 +106,11 @@ impl From<Error> for Refusal {
             Error::Store(error) => error.into(),
             Error::PlainPassword => Refusal::new(
                 Status::FORBIDDEN,
-                "Passwords are not accepted over an unencrypted connection from another machine. Use \
-                 https://; the server's operator turns it on with --https ADDR --certificate FILE \
-                 --key FILE, or accepts passwords here with --plain-passwords allow.",
+                "Passwords are accepted over HTTPS, or from the server's own machine at localhost and not \
+                 through a proxy. Use https://; the server's operator turns it on with --https ADDR \
+                 --certificate FILE --key FILE. A reverse proxy that has HTTPS must be named by \
+                 --trusted-proxy ADDR, and send X-Forwarded-Proto. --plain-passwords allow accepts \
+                 passwords over every connection.",
             ),
             Error::NotPermitted(what) => Refusal::new(
                 Status::FORBIDDEN,

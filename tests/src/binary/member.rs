@@ -22,7 +22,20 @@ pub struct Member {
 /// # Errors
 /// Returns how the connection ended instead of an answer.
 pub fn send(visitor: &mut Visitor, method: &str, target: &str, body: &Value) -> Result<Reply, Broken> {
-    visitor.ask(method, target, "Content-Type: application/json\r\n", body.to_string().as_bytes())
+    send_with(visitor, (method, target, ""), body)
+}
+
+/// As [`send`], with more fields, which each end in CRLF.
+///
+/// # Errors
+/// As [`send`].
+pub fn send_with(
+    visitor: &mut Visitor,
+    (method, target, fields): (&str, &str, &str),
+    body: &Value,
+) -> Result<Reply, Broken> {
+    let fields = format!("Content-Type: application/json\r\n{fields}");
+    visitor.ask(method, target, &fields, body.to_string().as_bytes())
 }
 
 /// Logs in and returns the token.
@@ -38,11 +51,20 @@ pub fn log_in(visitor: &mut Visitor, name: &str) -> Result<String, Broken> {
 impl Member {
     /// Signs up and logs in.
     pub fn new(server: &Server, name: &str) -> Member {
+        Member::with_fields(server, name, "")
+    }
+
+    /// As [`Member::new`], as a proxy that adds `fields` to both requests, which each end in CRLF.
+    pub fn with_fields(server: &Server, name: &str, fields: &str) -> Member {
         let mut visitor = server.visit();
         let body = json!({ "name": name, "password": PASSWORD });
-        let made = send(&mut visitor, "POST", "/api/accounts", &body).expect("an answer");
-        assert_eq!(made.status, 201, "{}", made.text());
-        let token = log_in(&mut visitor, name).expect("an answer");
+        let mut post = |target| {
+            let made = send_with(&mut visitor, ("POST", target, fields), &body).expect("an answer");
+            assert_eq!(made.status, 201, "{}", made.text());
+            made
+        };
+        post("/api/accounts");
+        let token = post("/api/sessions").json()["token"].as_str().expect("a token").to_owned();
         Member { name: name.to_owned(), token, visitor }
     }
 

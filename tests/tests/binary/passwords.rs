@@ -29,7 +29,7 @@ fn begin(server: &Server, name: &str) -> Visitor {
 fn send(visitor: &mut Visitor, name: &str, password: &str) {
     let body = json!({ "name": name, "password": password }).to_string();
     let length = body.len();
-    let head = format!("POST /api/sessions HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n");
+    let head = format!("POST /api/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");
     visitor.send(&format!("{head}{body}")).expect("it is sent");
 }
 
@@ -118,7 +118,8 @@ fn a_burst_of_log_ins_waits_and_its_memory_is_freed(kind: EngineKind) {
     let resident = resident_kib(server.pid());
     let mut alice = Member::new(&server, "alice");
     let body = json!({ "name": "alice", "password": PASSWORD }).to_string();
-    let head = format!("POST /api/sessions HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", body.len());
+    let head =
+        format!("POST /api/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
     let mut visitors: Vec<Visitor> = (0..BURST).map(|_| server.visit()).collect();
     visitors.iter_mut().for_each(|visitor| visitor.send(&format!("{head}{body}")).expect("it is sent"));
     assert_eq!(alice.get("/api/whoami").status, 200);

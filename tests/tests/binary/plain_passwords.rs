@@ -2,12 +2,14 @@
 //! how to turn TLS on.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::binary::visitor::base64;
 use plimsoll_tests::binary::{EngineKind, Member, PATIENCE, Reply, Server, Visitor};
 use plimsoll_tests::on_each_engine;
+
+use super::web_servers::WebServer;
 
 /// A client on another machine.
 const REMOTE: &str = "203.0.113.5";
@@ -16,6 +18,18 @@ const REMOTE_HEADER: &str = "PROXY TCP4 203.0.113.5 192.0.2.1 40000 80\r\n";
 const REMOTE_OVER_TLS: &[u8] =
     b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x14\xcb\0\x71\x05\xc0\0\x02\x01\x9c\x40\0\x50\
                                  \x20\0\x05\x01\0\0\0\0";
+
+/// The field by which a trusted proxy reports that its client uses HTTPS.
+const OVER_HTTPS: &str = "X-Forwarded-Proto: https\r\n";
+
+fn assert_names_each_remedy(refused: &Reply) {
+    let text = refused.text();
+    for remedy in
+        ["https://", "--certificate FILE", "--trusted-proxy", "X-Forwarded-Proto", "--plain-passwords allow"]
+    {
+        assert!(text.contains(remedy), "{remedy}: {text}");
+    }
+}
 
 fn basic() -> String {
     format!("Authorization: Basic {}\r\n", base64(format!("alice:{PASSWORD}").as_bytes()))
@@ -31,12 +45,14 @@ fn log_in(visitor: &mut Visitor, fields: &str) -> Reply {
 fn a_password_is_accepted_where_nobody_else_can_read_it(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, &folder.path().join("data"), &["--trusted-proxy", "127.0.0.1"]);
-    let alice = Member::new(&server, "alice");
+    let alice = Member::with_fields(&server, "alice", OVER_HTTPS);
     let named = format!("X-Forwarded-For: {REMOTE}\r\n");
     for (fields, is_accepted) in [
-        (String::new(), true),
+        (String::new(), false),
+        (OVER_HTTPS.to_owned(), true),
         (named.clone(), false),
-        ("X-Forwarded-For: 127.0.0.9\r\n".to_owned(), true),
+        // A client of another proxy on the proxy's machine, maybe.
+        ("X-Forwarded-For: 127.0.0.9\r\n".to_owned(), false),
         (format!("{named}X-Forwarded-Proto: http\r\n"), false),
         (format!("{named}X-Forwarded-Proto: https\r\n"), true),
         (format!("{named}X-Forwarded-Proto: https, http\r\n"), false),
@@ -50,8 +66,7 @@ fn a_password_is_accepted_where_nobody_else_can_read_it(kind: EngineKind) {
         let begun = log_in(&mut visitor, &fields);
         assert_eq!((shown.status, begun.status), expected, "{fields}: {} {}", shown.text(), begun.text());
         for refused in [shown, begun].iter().filter(|_| !is_accepted) {
-            let text = refused.text();
-            assert!(text.contains("--certificate FILE") && text.contains("https://"), "{text}");
+            assert_names_each_remedy(refused);
         }
         let by_token = visitor.get_with("/files/", &format!("{fields}{}", alice.field())).unwrap();
         assert_eq!(by_token.status, 200, "{fields}");
@@ -66,12 +81,57 @@ fn a_password_is_accepted_where_nobody_else_can_read_it(kind: EngineKind) {
 fn credentials_of_an_encrypted_request_do_not_admit_an_unencrypted_one(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, &folder.path().join("data"), &["--trusted-proxy", "127.0.0.1"]);
-    Member::new(&server, "alice");
+    Member::with_fields(&server, "alice", OVER_HTTPS);
     let mut proxy = server.visit();
     let fields = |scheme| format!("X-Forwarded-For: {REMOTE}\r\nX-Forwarded-Proto: {scheme}\r\n{}", basic());
     for (scheme, status) in [("https", 200), ("http", 403), ("https", 200)] {
         assert_eq!(proxy.get_with("/files/", &fields(scheme)).unwrap().status, status, "{scheme}");
     }
+}
+
+/// Without `--trusted-proxy`, a proxy on this machine is the peer of clients on every machine. Its signs are
+/// a field, HTTP/1.0, or the name by which the client knows the server.
+fn a_password_that_has_passed_an_untrusted_proxy_on_this_machine_is_refused(kind: EngineKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::on_data(kind, &folder.path().join("data"), &[]);
+    let alice = Member::new(&server, "alice");
+    for (settings, host) in [
+        ("", "127.0.0.1"),
+        ("proxy_http_version 1.1; proxy_set_header X-Forwarded-For $remote_addr;", "127.0.0.1"),
+        ("proxy_http_version 1.1; proxy_set_header Via \"1.1 nginx\";", "127.0.0.1"),
+        // A claim of a proxy that is not trusted.
+        ("proxy_http_version 1.1; proxy_set_header X-Forwarded-Proto https;", "127.0.0.1"),
+        ("proxy_http_version 1.1; proxy_set_header Host $http_host;", "files.example.org"),
+    ] {
+        let work = tempfile::tempdir().unwrap();
+        let pass = format!("location / {{ proxy_pass http://{}; {settings} }}", server.at());
+        let nginx = WebServer::nginx(work.path(), &pass);
+        let mut visitor = Visitor::connect((Ipv4Addr::LOCALHOST, nginx.port).into()).unwrap();
+        let mut ask = |method: &str, target: &str, fields: &str, body: &str| {
+            let length = body.len();
+            let head = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}");
+            visitor.send(&format!("{head}Content-Length: {length}\r\n\r\n{body}")).unwrap();
+            visitor.reply().unwrap()
+        };
+        let account = serde_json::json!({ "name": "bob", "password": PASSWORD }).to_string();
+        let session = serde_json::json!({ "name": "alice", "password": PASSWORD }).to_string();
+        let change = serde_json::json!({ "old": PASSWORD, "new": "another horse" }).to_string();
+        let json = "Content-Type: application/json\r\n";
+        for (method, target, fields, body) in [
+            ("GET", "/files/", basic(), ""),
+            ("POST", "/api/accounts", json.to_owned(), &account),
+            ("POST", "/api/sessions", json.to_owned(), &session),
+            ("PUT", "/api/password", format!("{json}{}", alice.field()), &change),
+        ] {
+            let refused = ask(method, target, &fields, body);
+            assert_eq!(refused.status, 403, "{settings} {method} {target}: {}", refused.text());
+            assert_names_each_remedy(&refused);
+        }
+        let challenged = ask("GET", "/files/", "", "");
+        assert!(challenged.status == 401 && !challenged.head.contains("Basic"), "{}", challenged.head);
+        assert_eq!(ask("GET", "/files/", &alice.field(), "").status, 200, "{settings}: a token");
+    }
+    assert_eq!(server.visit().get_with("/files/", &basic()).unwrap().status, 200, "past the proxy");
 }
 
 fn connect(at: SocketAddr, header: &[u8]) -> TcpStream {
@@ -109,35 +169,40 @@ fn a_client_on_another_machine_is_told_before_it_sends_a_password(kind: EngineKi
         let protocols = ["--ftp", "127.0.0.1:0", "--classic", "127.0.0.1:0", "--proxy-protocol"];
         let flags = [&protocols[..], &["--plain-passwords", policy]].concat();
         let server = Server::on_data(kind, &folder.path().join("data"), &flags);
-        let local: &[u8] = b"PROXY UNKNOWN\r\n";
+        // The proxy is on this machine, but its client may be anywhere.
+        let unnamed: &[u8] = b"PROXY UNKNOWN\r\n";
         let status = |header: &[u8], target: &str| {
             let mut visitor = Visitor::new(connect(server.at(), header)).unwrap();
             let body = serde_json::json!({ "name": "alice", "password": PASSWORD }).to_string();
             let fields = "Content-Type: application/json\r\n";
             visitor.ask("POST", target, fields, body.as_bytes()).unwrap().status
         };
-        assert_eq!(status(local, "/api/accounts"), 201);
-        let is_allowed = policy == "allow";
-        let remote = REMOTE_HEADER.as_bytes();
-        assert_eq!(status(local, "/api/sessions"), 201);
-        assert_eq!(status(remote, "/api/sessions"), if is_allowed { 201 } else { 403 });
+        assert_eq!(status(REMOTE_OVER_TLS, "/api/accounts"), 201);
         assert_eq!(status(REMOTE_OVER_TLS, "/api/sessions"), 201);
-        let user = ftp(server.ftp_at(), remote, &["USER alice"]);
-        assert!(user.starts_with(if is_allowed { "331" } else { "530" }), "{user}");
-        assert!(is_allowed || user.contains("HTTPS") && user.contains("--plain-passwords"), "{user}");
+        let is_allowed = policy == "allow";
         let pass = format!("PASS {PASSWORD}");
-        for (header, code) in [(local, "230"), (REMOTE_OVER_TLS, "230"), (remote, "503")] {
+        for header in [unnamed, REMOTE_HEADER.as_bytes()] {
+            assert_eq!(status(header, "/api/sessions"), if is_allowed { 201 } else { 403 });
+            let user = ftp(server.ftp_at(), header, &["USER alice"]);
+            assert!(user.starts_with(if is_allowed { "331" } else { "530" }), "{user}");
+            assert!(is_allowed || user.contains("--plain-passwords"), "{user}");
             let reply = ftp(server.ftp_at(), header, &["USER alice", &pass]);
-            assert!(reply.starts_with(if is_allowed { "230" } else { code }), "{reply}");
+            assert!(reply.starts_with(if is_allowed { "230" } else { "503" }), "{reply}");
+            let refused = classic(server.classic_at(), header);
+            assert!(
+                if is_allowed { refused == "ok\n" } else { refused.contains("unencrypted") },
+                "{refused}"
+            );
         }
-        assert_eq!(classic(server.classic_at(), local), "ok\n");
-        let refused = classic(server.classic_at(), remote);
-        assert!(if is_allowed { refused == "ok\n" } else { refused.contains("unencrypted") }, "{refused}");
+        let reply = ftp(server.ftp_at(), REMOTE_OVER_TLS, &["USER alice", &pass]);
+        assert!(reply.starts_with("230"), "{reply}");
+        assert_eq!(classic(server.classic_at(), REMOTE_OVER_TLS), "ok\n");
     }
 }
 
 on_each_engine!(forks:
     a_password_is_accepted_where_nobody_else_can_read_it,
+    a_password_that_has_passed_an_untrusted_proxy_on_this_machine_is_refused,
     credentials_of_an_encrypted_request_do_not_admit_an_unencrypted_one,
     a_client_on_another_machine_is_told_before_it_sends_a_password,
 );

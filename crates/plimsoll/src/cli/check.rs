@@ -14,7 +14,7 @@ use plimsoll_auth::directory::without_password;
 use plimsoll_cli::output::print_json;
 use plimsoll_engine::EngineKind;
 
-use crate::config::{AuthAt, Config, Fixed, StoreAt, unknown_variables};
+use crate::config::{AuthAt, Config, Fixed, PlainPasswords, StoreAt, unknown_variables};
 use crate::encryption::{Facts, facts_of};
 use crate::exposure::of_plain_passwords;
 use crate::listening::{self, Addresses};
@@ -75,6 +75,7 @@ pub(super) fn plan(config: &Config) -> Plan {
         lines.extend(of_accounts(config));
     }
     lines.extend(of_proxies(config));
+    lines.extend(rule_of_passwords(config));
     let of_passwords = of_plain_passwords(config);
     lines.extend(of_passwords.map(|found| ("warn", format!("that {}: {}", found.seen, found.remedy))));
     let threads = match fixed.engine {
@@ -159,6 +160,14 @@ fn of_proxies(config: &Config) -> Option<(&'static str, String)> {
         (true, false) => Some(("believe", format!("every peer's header of the PROXY protocol ({spoken})"))),
         (false, false) => Some(("believe", format!("{}, also by the PROXY protocol ({spoken})", believed()))),
     }
+}
+
+/// The rule of passwords, which the server cannot check against the proxies in front of it.
+fn rule_of_passwords(config: &Config) -> Option<(&'static str, String)> {
+    let is_bound = config.live.tls.plain_passwords == PlainPasswords::Loopback;
+    let rule = "passwords over HTTPS and from this machine; through a reverse proxy, only if --trusted-proxy \
+                names it and it reports https";
+    (config.fixed.accounts && is_bound).then(|| ("accept", rule.to_owned()))
 }
 
 fn of_ftp(config: &Config) -> [(&'static str, String); 2] {

@@ -90,8 +90,8 @@ pub struct ConnectionState {
     peer: Peer,
     /// Whether the peer is a trusted proxy.
     is_trusted: bool,
-    /// Whether no third party can read the connection.
-    is_protected: bool,
+    /// Whether the connection is encrypted.
+    is_encrypted: bool,
     /// Whether a response has been sent, and the connection is kept alive.
     is_kept_alive: bool,
 }
@@ -100,8 +100,8 @@ impl<'a> ServerConnection<'a> {
     /// Creates a new connection.
     pub fn new(stream: Stream, common: &'a Common) -> Self {
         let peer = stream.peer().clone();
-        let (is_trusted, is_protected) = (common.trusted.contain(&peer), stream.is_protected());
-        let state = ConnectionState { peer, is_trusted, is_protected, is_kept_alive: false };
+        let (is_trusted, is_encrypted) = (common.trusted.contain(&peer), stream.is_encrypted());
+        let state = ConnectionState { peer, is_trusted, is_encrypted, is_kept_alive: false };
         Self::resumed(stream, common, state)
     }
 
@@ -152,12 +152,13 @@ impl<'a> ServerConnection<'a> {
         }
     }
 
-    /// Whether no third party can read the current request: its connection is encrypted or of this machine,
-    /// or a trusted proxy reports HTTPS.
-    pub fn is_protected(&self, block: &[u8], head: &Head) -> bool {
-        let is_named = self.client.as_ref().is_some_and(|client| *client != self.state.peer);
-        (self.state.is_protected && !is_named)
-            || (self.state.is_trusted && forwarded::is_https(head, block, &self.common.trusted))
+    /// Whether the client has sent the current request encrypted. A trusted proxy has to report it: its own
+    /// connection says nothing about the client's.
+    pub fn is_encrypted(&self, block: &[u8], head: &Head) -> bool {
+        match self.state.is_trusted {
+            true => forwarded::is_https(head, block, &self.common.trusted),
+            false => self.state.is_encrypted,
+        }
     }
 
     /// Notes the end of a request. Until the next one, the connection of a trusted proxy counts for no

@@ -147,13 +147,13 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         let shared = self.shared;
         let cors = shared.snapshot.service.cors();
         let is_of_named_origin = cors.is_some_and(|cors| cors.allowed(head, block).is_some());
-        let is_protected = self.connection.is_protected(block, head);
+        let is_encrypted = self.connection.is_encrypted(block, head);
         let (peer, body) = self.connection.with_body(state);
         let mut request = Request {
             io: &shared.common.io,
             peer,
             arrival: self.arrival,
-            is_protected,
+            is_encrypted,
             is_of_named_origin,
             head,
             block,

@@ -14,7 +14,7 @@ use plimsoll_wire::http::target::{Target, parse_target};
 
 use super::answer::Answer;
 use super::challenges::{Challenges, token_of};
-use super::operator::{host_of, is_local_request};
+use super::local_request::host_of;
 use super::problem::problem;
 use super::request::Request;
 
@@ -46,7 +46,9 @@ impl HttpsRules {
     /// Returns the redirect of a request that came without encryption.
     pub(super) fn redirect(&self, request: &Request<'_>) -> Option<Answer> {
         let rule = self.redirect.as_ref()?;
-        if request.is_protected || is_exempt(request.target()) || is_local_request(request) {
+        // A proxy at a Unix socket may have the certificate: its clients would be redirected for ever.
+        let is_unix = *request.peer == Peer::Unix;
+        if request.is_protected() || is_unix || is_exempt(request.target()) {
             return None;
         }
         let host = request.head.authority(request.block).and_then(host_of);
@@ -88,10 +90,7 @@ fn is_exempt(target: &[u8]) -> bool {
 
 fn is_encrypted_by_name(request: &Request<'_>) -> bool {
     let host = request.head.authority(request.block).and_then(host_of);
-    // A connection over a Unix socket is protected, but not encrypted.
-    request.is_protected
-        && *request.peer != Peer::Unix
-        && host.is_some_and(|host| bare(host).parse::<IpAddr>().is_err())
+    request.is_encrypted && host.is_some_and(|host| bare(host).parse::<IpAddr>().is_err())
 }
 
 /// Returns an IPv6 address without its brackets.

@@ -21,6 +21,7 @@ mod forwarded;
 mod https_rules;
 mod inbox;
 pub mod limits;
+mod local_request;
 mod operator;
 mod problem;
 mod readiness;

@@ -1,37 +1,20 @@
 //! `/metrics`, `/api/status` and `/purge`, which are for operators: the access checks, and the text of the
 //! metrics.
 //!
-//! This module counts nothing. Invariants: a request that may have passed a proxy never counts as one from
-//! this machine. A page of another site in an operator's browser reads and changes nothing.
+//! This module counts nothing. Invariant: a page of another site in an operator's browser reads and changes
+//! nothing.
 
 use std::fmt::Write as _;
 
-use core::net::IpAddr;
 use plimsoll_io::Peer;
-use plimsoll_wire::http::head::{Method, Version};
+use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
+use super::local_request::{address_of, host_of, is_localhost};
 use super::problem::problem;
-use super::request::{Arrival, Request};
+use super::request::Request;
 use super::status_page::StatusPage;
-
-/// Fields that proxies add to requests. A client gains nothing by sending one itself.
-const PROXY_FIELDS: [&str; 11] = [
-    "Forwarded",
-    "Via",
-    "X-Real-IP",
-    "X-Client-IP",
-    "X-Cluster-Client-IP",
-    "X-Original-Forwarded-For",
-    "X-ProxyUser-Ip",
-    "Client-IP",
-    "True-Client-IP",
-    "CF-Connecting-IP",
-    "Fastly-Client-IP",
-];
-/// The prefix of further such fields: `X-Forwarded-For`, `-Host`, `-Proto` and others.
-const PROXY_FIELDS_START: &[u8] = b"x-forwarded-";
 
 /// Returns the response to a client that may not read metrics and status.
 pub fn operators_only() -> Answer {
@@ -39,56 +22,6 @@ pub fn operators_only() -> Answer {
                           addresses of --metrics, and for accounts with the right operate \
                           (plimsoll account permit NAME +operate).";
     problem(Status::FORBIDDEN, DETAIL).field("Cache-Control", "no-store")
-}
-
-/// Whether a request is from a program on this machine, and passed no proxy.
-///
-/// nginx adds no field by default, but speaks HTTP/1.0. Other proxies pass on the host name that their client
-/// used, which does not name the loopback interface. The check of the name also stops DNS rebinding: a
-/// foreign page in a browser on this machine.
-pub(super) fn is_local_request(request: &Request<'_>) -> bool {
-    let is_local_peer = match request.peer {
-        Peer::Ip(ip, _) => ip.to_canonical().is_loopback(),
-        Peer::Unix => true,
-    };
-    is_local_peer
-        && request.arrival == Arrival::Direct
-        && request.head.version() == Version::Http11
-        && request.head.authority(request.block).is_some_and(is_loopback_name)
-        && !request.head.fields(request.block).any(|(name, _)| is_proxy_field(name))
-}
-
-fn is_proxy_field(name: &[u8]) -> bool {
-    let start = name.get(..PROXY_FIELDS_START.len());
-    start.is_some_and(|start| start.eq_ignore_ascii_case(PROXY_FIELDS_START))
-        || PROXY_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes()))
-}
-
-/// Whether an authority, with or without a port, names the loopback interface.
-fn is_loopback_name(authority: &[u8]) -> bool {
-    host_of(authority).is_some_and(|host| is_localhost(host) || address_of(host).is_some_and(is_loopback))
-}
-
-fn is_loopback(ip: IpAddr) -> bool {
-    ip.to_canonical().is_loopback()
-}
-
-fn is_localhost(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost")
-}
-
-/// Returns an authority without its port.
-pub(super) fn host_of(authority: &[u8]) -> Option<&str> {
-    let text = core::str::from_utf8(authority).ok()?;
-    Some(match text.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => text,
-    })
-}
-
-/// Returns the IP address that a host is, if it is not a name.
-fn address_of(host: &str) -> Option<IpAddr> {
-    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 /// The names, beside IP addresses and `localhost`, by which clients may request the operators' pages at an
@@ -184,16 +117,6 @@ fn write_server(text: &mut String, status: &StatusPage) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_loopback_names_and_addresses_count_as_local() {
-        for authority in ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.8.0.1:80", "[::1]", "[::1]:8080"] {
-            assert!(is_loopback_name(authority.as_bytes()), "{authority}");
-        }
-        for authority in ["files.example", "localhost.example", "192.0.2.1:80", "[2001:db8::1]", "test", ""] {
-            assert!(!is_loopback_name(authority.as_bytes()), "{authority}");
-        }
-    }
 
     #[test]
     fn operators_pages_have_an_address_or_a_configured_name() {

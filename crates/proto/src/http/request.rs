@@ -10,6 +10,7 @@ use plimsoll_wire::http::head::{Field, Head, Method};
 
 use super::body::RequestBody;
 use super::forwarded;
+use super::local_request::is_local_request;
 use plimsoll_content::HotCache;
 
 /// One request: its head, and the unread part of its body.
@@ -20,8 +21,8 @@ pub struct Request<'a> {
     pub peer: &'a Peer,
     /// Whether the request came through a trusted proxy.
     pub arrival: Arrival,
-    /// Whether no third party can read the request.
-    pub is_protected: bool,
+    /// Whether the client has sent the request encrypted.
+    pub is_encrypted: bool,
     /// Whether it is from a page of an origin that the operator has named.
     pub is_of_named_origin: bool,
     /// The parsed head.
@@ -75,6 +76,16 @@ impl<'a> Request<'a> {
     /// short, and its bodies may take long.
     pub fn authenticated(&self) {
         self.body.tx.slot().authenticate();
+    }
+
+    /// Whether the request is from a program on this machine, and passed no proxy.
+    pub fn is_local(&self) -> bool {
+        is_local_request(self.peer, self.arrival, self.head, self.block)
+    }
+
+    /// Whether no third party can read the request: it is encrypted, or does not leave this machine.
+    pub fn is_protected(&self) -> bool {
+        self.is_encrypted || self.is_local()
     }
 
     /// Returns the method.

@@ -14,7 +14,7 @@ use super::answer::Answer;
 use super::api::{Api, DecodedTarget};
 use super::cors::Cors;
 use super::https_rules::HttpsRules;
-use super::operator::{OperatorHosts, is_local_request, metrics, operators_only};
+use super::operator::{OperatorHosts, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
 use super::service::Service;
@@ -178,7 +178,7 @@ impl Routes {
 
     /// Decides whether a client may read metrics and status.
     async fn authorise_operator(&self, request: &mut Request<'_>) -> Result<(), Answer> {
-        if self.operators.is_some() || is_local_request(request) {
+        if self.operators.is_some() || request.is_local() {
             return Ok(());
         }
         match &self.api {

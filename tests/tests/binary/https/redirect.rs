@@ -59,8 +59,11 @@ fn clients_of_http_are_redirected_under_the_names_of_the_certificate(kind: Engin
     let (http, name) = (secure.server.at().port(), "files.example.org");
     let [plain, encrypted] = [http, port].map(|port| format!("{name}:{port}:127.0.0.1"));
     let (url, to) = (format!("http://{name}:{http}/x"), ["--resolve", &plain, "--resolve", &encrypted]);
-    let followed =
-        secure.curl(&[&to[..], &["-L", "-o", "/dev/null", "-w", "%{url_effective}", &url]].concat());
+    // Not from the proxy's address, whose clients may use HTTP although the proxy itself uses HTTPS.
+    let followed = secure.curl(
+        &[&to[..], &["--interface", "127.0.0.9", "-L", "-o", "/dev/null", "-w", "%{url_effective}", &url]]
+            .concat(),
+    );
     assert_eq!(followed.well().text(), format!("https://{name}:{port}/x"));
 }
 
