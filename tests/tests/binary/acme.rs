@@ -1,63 +1,197 @@
 //! A certificate that the server orders by ACME from `pebble`, a real ACME server.
+//!
+//! strace ends the server at system calls of its own, or fails them. Where it may not attach, a test reports
+//! a skip.
 
 #[allow(dead_code, reason = "the tests of the crate acme have this file, too")]
 #[path = "../../../crates/acme/tests/pebble/server.rs"]
 mod pebble;
 
+use std::fs::{self, DirBuilder, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use pebble::{Behaviour, Pebble};
 use plimsoll_tests::binary::tool::{run, tool};
-use plimsoll_tests::binary::{EngineKind, Server, command, until};
+use plimsoll_tests::binary::{EngineKind, PATIENCE, Server, command, plimsoll, until};
+use plimsoll_tests::skips::{Need, skip};
+
+use crate::faults::full_disk::{Small, fill};
 
 const CA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/tls/ca.pem");
-const NAME: &str = "files.example.org";
+/// A certificate of [`CA`] for [`OLD_NAME`], and its key.
+const OLD: &str =
+    concat!(include_str!("../../data/tls/server.pem"), include_str!("../../data/tls/server.key"));
+const OLD_NAME: &str = "localhost";
+/// The name of the ordered certificate, which [`OLD`] lacks: so it is ordered at once.
+const NAME: &str = "www.example.org";
 
-/// Returns whether a client that trusts `root` gets a page of the server by its name over HTTPS.
-fn is_trusted(server: &Server, root: &str) -> bool {
-    let port = server.https_at().port();
-    let mut curl = tool("curl");
-    curl.args(["--silent", "--fail", "--cacert", root, "--resolve", &format!("{NAME}:{port}:127.0.0.1")]);
-    curl.arg(format!("https://{NAME}:{port}/healthz"));
-    run(&mut curl).status.success()
-}
-
-/// A server with a domain, its ACME server, and the file of the root certificate that this signs with.
-struct Ordered {
+/// A server that orders a certificate, its ACME server, and the root certificate of this one.
+struct Front {
     folder: tempfile::TempDir,
+    state: PathBuf,
     pebble: Pebble,
     http: u16,
     root: String,
 }
 
-impl Ordered {
-    fn new() -> Ordered {
+impl Front {
+    fn new() -> Front {
         let folder = tempfile::tempdir().unwrap();
         let http = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let pebble = Pebble::start(&Behaviour { valid_seconds: 3600, ..Behaviour::default() }, http);
         let root = folder.path().join("root.pem").display().to_string();
         run(tool("curl").args(["--silent", "--fail", "--cacert", CA, "--output", &root, &pebble.root()]))
             .well();
-        Ordered { folder, pebble, http, root }
+        let state = folder.path().join("state");
+        Front { folder, state, pebble, http, root }
     }
 
-    fn start(&self, kind: EngineKind) -> Server {
-        let mut serve = command();
-        serve.args(["serve", "--http", &format!("127.0.0.1:{}", self.http), "--https", "127.0.0.1:0"]);
-        serve.args(["--acme", NAME, "--acme-directory", &self.pebble.directory(), "--acme-ca", CA, "--data"]);
-        serve.arg(self.folder.path().join("data")).args(["--engine", &kind.to_string()]);
-        Server::spawn(serve)
+    /// As [`Front::new`], with the old certificate in the state folder.
+    fn with_old_certificate() -> Front {
+        let front = Front::new();
+        front.put_old_certificate();
+        front
+    }
+
+    fn put_old_certificate(&self) {
+        let folder = self.state.join("certificates");
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).unwrap();
+        fs::write(self.certificate(), OLD).unwrap();
+        fs::set_permissions(self.certificate(), Permissions::from_mode(0o600)).unwrap();
+    }
+
+    fn certificate(&self) -> PathBuf {
+        self.state.join("certificates").join(format!("{NAME}.pem"))
+    }
+
+    /// Starts the server under `kind`, as arguments of `program`.
+    fn start_by(&self, mut program: Command, kind: EngineKind) -> Server {
+        program.args(["serve", "--http", &format!("127.0.0.1:{}", self.http), "--https", "127.0.0.1:0"]);
+        program.args(["--acme", NAME, "--acme-directory", &self.pebble.directory(), "--acme-ca", CA]);
+        program.arg("--acme-state").arg(&self.state).arg("--data").arg(self.folder.path().join("data"));
+        program.args(["--engine", &kind.to_string()]);
+        Server::spawn(program)
+    }
+
+    fn start(&self) -> Server {
+        self.start_by(command(), EngineKind::Epoll)
+    }
+
+    /// Starts the server with `injection` at the system calls that write the certificate.
+    fn start_with(&self, injection: &str) -> Server {
+        let mut strace = tool("strace");
+        // The traced program is the child, not strace.
+        strace.args(["-D", "-f", "-qq", "--output"]).arg(self.folder.path().join("trace"));
+        let folder = self.state.join("certificates");
+        for path in [&folder, &folder.join(format!("{NAME}.pem.new"))] {
+            strace.arg(format!("--trace-path={}", path.display()));
+        }
+        strace.arg(format!("--inject={injection}")).arg(plimsoll());
+        self.start_by(strace, EngineKind::Epoll)
+    }
+
+    fn uses_new(&self, server: &Server) -> bool {
+        is_trusted(server, NAME, &self.root)
     }
 }
 
-/// Orders under one engine with threads, and under the one with processes.
+/// Returns whether a client that trusts `root` gets a page of the server under `name` over HTTPS.
+fn is_trusted(server: &Server, name: &str, root: &str) -> bool {
+    let port = server.https_at().port();
+    let mut curl = tool("curl");
+    curl.args(["--silent", "--fail", "--cacert", root, "--resolve", &format!("{name}:{port}:127.0.0.1")]);
+    curl.arg(format!("https://{name}:{port}/healthz"));
+    run(&mut curl).status.success()
+}
+
+fn uses_old(server: &Server) -> bool {
+    is_trusted(server, OLD_NAME, CA)
+}
+
+/// Lets the next server order at once, although the last order has failed.
+fn forget_attempts(state: &Path) {
+    fs::remove_file(state.join("attempts.json")).unwrap();
+}
+
+/// Whether strace may attach to a program here; otherwise reports a skip.
+fn can_trace() -> bool {
+    let can = run(tool("strace").args(["--output", "/dev/null", "true"])).status.success();
+    if !can {
+        skip(Need::Tracing, "strace may not attach to a process here");
+    }
+    can
+}
+
 #[test]
 fn a_server_with_a_domain_orders_its_certificate_and_has_it_after_a_restart() {
+    // An engine with threads, and the one with processes.
     for kind in [EngineKind::Epoll, EngineKind::Process] {
-        let ordered = Ordered::new();
-        let server = ordered.start(kind);
-        until("the certificate is in use", || is_trusted(&server, &ordered.root));
+        let front = Front::new();
+        let server = front.start_by(command(), kind);
+        until("the certificate is in use", || front.uses_new(&server));
         drop(server);
-        assert!(is_trusted(&ordered.start(kind), &ordered.root), "{kind}");
+        assert!(front.uses_new(&front.start_by(command(), kind)), "{kind}");
     }
+}
+
+#[test]
+fn a_server_killed_while_it_stores_a_certificate_serves_the_old_or_the_new_one() {
+    if !can_trace() {
+        return;
+    }
+    let front = Front::with_old_certificate();
+    // The file is empty; it is written; it is synced; the folder is synced after the rename.
+    for (call, is_stored) in [("ftruncate", false), ("pwrite64", false), ("fsync", false), ("fsync", true)] {
+        let number = if is_stored { 2 } else { 1 };
+        let mut server = front.start_with(&format!("{call}:signal=KILL:when={number}"));
+        assert!(uses_old(&server), "{call} {number}");
+        server.ends_within(PATIENCE);
+        drop(server);
+        let server = front.start();
+        assert_eq!((uses_old(&server), front.uses_new(&server)), (!is_stored, is_stored), "{call} {number}");
+        drop(server);
+        forget_attempts(&front.state);
+    }
+    // The file that a killed server leaves does not hinder the next order.
+    front.put_old_certificate();
+    let server = front.start();
+    until("the certificate is in use", || front.uses_new(&server));
+}
+
+#[test]
+fn a_disk_that_is_full_when_a_certificate_is_stored_leaves_the_old_one_in_use() {
+    if !can_trace() {
+        return;
+    }
+    let front = Front::with_old_certificate();
+    let server = front.start_with("pwrite64:error=ENOSPC");
+    until("the log has the failure", || server.stderr().contains("the certificate cannot be stored"));
+    assert!(server.stderr().contains("No space left on device"), "{}", server.stderr());
+    assert!(uses_old(&server));
+    assert_eq!(fs::read_to_string(front.certificate()).unwrap(), OLD);
+    drop(server);
+    assert!(uses_old(&front.start()));
+}
+
+#[test]
+fn a_server_whose_state_folder_is_full_serves_the_old_certificate_and_orders_when_there_is_space() {
+    let front = Front::new();
+    fs::create_dir(&front.state).unwrap();
+    let Some(small) = Small::at(&front.state) else { return };
+    front.put_old_certificate();
+    // The folders that the server would make.
+    fs::create_dir(small.0.join("challenges")).unwrap();
+    let filler = small.0.join("filler");
+    fill(&filler);
+    let server = front.start();
+    until("the log has the failure", || server.stderr().contains("the certificate could not be ordered"));
+    assert!(server.stderr().contains("No space left on device"), "{}", server.stderr());
+    assert!(uses_old(&server));
+    drop(server);
+    fs::remove_file(filler).unwrap();
+    let server = front.start();
+    until("the certificate is in use", || front.uses_new(&server));
 }

@@ -90,7 +90,7 @@ fn a_full_disk_takes_nothing_and_loses_nothing(kind: EngineKind) {
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Fills the disk that has `filler`.
-fn fill(filler: &Path) {
+pub(crate) fn fill(filler: &Path) {
     let mut file = File::options().append(true).create(true).open(filler).unwrap();
     let mut bytes = PIECE_BYTES;
     while bytes > 0 {
