@@ -22,7 +22,8 @@ use crate::machine::Attempts;
 use crate::names::DomainName;
 
 const ACCOUNT: &[u8] = b"account.json";
-const ATTEMPTS: &[u8] = b"attempts.json";
+/// The file of the failed attempts, in the state folder.
+pub const ATTEMPTS: &str = "attempts.json";
 const CERTIFICATES: &[u8] = b"certificates";
 /// The folder of the answers to challenges, in the state folder.
 pub const CHALLENGES: &[u8] = b"challenges";
@@ -136,7 +137,7 @@ impl StateFolder {
     /// # Errors
     /// Any error of the file system.
     pub fn attempts(&self, fs: &dyn Fs) -> io::Result<Attempts> {
-        let json = read_whole(fs, &self.root, ATTEMPTS, FILE_BYTES_MAX)?.unwrap_or_default();
+        let json = read_whole(fs, &self.root, ATTEMPTS.as_bytes(), FILE_BYTES_MAX)?.unwrap_or_default();
         Ok(serde_json::from_slice(&json).unwrap_or_default())
     }
 
@@ -145,7 +146,7 @@ impl StateFolder {
     /// # Errors
     /// Any error of the file system; the old ones stay then.
     pub fn store_attempts(&self, fs: &dyn Fs, attempts: &Attempts) -> io::Result<()> {
-        replace(fs, &self.root, ATTEMPTS, &serde_json::to_vec(attempts)?)
+        replace(fs, &self.root, ATTEMPTS.as_bytes(), &serde_json::to_vec(attempts)?)
     }
 }
 

@@ -20,7 +20,7 @@ mod renewer;
 mod schedule;
 
 pub use certificate::{BadChain, Certificate};
-pub use folder::{CHALLENGES, StateFolder, Token};
+pub use folder::{ATTEMPTS, CHALLENGES, StateFolder, Token};
 pub use machine::{Attempts, Event, Failure, Machine, State, Unexpected};
 pub use names::{BadDomainName, DomainName, Names};
 pub use renewer::{Lock, Network, Renewer, Report, Settings};

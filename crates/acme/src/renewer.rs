@@ -102,16 +102,29 @@ impl Renewer {
     }
 
     /// Renews the certificate until the server stops. `uses` gets each certificate in the folder, at the
-    /// start and after each change, also by another front.
-    pub async fn run(&self, io: &Io, network: Network, uses: impl Fn(&Certificate)) {
+    /// start and after each change, also by another front. `reports` gets the state after each look at the
+    /// folder.
+    pub async fn run(
+        &self,
+        io: &Io,
+        network: Network,
+        uses: impl Fn(&Certificate),
+        reports: impl Fn(&Report),
+    ) {
         let mailbox = Arc::<Mailbox>::default();
         let Network { tls, resolve } = network;
         let sending = Sending { io: io.clone(), tls, resolve };
-        let renewing = select(self.renew(io, &mailbox, uses), deliver(&mailbox, &sending));
+        let renewing = select(self.renew(io, &mailbox, uses, reports), deliver(&mailbox, &sending));
         select(io.stopping(), renewing).await;
     }
 
-    async fn renew(&self, io: &Io, mailbox: &Arc<Mailbox>, uses: impl Fn(&Certificate)) -> Infallible {
+    async fn renew(
+        &self,
+        io: &Io,
+        mailbox: &Arc<Mailbox>,
+        uses: impl Fn(&Certificate),
+        reports: impl Fn(&Report),
+    ) -> Infallible {
         let mut random = [0; 4];
         io.entropy(&mut random);
         let mut run = Run {
@@ -128,6 +141,7 @@ impl Renewer {
                 tracing::error!(%error, "the state folder cannot be used; nothing is renewed");
             }
             self.note(&run);
+            reports(&self.report());
             let until_due = run.machine.next_attempt().duration_since(io.wall()).unwrap_or_default();
             io.sleep(until_due.clamp(Duration::from_secs(1), FOLDER_POLL_TIME)).await;
         }
@@ -237,7 +251,7 @@ impl Renewer {
             Ok(certificate) => {
                 advance(run, Event::Stored(certificate.validity()), io);
                 self.take(run, certificate, uses);
-                tracing::info!(name = %self.name(), "a new certificate is in use");
+                tracing::info!(name = %self.name(), "a new certificate is stored");
                 None
             }
             Err(failure) => {

@@ -36,7 +36,7 @@ use plimsoll_web::{Web, with_store};
 
 use crate::common_cells::CommonCells;
 use crate::config::{AuthAt, Config, Fixed, PlainPasswords, Proxied, ServerCommand, StoreAt};
-use crate::encryption::{self, Encryption};
+use crate::encryption::{self, Encryption, Renewals};
 use crate::line_writer::Reopen;
 use crate::listening::{CLASSIC, FTP, HTTP, HTTPS, Listening};
 use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
@@ -94,6 +94,7 @@ struct Shared {
     encryption: Encryption,
     /// The answers to challenges of an ACME server.
     challenges: Option<Challenges>,
+    renewals: Arc<Renewals>,
     /// The settings of channels, and their counters.
     channels: ChannelSettings,
     /// The replaceable settings of new connections to a proxy; `None` if this server is none.
@@ -145,7 +146,7 @@ impl Server {
         let cells = CommonCells::own();
         let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
         let server = Server::made_of(parts, config, sites)?;
-        encryption::start_acme(config, server.stop())?;
+        encryption::start_acme(config, &server.shared.renewals, server.stop())?;
         Ok(server)
     }
 
@@ -236,7 +237,7 @@ impl Server {
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
         let Parts { counters, cells, accounts, operations, sinks, logs, data, folder } = parts;
-        let CommonCells { connections, hold, ports, ready, channels, handshakes } = cells;
+        let CommonCells { connections, hold, ports, ready, channels, handshakes, renewals } = cells;
         let Sinks { requests, recorder } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let slots = SlotPolicy {
@@ -272,6 +273,7 @@ impl Server {
             ftp: Arc::new(over_ftp(config, operations, recorder, &counters, (hold, ports))),
             encryption: Encryption::of(config, handshakes)?,
             challenges: encryption::challenges(config)?,
+            renewals: Renewals::in_cells(renewals),
             channels,
             counters,
             proxy,

@@ -9,6 +9,8 @@ use plimsoll_proto::ftp::StartBarrier;
 use plimsoll_proto::http::Readiness;
 use plimsoll_tls::Handshakes;
 
+use crate::encryption::Renewals;
+
 /// The counters that are shared between processes under the engine `process`.
 pub(crate) struct CommonCells {
     pub(crate) connections: Cells,
@@ -22,6 +24,8 @@ pub(crate) struct CommonCells {
     pub(crate) channels: Cells,
     /// The counts of TLS handshakes.
     pub(crate) handshakes: Cells,
+    /// The counts of renewals of a certificate.
+    pub(crate) renewals: Cells,
 }
 
 impl CommonCells {
@@ -35,6 +39,7 @@ impl CommonCells {
             ready: own(Readiness::CELLS),
             channels: own(ChannelMeter::CELLS),
             handshakes: own(Handshakes::CELLS),
+            renewals: own(Renewals::CELLS),
         }
     }
 }

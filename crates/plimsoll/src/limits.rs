@@ -8,6 +8,8 @@ use std::time::Duration;
 pub(crate) const SYNCS_TIME_MAX: Duration = Duration::from_secs(3);
 /// Bytes that the doctor reads of the response of a server that has a configured address.
 pub(crate) const PROBE_ANSWER_BYTES_MAX: u64 = 4096;
+/// How long the doctor waits for the addresses of a name.
+pub(crate) const NAME_LOOKUP_TIME: Duration = Duration::from_secs(5);
 /// The send buffer of the socket for log lines of connection processes, in bytes. The kernel may allow less
 /// (`net.core.wmem_max`).
 pub(crate) const LINES_IN_TRANSIT_BYTES_MAX: usize = 1024 * 1024;

@@ -107,6 +107,11 @@ fn is_trusted(server: &Server, name: &str, root: &str) -> bool {
     run(&mut curl).status.success()
 }
 
+/// Returns the metrics, which a client on this machine may read.
+fn metrics(server: &Server) -> String {
+    server.visit().get("/metrics").unwrap().text()
+}
+
 fn uses_old(server: &Server) -> bool {
     is_trusted(server, OLD_NAME, CA)
 }
@@ -131,7 +136,11 @@ fn a_server_with_a_domain_orders_its_certificate_and_has_it_after_a_restart() {
     for kind in [EngineKind::Epoll, EngineKind::Process] {
         let front = Front::new();
         let server = front.start_by(command(), kind);
+        assert!(metrics(&server).contains("plimsoll_acme_renewals_total{result=\"failed\"} 0\n"), "{kind}");
         until("the certificate is in use", || front.uses_new(&server));
+        assert!(metrics(&server).contains("plimsoll_acme_renewals_total{result=\"stored\"} 1\n"), "{kind}");
+        let days_left = &server.status()["certificates"][0]["days_left"];
+        assert_eq!(days_left, 0, "{kind}: the certificate is valid for an hour");
         drop(server);
         assert!(front.uses_new(&front.start_by(command(), kind)), "{kind}");
     }

@@ -58,6 +58,7 @@ impl Shared {
         let (settings, of_channels) = (self.channels.clone(), self.channels.clone());
         let (figures, of_proxy) = (self.proxy.clone(), self.proxy.clone());
         let handshakes = Arc::clone(self.encryption.handshakes());
+        let renewals = config.fixed.acme().map(|_| Arc::clone(&self.renewals));
         let (certificates, of_metrics) =
             (Arc::clone(self.encryption.facts()), Arc::clone(self.encryption.facts()));
         StatusPage {
@@ -74,7 +75,9 @@ impl Shared {
                     Some(current) => plimsoll_proxy::metrics(&current.get()),
                     None => recorder.meter().text(),
                 };
-                of_operations + &channels::metrics(&settings) + &metrics_of(&of_metrics.get(), &handshakes)
+                let of_renewals = renewals.as_ref().map(|renewals| renewals.metrics()).unwrap_or_default();
+                let of_certificates = metrics_of(&of_metrics.get(), &handshakes) + &of_renewals;
+                of_operations + &channels::metrics(&settings) + &of_certificates
             }),
             certificates: Box::new(move || status_of(&certificates.get())),
             channel: Box::new(move || channels::figures(&of_channels)),

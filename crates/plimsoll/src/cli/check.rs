@@ -130,11 +130,8 @@ fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
 
 fn of_certificates(config: &Config) -> Vec<(&'static str, String)> {
     if let Some(acme) = config.fixed.acme() {
-        let names = acme.acme.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return vec![(
-            "order",
-            format!("a certificate for {names} from {}, and renew it", acme.acme_directory),
-        )];
+        let (names, directory) = (acme.domains(), &acme.acme_directory);
+        return vec![("order", format!("a certificate for {names} from {directory}, and renew it"))];
     }
     let facts = facts_of(config);
     if facts.is_empty() && config.live.tls.self_signed {

@@ -13,7 +13,7 @@ use plimsoll_client::http::Url;
 use plimsoll_io::Address;
 
 use crate::config::{AuthAt, Config, StoreAt};
-use crate::encryption::{Facts, facts_of, self_signed_certificate};
+use crate::encryption::{Facts, facts_of, is_stand_in, self_signed_certificate};
 use crate::limits::ALIGNED_COMMAND_CHARS_MAX;
 use crate::listening::Addresses;
 
@@ -65,6 +65,12 @@ fn whereabouts(config: &Config) -> Vec<(&'static str, String)> {
 
 /// Returns the certificates. The fingerprint of a self-signed one is all by which a client can know it.
 fn certificates(config: &Config, facts: &[Facts]) -> Vec<(&'static str, String)> {
+    if let Some(acme) = config.fixed.acme().filter(|_| is_stand_in(config)) {
+        return vec![(
+            "certificate",
+            format!("ordered now for {}; a self-signed one until then", acme.domains()),
+        )];
+    }
     let now = SystemTime::now();
     let mut lines = Vec::new();
     for facts in facts {

@@ -42,6 +42,11 @@ pub(crate) struct AcmeSettings {
 }
 
 impl AcmeSettings {
+    /// Returns the names of the certificate, for an operator.
+    pub(crate) fn domains(&self) -> String {
+        self.acme.iter().map(DomainName::as_str).collect::<Vec<_>>().join(", ")
+    }
+
     /// Replaces the placeholder in the default by the data folder.
     pub(super) fn settle(&mut self, data: &Path) {
         if self.acme_state == Path::new(STATE) {

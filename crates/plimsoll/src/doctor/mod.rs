@@ -3,6 +3,7 @@
 //! It fixes nothing. Invariants: each fault is reported with a command that fixes it now, and a setting
 //! that makes the fix permanent. A check that could not run is never reported as good.
 
+mod acme;
 mod announced;
 mod certificates;
 mod clock;
@@ -79,7 +80,7 @@ impl Finding {
 }
 
 /// All checks, in the order of the report.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 20] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 21] = [
     kernel::check,
     open_files::check,
     processes::check,
@@ -90,6 +91,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 20] = [
     data_ports::check,
     announced::check,
     certificates::check,
+    acme::check,
     data_folder::check,
     exposure::check,
     proxies::check,

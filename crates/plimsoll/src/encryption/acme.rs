@@ -8,14 +8,18 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use plimsoll_acme::limits::NAMES_MAX;
-use plimsoll_acme::{CHALLENGES, Lock, Names, Network, Renewer, Settings, StateFolder};
+use plimsoll_acme::{
+    ATTEMPTS, Attempts, CHALLENGES, Lock, Names, Network, Renewer, Report, Settings,
+    StateFolder,
+};
 use plimsoll_cli::WrongUsage;
 use plimsoll_engine::{EngineKind, SystemFs, run_all};
-use plimsoll_io::{Fs as _, Stop};
+use plimsoll_io::{Cells, Fs as _, Stop};
 use plimsoll_proto::http::Challenges;
 
 use super::files::Pair;
@@ -34,6 +38,47 @@ impl Lock for FolderLock {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// The counts of renewals and the time of the next one, for metrics. Processes share them.
+pub(crate) struct Renewals(Cells);
+
+impl Renewals {
+    /// The number of cells.
+    pub(crate) const CELLS: usize = 3;
+    const STORED: usize = 0;
+    const FAILED: usize = 1;
+    /// In seconds since 1970; 0 before the first report.
+    const NEXT_ATTEMPT: usize = 2;
+
+    pub(crate) fn in_cells(cells: Cells) -> Arc<Renewals> {
+        Arc::new(Renewals(cells))
+    }
+
+    fn note(&self, report: &Report) {
+        let next = report.next_attempt.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let values = [report.renewals, report.failures, next.unwrap_or_default().as_secs()];
+        for (cell, value) in self.0.iter().zip(values) {
+            cell.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the metrics in Prometheus' text format.
+    pub(crate) fn metrics(&self) -> String {
+        const RENEWALS: &str = "plimsoll_acme_renewals_total";
+        const NEXT: &str = "plimsoll_acme_next_attempt_seconds";
+        let cell = |number: usize| self.0.get(number).map_or(0, |cell| cell.load(Ordering::Relaxed));
+        let [stored, failed, next] = [Renewals::STORED, Renewals::FAILED, Renewals::NEXT_ATTEMPT].map(cell);
+        format!(
+            "# HELP {RENEWALS} Orders of certificates by ACME, by their result.\n\
+             # TYPE {RENEWALS} counter\n\
+             {RENEWALS}{{result=\"stored\"}} {stored}\n\
+             {RENEWALS}{{result=\"failed\"}} {failed}\n\
+             # HELP {NEXT} The time of the next order, in seconds since 1970; 0 before the first one.\n\
+             # TYPE {NEXT} gauge\n\
+             {NEXT} {next}\n"
+        )
     }
 }
 
@@ -60,17 +105,25 @@ pub(crate) fn challenges(config: &Config) -> anyhow::Result<Option<Challenges>> 
     Ok(Some(Challenges::new(SystemFs.open_beneath(&root, CHALLENGES)?)))
 }
 
+/// Returns the failed orders since the last certificate, as the state folder has them. Creates nothing.
+pub(crate) fn attempts(acme: &AcmeSettings) -> Attempts {
+    let text = std::fs::read(acme.acme_state.join(ATTEMPTS)).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
 /// Starts the thread that orders and renews the certificate, until `stop`; none without ACME.
-pub(crate) fn start(config: &Config, stop: &Stop) -> anyhow::Result<()> {
+pub(crate) fn start(config: &Config, renewals: &Arc<Renewals>, stop: &Stop) -> anyhow::Result<()> {
     let Some(acme) = config.fixed.acme() else { return Ok(()) };
     let tls = trusted_certificates::connector(&acme.acme_ca, "--acme-ca")?;
     let lock = Arc::new(FolderLock(acme.acme_state.join("lock")));
     let renewer = Renewer::new(settings(acme)?, open(acme)?, lock);
-    let stop = stop.clone();
+    let (renewals, stop) = (Arc::clone(renewals), stop.clone());
     let run = move || {
         let ran = run_all(EngineKind::Epoll, &stop, Duration::ZERO, |io| {
             let (io, network) = (io.clone(), Network { tls, resolve: resolve(io) });
-            vec![Box::pin(async move { renewer.run(&io, network, |_| {}).await })]
+            vec![Box::pin(
+                async move { renewer.run(&io, network, |_| {}, |report| renewals.note(report)).await },
+            )]
         });
         if let Err(error) = ran {
             tracing::error!(%error, "the certificate is not renewed any more");

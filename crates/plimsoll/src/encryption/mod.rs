@@ -18,7 +18,7 @@ use plimsoll_cli::WrongUsage;
 use plimsoll_io::{Cells, Current};
 use plimsoll_tls::{Certificates, Clock, Handshakes, Roots, ServerTls, TicketSecret};
 
-pub(crate) use acme::{challenges, start as start_acme};
+pub(crate) use acme::{Renewals, attempts, challenges, start as start_acme};
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
 pub(crate) use files::{FilesWatch, Stamps, key_files, read_key};
 
@@ -85,7 +85,7 @@ impl Encryption {
             return Ok(Usable { https: None, facts: Vec::new(), stamps });
         };
         let facts = Facts::of_all(&certificates);
-        warn_of_end(&facts);
+        log_days_left(&facts);
         let clients = clients(config)?;
         let settings = |protocol: &str| {
             let (certificates, clock) = (certificates.clone(), Arc::clone(&self.clock));
@@ -177,6 +177,11 @@ pub(crate) fn read(config: &Config) -> anyhow::Result<Option<Certificates>> {
     files::read(&pairs)
 }
 
+/// Returns whether clients get a self-signed certificate, because none was ordered yet.
+pub(crate) fn is_stand_in(config: &Config) -> bool {
+    config.fixed.acme().is_some() && acme::pair(config).is_none()
+}
+
 /// Checks the certificates of the configuration. Creates nothing.
 pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
     let pairs = pairs(config)?;
@@ -230,13 +235,15 @@ fn ticket_secret(config: &Config) -> anyhow::Result<TicketSecret> {
     TicketSecret::draw().context("cannot draw the secret of session tickets")
 }
 
-fn warn_of_end(facts: &[Facts]) {
+fn log_days_left(facts: &[Facts]) {
     for certificate in facts {
         let (name, days) = (certificate.name(), certificate.days_left(SystemTime::now()));
         if days < 0 {
             tracing::warn!(name, days, "a certificate has expired: clients refuse it; renew it");
         } else if certificate.is_near_its_end(days) {
             tracing::warn!(name, days, "a certificate expires soon; renew it");
+        } else {
+            tracing::info!(name, days, "a certificate is in use");
         }
     }
 }

@@ -26,7 +26,7 @@ use self::rpc_servers::RpcServers;
 use crate::assemble::{Reloadable, Server, warn_of_cut_off};
 use crate::common_cells::CommonCells;
 use crate::config::{Config, Loaded};
-use crate::encryption::{self, FilesWatch, Stamps};
+use crate::encryption::{self, FilesWatch, Renewals, Stamps};
 use crate::line_writer::Reopen;
 use crate::listening::{Addresses, Listening};
 use crate::locked_folder::{make_data_folder, share_data_folder, take_data_folder};
@@ -67,8 +67,9 @@ impl Common {
             Readiness::CELLS,
             plimsoll_channel::Meter::CELLS,
             plimsoll_tls::Handshakes::CELLS,
+            Renewals::CELLS,
         ];
-        let [counters, connections, operations, hold, ports, ready, channels, handshakes] =
+        let [counters, connections, operations, hold, ports, ready, channels, handshakes, renewals] =
             shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {
             // Created before the fork, because the master may read files in it first.
@@ -76,7 +77,8 @@ impl Common {
         }
         let rpc_servers = config.fixed.accounts.then(|| RpcServers::of(config, role)).transpose();
         let rpc_servers = rpc_servers.context("cannot draw a secret")?;
-        let cells = CommonCells { connections, hold, ports: Some(ports), ready, channels, handshakes };
+        let ports = Some(ports);
+        let cells = CommonCells { connections, hold, ports, ready, channels, handshakes, renewals };
         Ok(Common { counters, operations, cells, rpc_servers })
     }
 }
@@ -203,7 +205,7 @@ fn watch_over(
     let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
     let stop = Stop::new();
     stopping::watch(&stop, addresses).context("cannot watch for signals")?;
-    encryption::start_acme(&config, &stop)?;
+    encryption::start_acme(&config, &Renewals::in_cells(common.cells.renewals), &stop)?;
     let auth = open.as_ref().map(|open| open.auth.clone());
     let parts = Box::new(AtMaster {
         reload: master.reload(),
