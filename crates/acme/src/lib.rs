@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod certificate;
+mod external;
 mod folder;
 pub mod limits;
 mod machine;
@@ -20,6 +21,7 @@ mod renewer;
 mod schedule;
 
 pub use certificate::{BadChain, Certificate};
+pub use external::ExternalAccount;
 pub use folder::{ATTEMPTS, CHALLENGES, StateFolder, Token};
 pub use machine::{Attempts, Event, Failure, Machine, State, Unexpected};
 pub use names::{BadDomainName, DomainName, Names};

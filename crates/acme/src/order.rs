@@ -133,7 +133,8 @@ impl Ordering<'_> {
         let contacts: Vec<&str> = contacts.iter().map(String::as_str).collect();
         let new =
             NewAccount { contact: &contacts, terms_of_service_agreed: true, only_return_existing: false };
-        let external = external_account.as_ref().map(|(id, key)| ExternalAccountKey::new(id.clone(), key));
+        let external = external_account.as_ref();
+        let external = external.map(|account| ExternalAccountKey::new(account.id.clone(), &account.key));
         let create = async || self.builder().create(&new, directory.clone(), external.as_ref()).await;
         let (account, credentials) = self.retried(create).await?;
         let json = serde_json::to_vec(&credentials).map(Zeroizing::new);

@@ -15,6 +15,7 @@ use plimsoll_tls::Connector;
 use zeroize::Zeroizing;
 
 use crate::certificate::Certificate;
+use crate::external::ExternalAccount;
 use crate::folder::StateFolder;
 use crate::limits::{FOLDER_POLL_TIME, RENEWAL_INFO_TIME};
 use crate::machine::{Attempts, Event, Failure, Machine};
@@ -32,8 +33,8 @@ pub struct Settings {
     pub names: Names,
     /// Where the server may write to: `mailto:` URLs.
     pub contacts: Vec<String>,
-    /// The account at the operator of the server that the new account is bound to: its id and its key.
-    pub external_account: Option<(String, Zeroizing<Vec<u8>>)>,
+    /// The account at the operator of the server that the new account is bound to.
+    pub external_account: Option<ExternalAccount>,
 }
 
 /// A lock that only one of the fronts has which share a state folder. Dropping the guard releases it.

@@ -34,7 +34,7 @@ pub(crate) fn read(path: &Path, flag: &str) -> anyhow::Result<Roots> {
 pub(crate) fn identity(certificate: &Path, key: &Path) -> anyhow::Result<Identity> {
     let chain = std::fs::read(certificate);
     let chain = chain.with_context(|| format!("cannot read {}", certificate.display()))?;
-    let secret = read_key(key, "--tier-key")?;
+    let secret = read_key(key, "--tier-key names a PEM file")?;
     Identity::read(&chain, &secret).with_context(|| {
         format!("cannot use the certificate {} with the key {}", certificate.display(), key.display())
     })

@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pebble::{Behaviour, Pebble};
+use pebble::{Behaviour, EXTERNAL, Pebble};
 use plimsoll_tests::binary::tool::{run, tool};
 use plimsoll_tests::binary::{EngineKind, PATIENCE, Server, command, plimsoll, until};
 use plimsoll_tests::skips::{Need, skip};
@@ -39,9 +39,15 @@ struct Front {
 
 impl Front {
     fn new() -> Front {
+        Front::of(false)
+    }
+
+    /// `requires_external` is whether the ACME server requires an account at its operator.
+    fn of(requires_external: bool) -> Front {
         let folder = tempfile::tempdir().unwrap();
         let http = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let pebble = Pebble::start(&Behaviour { valid_seconds: 3600, ..Behaviour::default() }, http);
+        let behaviour = Behaviour { valid_seconds: 3600, requires_external, ..Behaviour::default() };
+        let pebble = Pebble::start(&behaviour, http);
         let root = folder.path().join("root.pem").display().to_string();
         run(tool("curl").args(["--silent", "--fail", "--cacert", CA, "--output", &root, &pebble.root()]))
             .well();
@@ -78,6 +84,14 @@ impl Front {
 
     fn start(&self) -> Server {
         self.start_by(command(), EngineKind::Epoll)
+    }
+
+    /// As [`Front::start`], with the key of an account at the operator of the ACME server.
+    fn start_with_account(&self, key: &Path) -> Server {
+        let mut program = command();
+        // By the environment, because the command's arguments follow.
+        program.env("PLIMSOLL_ACME_EAB_ID", EXTERNAL.0).env("PLIMSOLL_ACME_EAB_KEY_FILE", key);
+        self.start_by(program, EngineKind::Epoll)
     }
 
     /// Starts the server with `injection` at the system calls that write the certificate.
@@ -203,4 +217,42 @@ fn a_server_whose_state_folder_is_full_serves_the_old_certificate_and_orders_whe
     fs::remove_file(filler).unwrap();
     let server = front.start();
     until("the certificate is in use", || front.uses_new(&server));
+}
+
+#[test]
+fn a_server_that_requires_an_account_at_its_operator_gets_the_key_of_the_file() {
+    let front = Front::of(true);
+    let key = front.folder.path().join("eab.key");
+    fs::write(&key, EXTERNAL.1).unwrap();
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    let server = front.start_with_account(&key);
+    until("the certificate is in use", || front.uses_new(&server));
+}
+
+#[test]
+fn settings_of_acme_that_cannot_work_are_refused_with_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("eab.key");
+    fs::write(&key, EXTERNAL.1).unwrap();
+    fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
+    let key = key.to_str().unwrap();
+    let with_https = ["--https", "127.0.0.1:0", "--acme", NAME];
+    for (args, reason) in [
+        (&["--acme", NAME][..], "--acme needs --https"),
+        (&["--https", ":0", "--acme", "*.example.org"], "another ACME client"),
+        (&["--https", ":0", "--acme", "192.0.2.1"], "not for IP addresses"),
+        (&[&with_https[..], &["--self-signed"]].concat(), "leave out"),
+        (&[&with_https[..], &["--acme-directory", "http://localhost/"]].concat(), "https://"),
+        (&[&with_https[..], &["--acme-ca", "missing.pem"]].concat(), "--acme-ca"),
+        (&[&with_https[..], &["--acme-eab-id", "a"]].concat(), "need each other"),
+        (
+            &[&with_https[..], &["--acme-eab-id", "a", "--acme-eab-key-file", key]].concat(),
+            "other users can read",
+        ),
+    ] {
+        let mut serve = command();
+        serve.arg("serve").arg("--data").arg(folder.path().join("data")).args(args).arg("--check");
+        let done = run(&mut serve);
+        assert!(!done.status.success() && done.stderr.contains(reason), "{args:?}: {}", done.stderr);
+    }
 }

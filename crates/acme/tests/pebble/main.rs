@@ -18,7 +18,8 @@ use std::time::{Duration, SystemTime};
 
 use answers::Answers;
 use plimsoll_acme::{
-    Attempts, Certificate, DomainName, Lock, Names, Network, Renewer, Report, Settings, StateFolder,
+    Attempts, Certificate, DomainName, ExternalAccount, Lock, Names, Network, Renewer, Report, Settings,
+    StateFolder,
 };
 use plimsoll_engine::{EngineKind, block_on};
 use plimsoll_io::{Either, Io, select};
@@ -203,8 +204,7 @@ fn a_server_that_requires_an_external_account_gets_its_key() {
     assert!(reason.contains("externalAccountRequired"), "{reason}");
     fs::remove_file(state.path().join("attempts.json")).unwrap();
     let mut front = Front::new(&pebble, state.path());
-    let key = base64::Engine::decode(&base64::prelude::BASE64_URL_SAFE_NO_PAD, EXTERNAL.1).unwrap();
-    front.settings.external_account = Some((EXTERNAL.0.to_owned(), Zeroizing::new(key)));
+    front.settings.external_account = ExternalAccount::parse(EXTERNAL.0, EXTERNAL.1.as_bytes());
     assert_eq!(front.run_until(|seen| seen.report.renewals == 1).used.len(), 1);
 }
 

@@ -39,6 +39,14 @@ pub(crate) struct AcmeSettings {
     /// The mail address at which the operator of the ACME server may reach you; several may be given
     #[arg(long, value_name = "MAIL", env = "PLIMSOLL_ACME_CONTACT", value_delimiter = ',')]
     pub(crate) acme_contact: Vec<String>,
+
+    /// The id of your account at the ACME server's operator, if it requires one (external account binding)
+    #[arg(long, value_name = "ID", env = "PLIMSOLL_ACME_EAB_ID")]
+    pub(crate) acme_eab_id: Option<String>,
+
+    /// The file with the key of that account, in base64url; no other user may read it
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_ACME_EAB_KEY_FILE")]
+    pub(crate) acme_eab_key_file: Option<PathBuf>,
 }
 
 impl AcmeSettings {

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use plimsoll_acme::limits::NAMES_MAX;
 use plimsoll_acme::{
-    ATTEMPTS, Attempts, CHALLENGES, Lock, Names, Network, Renewer, Report, Settings,
+    ATTEMPTS, Attempts, CHALLENGES, ExternalAccount, Lock, Names, Network, Renewer, Report, Settings,
     StateFolder,
 };
 use plimsoll_cli::WrongUsage;
@@ -22,7 +22,7 @@ use plimsoll_engine::{EngineKind, SystemFs, run_all};
 use plimsoll_io::{Cells, Fs as _, Stop};
 use plimsoll_proto::http::Challenges;
 
-use super::files::Pair;
+use super::files::{Pair, read_key};
 use crate::config::{AcmeSettings, Config};
 use crate::resolve::resolve;
 use crate::trusted_certificates;
@@ -114,6 +114,7 @@ pub(crate) fn attempts(acme: &AcmeSettings) -> Attempts {
 /// Starts the thread that orders and renews the certificate, until `stop`; none without ACME.
 pub(crate) fn start(config: &Config, renewals: &Arc<Renewals>, stop: &Stop) -> anyhow::Result<()> {
     let Some(acme) = config.fixed.acme() else { return Ok(()) };
+    check(config)?;
     let tls = trusted_certificates::connector(&acme.acme_ca, "--acme-ca")?;
     let lock = Arc::new(FolderLock(acme.acme_state.join("lock")));
     let renewer = Renewer::new(settings(acme)?, open(acme)?, lock);
@@ -139,6 +140,33 @@ fn settings(acme: &AcmeSettings) -> anyhow::Result<Settings> {
         directory: acme.acme_directory.clone(),
         names: Names::new(acme.acme.iter().cloned()).ok_or_else(too_many)?,
         contacts: acme.acme_contact.iter().map(|mail| format!("mailto:{mail}")).collect(),
-        external_account: None,
+        external_account: external_account(acme)?,
     })
+}
+
+/// Reads the key of the account at the operator that the new account is bound to; `None` without one.
+fn external_account(acme: &AcmeSettings) -> anyhow::Result<Option<ExternalAccount>> {
+    const RULE: &str = "--acme-eab-key-file names a file with the key in base64url, as the operator gives it";
+    match (&acme.acme_eab_id, &acme.acme_eab_key_file) {
+        (None, None) => Ok(None),
+        (Some(id), Some(path)) => {
+            let account = ExternalAccount::parse(id, &read_key(path, RULE)?);
+            account.with_context(|| format!("{} has no key; {RULE}", path.display())).map(Some)
+        }
+        _ => Err(WrongUsage("--acme-eab-id and --acme-eab-key-file need each other".to_owned()).into()),
+    }
+}
+
+/// Checks the settings of ACME. Creates nothing.
+pub(super) fn check(config: &Config) -> anyhow::Result<()> {
+    let Some(acme) = config.fixed.acme() else { return Ok(()) };
+    if config.fixed.https.is_empty() {
+        return Err(WrongUsage("--acme needs --https ADDR, where clients get the certificate".into()).into());
+    }
+    if config.fixed.http.is_empty() {
+        let why = "--acme needs --http ADDR, where the ACME server gets its answers";
+        return Err(WrongUsage(why.to_owned()).into());
+    }
+    trusted_certificates::connector(&acme.acme_ca, "--acme-ca")?;
+    settings(acme).map(drop)
 }

@@ -186,6 +186,7 @@ pub(crate) fn is_stand_in(config: &Config) -> bool {
 pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
     let pairs = pairs(config)?;
     clients(config)?;
+    acme::check(config)?;
     if pairs.contains(&self_signed::pair(config)) { Ok(()) } else { files::read(&pairs).map(drop) }
 }
 
