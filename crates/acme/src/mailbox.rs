@@ -113,6 +113,21 @@ pub(crate) async fn deliver(mailbox: &Mailbox, sending: &Sending) -> std::conver
     }
 }
 
+/// Answers the requests of a mailbox by `answer`, for ever.
+#[cfg(test)]
+pub(crate) async fn respond(
+    mailbox: &Mailbox,
+    answer: impl Fn(&http::request::Parts, &[u8]) -> http::Response<Bytes>,
+) -> std::convert::Infallible {
+    loop {
+        let Call { request, answer: sender } = mailbox.next().await;
+        let (parts, body) = request.into_parts();
+        let body = bytes_of(body).await.unwrap_or_default();
+        let (parts, body) = answer(&parts, &body).into_parts();
+        sender.send(Ok(BytesResponse { parts, body: Box::new(body) }));
+    }
+}
+
 /// Sends one request over a connection of its own, so that a server that closes idle connections breaks none.
 async fn send(
     sending: &Sending,

@@ -307,3 +307,146 @@ fn advance(run: &mut Run, event: Event, io: &Io) {
         tracing::error!(%unexpected, "a bug in the renewal of certificates");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::path::Path;
+
+    use base64::Engine as _;
+    use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+    use bytes::Bytes;
+    use plimsoll_io::sim::{Faults, Sim};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::mailbox::respond;
+
+    const DIRECTORY: &str = "https://acme.test/directory";
+    const NAME: &str = "files.example.org";
+    /// A certificate of a century, and its key.
+    const CERTIFICATE: &str = concat!(
+        include_str!("../../../tests/data/tls/server.pem"),
+        include_str!("../../../tests/data/tls/server.key")
+    );
+    /// A key that was made for this test.
+    const ACCOUNT_KEY: &str = concat!(
+        "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgpPXNuUV5DSL3IPNFzPbjekZtXSjLEG5p",
+        "nA895yenynyhRANCAAQ4XVgHXaYlMSTTeRtlPNob0WC3aSXeUgQKGUXHT6AGezPe5dMlJbyFBW4-Mag-",
+        "gVAgF4awaumShUMwR-BXx6Ca",
+    );
+    const MINUTE: Duration = Duration::from_secs(60);
+    /// The window of the renewal information: from 10 to 30 minutes after the start of a simulation.
+    const WINDOW: (&str, &str) = ("2026-01-01T00:10:00Z", "2026-01-01T00:30:00Z");
+    /// The time after which it is to be requested again: 20 minutes.
+    const RETRY_AFTER: &str = "1200";
+
+    /// A request: its path, and what its signed payload has.
+    type Requested = (String, Value);
+
+    /// Answers a request as a server with renewal information does that refuses all orders.
+    fn answer(parts: &http::request::Parts, body: &[u8], has_information: bool) -> http::Response<Bytes> {
+        let url = |path: &str| format!("https://acme.test/{path}");
+        let (status, json) = match parts.uri.path() {
+            "/directory" => {
+                let information = has_information.then(|| url("renewal-info"));
+                let orders = json!({
+                    "newNonce": url("nonce"), "newAccount": url("account"), "newOrder": url("order"),
+                    "renewalInfo": information,
+                });
+                (200, orders)
+            }
+            "/nonce" => (200, Value::Null),
+            "/order" => {
+                (503, json!({"type": "urn:ietf:params:acme:error:serverInternal", "detail": "a test"}))
+            }
+            _ => (200, json!({"suggestedWindow": {"start": WINDOW.0, "end": WINDOW.1}})),
+        };
+        assert!(body.is_empty() || parts.uri.path() == "/order");
+        let response = http::Response::builder().status(status);
+        let response = response.header("Replay-Nonce", "nonce").header("Retry-After", RETRY_AFTER);
+        response.body(Bytes::from(json.to_string())).unwrap()
+    }
+
+    fn payload(body: &[u8]) -> Value {
+        let signed: Value = serde_json::from_slice(body).unwrap_or_default();
+        let payload = BASE64_URL_SAFE_NO_PAD.decode(signed["payload"].as_str().unwrap_or_default());
+        serde_json::from_slice(&payload.unwrap()).unwrap_or_default()
+    }
+
+    /// Renews a stored certificate for some time. Returns the last report, and the requests.
+    fn renew(time: Duration, has_information: bool) -> (Report, Vec<Requested>) {
+        let sim = Sim::new(0, Faults::none());
+        let host = sim.host("server");
+        host.disk().mkdir("/acme").unwrap();
+        let folder = StateFolder::open(&**host.disk(), Path::new("/acme")).unwrap();
+        let name = DomainName::parse(NAME).unwrap();
+        folder.store_certificate(&**host.disk(), &name, CERTIFICATE.as_bytes()).unwrap();
+        let account = json!({"id": "https://acme.test/1", "key_pkcs8": ACCOUNT_KEY, "directory": DIRECTORY});
+        folder.store_account(&**host.disk(), account.to_string().as_bytes()).unwrap();
+        let names = Names::new([name]).unwrap();
+        let (directory, contacts) = (DIRECTORY.to_owned(), Vec::new());
+        let settings = Settings { directory, names, contacts, external_account: None };
+        let renewer = Renewer::new(settings, folder, Arc::new(Free));
+        let (io, mailbox) = (host.io(), Arc::<Mailbox>::default());
+        sim.run(&host, async move {
+            let requested = RefCell::new(Vec::new());
+            let responding = respond(&mailbox, |parts, body| {
+                requested.borrow_mut().push((parts.uri.path().to_owned(), payload(body)));
+                answer(parts, body, has_information)
+            });
+            let renewing = select(renewer.renew(&io, &mailbox, |_| {}, |_| {}), responding);
+            select(renewing, io.sleep(time)).await;
+            (renewer.report(), requested.take())
+        })
+    }
+
+    /// A lock that no other front has.
+    struct Free;
+
+    impl Lock for Free {
+        fn try_lock(&self) -> io::Result<Option<Box<dyn Send>>> {
+            Ok(Some(Box::new(())))
+        }
+    }
+
+    fn after_start(time: Duration) -> SystemTime {
+        SystemTime::UNIX_EPOCH + plimsoll_io::sim::START + time
+    }
+
+    fn count(requested: &[Requested], path: &str) -> usize {
+        requested.iter().filter(|(requested, _)| requested.starts_with(path)).count()
+    }
+
+    #[test]
+    fn the_next_attempt_is_in_the_window_of_the_servers_renewal_information() {
+        let (report, requested) = renew(MINUTE * 5, true);
+        let next = report.next_attempt.unwrap();
+        assert!((after_start(MINUTE * 10)..=after_start(MINUTE * 30)).contains(&next), "{next:?}");
+        assert_eq!((count(&requested, "/renewal-info/"), count(&requested, "/order")), (1, 0));
+    }
+
+    #[test]
+    fn the_renewal_information_is_requested_again_when_the_server_says() {
+        // After 0, 20 and 40 minutes; the orders of the window fail.
+        assert_eq!(count(&renew(MINUTE * 50, true).1, "/renewal-info/"), 3);
+    }
+
+    #[test]
+    fn an_order_in_the_window_names_the_certificate_that_it_replaces() {
+        let (report, requested) = renew(MINUTE * 31, true);
+        let path = requested.iter().find_map(|(path, _)| path.strip_prefix("/renewal-info/")).unwrap();
+        let orders: Vec<&Value> =
+            requested.iter().filter(|(path, _)| path == "/order").map(|(_, payload)| payload).collect();
+        assert_eq!(orders[0]["replaces"], path);
+        assert_eq!(orders[0]["identifiers"][0]["value"], NAME);
+        assert!(report.failures > 0 && report.last_failure.unwrap().contains("a test"));
+    }
+
+    #[test]
+    fn a_server_without_renewal_information_gets_orders_after_two_thirds_of_the_lifetime() {
+        let (report, requested) = renew(MINUTE * 5, false);
+        assert!(report.next_attempt.unwrap() > after_start(MINUTE * 60 * 24 * 365 * 50));
+        assert_eq!(count(&requested, "/renewal-info/"), 0);
+    }
+}
