@@ -380,6 +380,11 @@ impl Server {
         self.beside_at("  https://")
     }
 
+    /// Returns its address for FTP that begins with TLS.
+    pub fn ftps_at(&self) -> SocketAddr {
+        self.beside_at("  ftps://")
+    }
+
     /// Returns its address for classic.
     pub fn classic_at(&self) -> SocketAddr {
         self.beside_at("  classic://")

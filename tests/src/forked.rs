@@ -159,6 +159,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
                 root,
                 channel,
                 is_encrypted: false,
+                ftp_tls: scenario.ftp_tls(),
             };
             let master = watch(master, &stop, scenario.grace);
             let passed = play(EngineKind::Epoll, shown, behaviour);

@@ -9,5 +9,5 @@ mod server;
 
 pub use client::{FtpAnswer, FtpClient};
 pub use data_connection::{Data, DataMode};
-pub use server::Ftp;
 pub(crate) use server::ftp;
+pub use server::{Ftp, FtpTls};

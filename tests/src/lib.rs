@@ -30,7 +30,7 @@ pub mod under;
 
 pub use accounts::Person;
 pub use client::{Answer, Client};
-pub use ftp::{Data, DataMode, Ftp, FtpClient};
+pub use ftp::{Data, DataMode, Ftp, FtpClient, FtpTls};
 pub use proxy::ProxySettings;
 pub use scene::{HOT, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene};
 pub use service::AS_OPERATOR;
@@ -44,6 +44,7 @@ pub use inventory;
 /// Defines a test of each behaviour under every engine: `behaviours!(scenario; one, two);`. `scenario` is a
 /// function that returns the [`Scenario`], and each behaviour is an `async fn(Scene)`.
 /// `behaviours!(scenario and remote; one, two);` adds a front with a remote store for the accounts' files.
+/// `behaviours!(scenario and remote and tls; one, two);` also adds FTP over TLS.
 /// `behaviours!(scenario and spooled; one, two);` also adds one that buffers each upload until it is
 /// complete. `behaviours!(scenario but process; one);` omits the engine `process`, for behaviours that
 /// observe the server from within one process (`xtask` has the list).
@@ -53,6 +54,12 @@ macro_rules! behaviours {
         $crate::behaviours!($scenario; $($name),*);
         mod remote {
             $(#[test] fn $name() { $crate::under::remote(super::$scenario, super::$name); })*
+        }
+    };
+    ($scenario:ident and remote and tls; $($name:ident),* $(,)?) => {
+        $crate::behaviours!($scenario and remote; $($name),*);
+        mod tls {
+            $(#[test] fn $name() { $crate::under::over_ftps(super::$scenario, super::$name); })*
         }
     };
     ($scenario:ident and spooled; $($name:ident),* $(,)?) => {

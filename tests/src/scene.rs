@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use plimsoll_channel::limits::SLOTS;
 use plimsoll_channel::{Bodies, Connector, Meter};
+use plimsoll_client::ftp::{Encryption, TlsStart};
 use plimsoll_content::{HotCache, HotSettings};
 use plimsoll_engine::SystemFs;
 use plimsoll_io::sim::SimDisk;
@@ -19,9 +20,9 @@ use plimsoll_tls::Connector as TlsConnector;
 
 use crate::accounts::Accounts;
 use crate::client::Client;
-use crate::ftp::Ftp;
+use crate::ftp::{Ftp, FtpTls};
 use crate::proxy::ProxySettings;
-use crate::tls::{SERVER_NAME, secured};
+use crate::tls::{SERVER_NAME, connector, secured};
 use crate::tree::Tree;
 use crate::under::Engine;
 
@@ -111,6 +112,11 @@ impl Default for Scenario {
 }
 
 impl Scenario {
+    /// Returns the TLS of FTP.
+    pub(crate) fn ftp_tls(&self) -> Option<FtpTls> {
+        self.ftp.as_ref().and_then(|ftp| ftp.tls)
+    }
+
     /// Returns how bodies reach clients that are connected by channels.
     pub(crate) fn channel_of_clients(&self) -> Option<Bodies> {
         self.channel.filter(|_| self.proxy.is_none())
@@ -153,6 +159,8 @@ pub struct Scene {
     /// Lines of the access log so far.
     pub log: Arc<crate::service::LogLines>,
     pub(crate) ftp_at: Option<Address>,
+    /// The TLS of FTP.
+    pub(crate) ftp_tls: Option<FtpTls>,
     pub(crate) classic_at: Option<Address>,
     pub(crate) accounts: Option<Accounts>,
     pub(crate) begun: Arc<Cells>,
@@ -191,6 +199,12 @@ impl Scene {
     /// Returns the server's address for FTP.
     pub fn ftp(&self) -> &Address {
         self.ftp_at.as_ref().expect("the scenario has FTP")
+    }
+
+    /// Returns the encryption of sessions with the server for FTP, if it has TLS.
+    pub fn ftp_encryption(&self) -> Option<Encryption> {
+        let start = if self.ftp_tls?.is_implicit { TlsStart::Implicit } else { TlsStart::Explicit };
+        Some(Encryption { connector: connector(&["ftp"]), name: SERVER_NAME.to_owned(), start })
     }
 
     /// Returns the server's address for classic.

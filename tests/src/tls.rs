@@ -25,6 +25,12 @@ pub fn server(protocols: &[&str]) -> ServerTls {
     ServerTls::new(certificates, protocols, tickets, Clock::new()).expect("cipher suites")
 }
 
+/// Returns the means of a client without TLS 1.3.
+pub fn tls12_connector(protocols: &[&str]) -> Connector {
+    Connector::tls12(&Roots::read(CA).expect("a certificate"), protocols, Clock::new())
+        .expect("cipher suites")
+}
+
 /// Returns the means of a client that trusts the server, for these protocols.
 pub fn connector(protocols: &[&str]) -> Connector {
     Connector::new(&Roots::read(CA).expect("a certificate"), protocols, Clock::new()).expect("cipher suites")

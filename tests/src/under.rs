@@ -19,7 +19,7 @@ use plimsoll_proto::{classic, ftp, http};
 use crate::accounts::{Accounts, open_spool, open_store, store_at, store_server};
 use crate::counted::counted;
 use crate::forked;
-use crate::ftp::ftp as ftp_setup;
+use crate::ftp::{FtpTls, ftp as ftp_setup};
 use crate::proxy::proxy_of;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
 use crate::service::{self, ServerState};
@@ -79,6 +79,17 @@ pub fn under<F: Future<Output = ()> + 'static>(
 /// simulator with fewer seeds, and with the feature `every-engine` also on a real engine.
 pub fn remote<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
     with_a_store(&Scenario { remote: true, ..scenario() }, behaviour);
+}
+
+/// Runs `behaviour` against `scenario` with FTP over TLS: clients encrypt, unless the behaviour says
+/// otherwise. It runs in the simulator with fewer seeds, and on a real engine.
+pub fn over_ftps<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
+    let mut scenario = scenario();
+    scenario.ftp.as_mut().expect("the scenario has FTP").tls = Some(FtpTls::default());
+    for seed in every_seed().step_by(APART_EVERY) {
+        simulated(seed, Faults::splits(), &scenario, behaviour);
+    }
+    for_real(Engine::Epoll, EngineKind::Epoll, &scenario, behaviour);
 }
 
 /// As [`remote`], with each upload buffered at the front until it is complete.
@@ -183,18 +194,17 @@ impl Simulation {
         };
         let OtherProtocols { ftp, classic } =
             beside(scenario, &**server.disk(), root, accounts.as_ref(), None);
-        let (ftp_at, classic_at) =
-            (ftp.map(|setup| serve(21, setup)), classic.map(|setup| serve(9000, setup)));
         let scene = Scene {
             io: client.io(),
             at,
+            ftp_at: ftp.map(|setup| serve(21, setup)),
+            ftp_tls: scenario.ftp_tls(),
+            classic_at: classic.map(|setup| serve(9000, setup)),
             origin,
             engine: Engine::Simulator,
             stop,
             connections: Rc::new(move || open.load(Ordering::Relaxed)),
             log: seen.log,
-            ftp_at,
-            classic_at,
             accounts,
             begun: seen.begun,
             hot: seen.hot,
@@ -369,6 +379,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
         root: folder.path().to_owned(),
         channel: scenario.channel_of_clients(),
         is_encrypted: scenario.is_encrypted,
+        ftp_tls: scenario.ftp_tls(),
     };
     let passed = play(kind, shown, behaviour);
     running.end();
@@ -391,6 +402,7 @@ pub(crate) struct ServerParts {
     pub(crate) root: PathBuf,
     pub(crate) channel: Option<Bodies>,
     pub(crate) is_encrypted: bool,
+    pub(crate) ftp_tls: Option<FtpTls>,
 }
 
 /// Runs the behaviour, with clients on an engine of this kind.
@@ -401,7 +413,7 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
 ) -> std::io::Result<()> {
     block_on(kind, move |io| {
         let ServerParts { engine, at, origin, beside, stop, connections, seen, accounts, .. } = shown;
-        let (root, channel, is_encrypted) = (shown.root, shown.channel, shown.is_encrypted);
+        let ServerParts { root, channel, is_encrypted, ftp_tls, .. } = shown;
         let ServerState { log, begun, hot, channels, .. } = seen;
         let scene = Scene {
             io: io.clone(),
@@ -412,6 +424,7 @@ pub(crate) fn play<F: Future<Output = ()> + 'static>(
             connections: Rc::new(move || connections.open()),
             log,
             ftp_at: beside.ftp,
+            ftp_tls,
             classic_at: beside.classic,
             accounts,
             begun,

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The value for new connections, shared by all threads.
+#[derive(Debug)]
 pub struct Current<T>(Mutex<Arc<T>>);
 
 impl<T> Current<T> {

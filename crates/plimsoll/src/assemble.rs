@@ -20,7 +20,7 @@ use plimsoll_engine::{
     WhenFull, serve,
 };
 use plimsoll_io::{Cells, Handler, Network, Networks, Setup, Stop};
-use plimsoll_operations::{Operations, Recorder};
+use plimsoll_operations::Operations;
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, PortShares, StartBarrier};
 use plimsoll_proto::http::{
@@ -31,14 +31,14 @@ use plimsoll_proto::{Current, Proxied as ProxiedHandler};
 use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Settings as ProxySettings};
 use plimsoll_rpc::{SecretCheck, Service as RpcService};
 use plimsoll_store::Store;
-use plimsoll_tls::Secured;
+use plimsoll_tls::{Secured, ServerTls};
 use plimsoll_web::{Web, with_store};
 
 use crate::common_cells::CommonCells;
-use crate::config::{AuthAt, Config, Fixed, PlainPasswords, Proxied, ServerCommand, StoreAt};
+use crate::config::{AuthAt, Config, Fixed, FtpTls, PlainPasswords, Proxied, ServerCommand, StoreAt};
 use crate::encryption::{self, Encryption, Renewals};
 use crate::line_writer::Reopen;
-use crate::listening::{CLASSIC, FTP, HTTP, HTTPS, Listening};
+use crate::listening::{CLASSIC, FTP, FTPS, HTTP, HTTPS, Listening};
 use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
 use crate::proxying;
 use crate::records::{Logs, Sinks};
@@ -256,6 +256,7 @@ impl Server {
         };
         let proxy =
             fixed.is_proxy().then(|| proxying::start(config, &channels)).transpose()?.map(Current::new);
+        let encryption = Encryption::of(config, handshakes)?;
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine.has_fixed_threads() { fixed.threads.number(fixed.engine) } else { 1 },
@@ -270,15 +271,23 @@ impl Server {
             stop: Stop::new(),
             started: Instant::now(),
             accounts,
-            ftp: Arc::new(over_ftp(config, operations, recorder, &counters, (hold, ports))),
-            encryption: Encryption::of(config, handshakes)?,
+            ftp: Arc::new(ftp::Services {
+                operations,
+                recorder,
+                generated: Arc::clone(counters.generated()),
+                handshakes: Arc::clone(encryption.handshakes()),
+                port_shares: Arc::new(port_shares(config, ports)),
+                start_barrier: start_barrier(config, hold),
+            }),
+            encryption,
             challenges: encryption::challenges(config)?,
             renewals: Renewals::in_cells(renewals),
             channels,
             counters,
             proxy,
         });
-        let (ftp, classic) = (ftp_settings(config, &sites), classic_settings(config, &sites));
+        let ftp = ftp_settings(config, &sites, shared.encryption.ftp());
+        let classic = classic_settings(config, &sites);
         let http = shared.snapshot(config, sites);
         let current = Currents {
             ftp: Current::new(ftp),
@@ -337,16 +346,19 @@ impl Server {
         let https = self.encrypted(&http).map(|https| self.behind_proxies(Proxied::Http, HTTPS, https));
         let https_listeners = listening.https.into_iter().zip(https.iter().cycle().cloned());
         let http = self.behind_proxies(Proxied::Http, HTTP, http);
-        let ftp = self.behind_proxies(Proxied::Ftp, FTP, self.ftp());
+        let ftp = self.behind_proxies(Proxied::Ftp, FTP, self.ftp(|ftp| ftp));
+        let ftps = self.behind_proxies(Proxied::Ftp, FTPS, self.ftp(Ftp::implicit));
         let metrics = self.http(&self.current.metrics);
         let channels = self.over_channels(self.http(&self.current.channels));
         let channels = listening.channel.into_iter().map(|bound| (bound, Arc::clone(&channels)));
         let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
         let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
+        let ftps_listeners = listening.ftps.into_iter().map(|bound| (bound, Arc::clone(&ftps)));
         let classic = self.classic().map(|classic| self.behind_proxies(Proxied::Classic, CLASSIC, classic));
         let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
         let metrics_listeners = listening.metrics.into_iter().map(|bound| (bound, Arc::clone(&metrics)));
-        let listeners = http_listeners.chain(https_listeners).chain(ftp_listeners).chain(classic);
+        let listeners =
+            http_listeners.chain(https_listeners).chain(ftp_listeners).chain(ftps_listeners).chain(classic);
         listeners.chain(channels).chain(metrics_listeners).collect()
     }
 
@@ -408,11 +420,11 @@ impl Server {
         })
     }
 
-    /// Returns the factory of the FTP handler of each thread.
-    fn ftp(&self) -> Setup {
+    /// Returns the factory of the FTP handler of each thread, changed by `adapt`.
+    fn ftp(&self, adapt: fn(Ftp) -> Ftp) -> Setup {
         let (current, served) = (Arc::clone(&self.current.ftp), Arc::clone(&self.shared.ftp));
         Arc::new(move |io| {
-            Rc::new(Ftp::new(io, Arc::clone(&current), Arc::clone(&served))) as Rc<dyn Handler>
+            Rc::new(adapt(Ftp::new(io, Arc::clone(&current), Arc::clone(&served)))) as Rc<dyn Handler>
         })
     }
 
@@ -434,7 +446,7 @@ impl Replace for Reloadable {
         }
         encryption.replace(certificates);
         self.shared.set_plain_passwords(config);
-        self.current.ftp.replace(ftp_settings(config, &sites));
+        self.current.ftp.replace(ftp_settings(config, &sites, self.shared.encryption.ftp()));
         self.current.classic.replace(classic_settings(config, &sites));
         let http = self.shared.snapshot(config, sites);
         self.current.channels.replace(of_channels(config, &http));
@@ -525,35 +537,33 @@ fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {
     Accounts { auth: Some(operations.auth().clone()), store, api }
 }
 
-/// Returns the FTP state that no reload replaces.
-fn over_ftp(
-    config: &Config,
-    operations: Option<Operations>,
-    recorder: Recorder,
-    counters: &Arc<Counters>,
-    (hold, ports): (Cells, Option<Cells>),
-) -> ftp::Services {
+/// Returns the shares of the ports for data of FTP.
+fn port_shares(config: &Config, cells: Option<Cells>) -> PortShares {
+    let ports = if config.fixed.has_ftp() { config.live.ftp.ftp_ports.0.count() } else { 1 };
+    cells.map_or_else(|| PortShares::new(ports), PortShares::in_cells)
+}
+
+/// Returns the barrier at which transfers over FTP wait for each other, if a laboratory wants one.
+fn start_barrier(config: &Config, cells: Cells) -> Option<StartBarrier> {
     let count = config.fixed.lab_hold_transfers;
-    let ports_count = if config.fixed.ftp.is_empty() { 1 } else { config.live.ftp.ftp_ports.0.count() };
-    let port_shares = ports.map_or_else(|| PortShares::new(ports_count), PortShares::in_cells);
-    ftp::Services {
-        operations,
-        recorder,
-        generated: Arc::clone(counters.generated()),
-        port_shares: Arc::new(port_shares),
-        start_barrier: (count > 0).then(|| StartBarrier::in_cells(hold, count)),
-    }
+    (count > 0).then(|| StartBarrier::in_cells(cells, count))
 }
 
 /// Returns the replaceable settings of FTP control connections.
-fn ftp_settings(config: &Config, sites: &[Site]) -> ftp::Settings {
+fn ftp_settings(config: &Config, sites: &[Site], server: Option<Arc<Current<ServerTls>>>) -> ftp::Settings {
     let settings = &config.live.ftp;
+    let encryption = |server| ftp::Encryption {
+        server,
+        is_required: settings.ftp_tls == FtpTls::Require,
+        reuse: settings.ftp_tls_reuse.0,
+    };
     ftp::Settings {
         limits: config.live.ftp_limits(),
         ports: settings.ftp_ports.0,
         announced: settings.ftp_announce.0,
         guests: site_of_guests(config, sites),
         unconfirmed: settings.ftp_unconfirmed.0,
+        tls: server.filter(|_| settings.ftp_tls != FtpTls::Off).map(encryption),
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE 
 /// HTTP's slots, and refusals that a client of TLS can read.
 pub(crate) const HTTPS: Service = Service { number: HTTP.number, refusal: REFUSAL };
 pub(crate) const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
+/// FTP's slots, and refusals that a client of TLS can read.
+pub(crate) const FTPS: Service = Service { number: FTP.number, refusal: REFUSAL };
 pub(crate) const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
 /// A proxy's clients are HTTP's. Without a slot, it gets no channel, and no message that it could not read.
 const CHANNEL: Service = Service { number: 0, refusal: b"" };
@@ -33,6 +35,7 @@ pub(crate) struct Listening {
     pub(crate) http: Vec<Bound>,
     pub(crate) https: Vec<Bound>,
     pub(crate) ftp: Vec<Bound>,
+    pub(crate) ftps: Vec<Bound>,
     pub(crate) classic: Vec<Bound>,
     /// HTTP for proxies on this machine, over shared memory.
     pub(crate) channel: Vec<Bound>,
@@ -46,6 +49,7 @@ pub(crate) struct Addresses {
     pub(crate) http: Vec<Address>,
     pub(crate) https: Vec<Address>,
     pub(crate) ftp: Vec<Address>,
+    pub(crate) ftps: Vec<Address>,
     pub(crate) classic: Vec<Address>,
     pub(crate) channel: Vec<Address>,
     pub(crate) metrics: Vec<Address>,
@@ -64,6 +68,7 @@ impl Listening {
             http: speaking_first(&wanted.http, "http", HTTP)?,
             https: speaking_first(&wanted.https, "https", HTTPS)?,
             ftp: listen(&wanted.ftp, &flag("ftp"), FTP)?,
+            ftps: speaking_first(&wanted.ftps, "ftps", FTPS)?,
             classic: listen(&wanted.classic, &flag("classic"), CLASSIC)?,
             channel: listen(&wanted.channel, &flag("channel"), CHANNEL)?,
             metrics: speaking_first(&wanted.metrics, "metrics", METRICS)?,
@@ -76,6 +81,7 @@ impl Listening {
             http: addresses(&self.http),
             https: addresses(&self.https),
             ftp: addresses(&self.ftp),
+            ftps: addresses(&self.ftps),
             classic: addresses(&self.classic),
             channel: addresses(&self.channel),
             metrics: addresses(&self.metrics),
@@ -86,11 +92,12 @@ impl Listening {
 /// Checks that the addresses of a configuration can be bound. An address in use is no error if
 /// `may_be_in_use`.
 pub(crate) fn check(config: &Config, may_be_in_use: bool) -> anyhow::Result<()> {
-    let Addresses { http, https, ftp, classic, channel, metrics } = Addresses::wanted(config);
+    let Addresses { http, https, ftp, ftps, classic, channel, metrics } = Addresses::wanted(config);
     for (addresses, id) in [
         (http, "http"),
         (https, "https"),
         (ftp, "ftp"),
+        (ftps, "ftps"),
         (classic, "classic"),
         (channel, "channel"),
         (metrics, "metrics"),
@@ -134,11 +141,11 @@ impl Addresses {
     /// Returns the addresses that the configuration names.
     pub(crate) fn wanted(config: &Config) -> Addresses {
         let fixed = &config.fixed;
-        let ftp = fixed.ftp.iter().copied().map(Address::Ip).collect();
+        let [ftp, ftps] = [&fixed.ftp, &fixed.ftps].map(|of| of.iter().copied().map(Address::Ip).collect());
         let (http, https) = (fixed.http.clone(), fixed.https.clone());
         let (classic, metrics) = (fixed.classic.clone(), fixed.metrics.clone());
         let channel = fixed.channel.iter().cloned().map(Address::Unix).collect();
-        Addresses { http, https, ftp, classic, channel, metrics }
+        Addresses { http, https, ftp, ftps, classic, channel, metrics }
     }
 
     /// Returns the addresses of HTTP, encrypted or not.
@@ -149,6 +156,7 @@ impl Addresses {
     /// Returns each address as a URL for clients, or as text where no URL exists.
     pub(crate) fn urls(&self) -> Vec<String> {
         let ftp = self.ftp.iter().map(|at| format!("ftp://{at}"));
+        let ftps = self.ftps.iter().map(|at| format!("ftps://{at}"));
         let classic = self.classic.iter().map(|at| match at {
             Address::Ip(at) => format!("classic://{at}"),
             Address::Unix(_) => format!("classic at {at}"),
@@ -167,6 +175,7 @@ impl Addresses {
             .map(url)
             .chain(https)
             .chain(ftp)
+            .chain(ftps)
             .chain(classic)
             .chain(channel)
             .chain(metrics)

@@ -98,7 +98,7 @@ fn of_processes(config: &Config, limit: u64, processes: usize, bound: ProcessBou
 
 fn of_files(config: &Config, limit: u64) -> usize {
     let homes = if config.fixed.accounts { homes_max(limit) as u64 * EACH_HOME } else { 0 };
-    let data = if config.fixed.ftp.is_empty() { 0 } else { EACH_DATA };
+    let data = if config.fixed.has_ftp() { EACH_DATA } else { 0 };
     let channel = if config.fixed.channel.is_empty() { 0 } else { EACH_CHANNEL };
     // A replaced file stays open for a moment, unless its descriptor exceeds this share.
     let replaced = (limit / REPLACED_PART).min(WRITE_THREADS as u64);

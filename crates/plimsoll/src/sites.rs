@@ -86,7 +86,7 @@ fn what_is_wrong(config: &Config) -> Option<String> {
     if !fixed.classic.is_empty() && !fixed.accounts {
         return Some(NO_ACCOUNTS.to_owned());
     }
-    (!fixed.ftp.is_empty() && !fixed.accounts && !guests).then(|| NOBODY.to_owned())
+    (fixed.has_ftp() && !fixed.accounts && !guests).then(|| NOBODY.to_owned())
 }
 
 /// The error if there are neither sites nor accounts.

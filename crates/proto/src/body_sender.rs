@@ -215,7 +215,8 @@ impl<'a> BodySender<'a> {
     pub(crate) async fn finish(&mut self) -> Result<(), SendError> {
         self.drain(0).await?;
         self.tx.finish();
-        Ok(())
+        // TLS sends an end of its own, and dropping a stream with unsent bytes aborts it.
+        self.drain(0).await
     }
 
     /// Returns the bytes of the body that the kernel accepted, if the body was pushed last.

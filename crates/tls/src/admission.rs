@@ -6,10 +6,11 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use plimsoll_io::{Cells, ClientNetwork, Instant, Io, Networks, Peer};
+use plimsoll_io::{Cells, ClientNetwork, Instant, Io, Networks, Peer, Stream};
 
 use crate::handshake::HandshakeError;
 use crate::limits::{HANDSHAKES_PER_NETWORK, HANDSHAKES_PER_TURN, TURNS_WAITED_MAX};
@@ -43,6 +44,7 @@ impl Outcome {
         match error {
             HandshakeError::Connection(_) => Outcome::Broken,
             HandshakeError::Late => Outcome::Late,
+            HandshakeError::OverShare => Outcome::OverShare,
             HandshakeError::TooLong | HandshakeError::Untrusted(_) | HandshakeError::Refused(_) => {
                 Outcome::Failed
             }
@@ -59,8 +61,15 @@ pub struct Handshakes {
     counts: Cells,
 }
 
+/// The handshakes of one thread, within the limits of its server.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    handshakes: Arc<Handshakes>,
+    turns: Rc<Turns>,
+}
+
 /// The permit of a handshake, one of those that its network has.
-pub(crate) struct HandshakePermit {
+struct HandshakePermit {
     handshakes: Arc<Handshakes>,
     network: Option<ClientNetwork>,
 }
@@ -95,7 +104,7 @@ impl Handshakes {
         self.counts.get(outcome as usize).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn note(&self, outcome: Outcome) {
+    fn note(&self, outcome: Outcome) {
         if let Some(count) = self.counts.get(outcome as usize) {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -103,7 +112,7 @@ impl Handshakes {
 
     /// Takes a permit for a handshake. Returns `None` if the client's network has [`HANDSHAKES_PER_NETWORK`]
     /// already. Loopback, Unix and exempt peers are not limited.
-    pub(crate) fn admit(self: &Arc<Self>, peer: &Peer) -> Option<HandshakePermit> {
+    fn admit(self: &Arc<Self>, peer: &Peer) -> Option<HandshakePermit> {
         let network = match peer {
             Peer::Ip(ip, _) if !ip.to_canonical().is_loopback() && !self.is_exempt(peer) => {
                 Some(ClientNetwork::of(*ip))
@@ -126,6 +135,41 @@ impl Handshakes {
     }
 }
 
+impl Admission {
+    /// Creates the admission of one thread to the handshakes of its server.
+    #[must_use]
+    pub fn new(handshakes: Arc<Handshakes>) -> Admission {
+        Admission { handshakes, turns: Rc::default() }
+    }
+
+    /// Performs a handshake when a permit and a turn are free for it, and counts its result.
+    ///
+    /// # Errors
+    /// The handshake failed, or has not begun because the client's network has too many
+    /// ([`HandshakeError::OverShare`]).
+    pub async fn perform<T>(
+        &self,
+        io: &Io,
+        stream: &mut Stream,
+        handshake: impl AsyncFnOnce(&mut Stream) -> Result<T, HandshakeError>,
+    ) -> Result<T, HandshakeError> {
+        let result = match self.handshakes.admit(stream.peer()) {
+            None => Err(HandshakeError::OverShare),
+            Some(_permit) => {
+                self.turns.wait(io).await;
+                // Boxed: the memory is freed before the connection is served.
+                Box::pin(handshake(stream)).await
+            }
+        };
+        self.note(result.as_ref().map_or_else(Outcome::of, |_| Outcome::Complete));
+        result
+    }
+
+    pub(crate) fn note(&self, outcome: Outcome) {
+        self.handshakes.note(outcome);
+    }
+}
+
 impl Drop for HandshakePermit {
     fn drop(&mut self) {
         let Some(network) = self.network else { return };
@@ -139,14 +183,14 @@ impl Drop for HandshakePermit {
 
 /// The handshakes that begin in the same turn of one thread.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+struct Turns {
     at: Cell<Option<Instant>>,
     begun: Cell<u32>,
 }
 
 impl Turns {
     /// Waits for a turn with room for a handshake that is about to use the processor.
-    pub(crate) async fn wait(&self, io: &Io) {
+    async fn wait(&self, io: &Io) {
         for _ in 0..TURNS_WAITED_MAX {
             // `Io::now` is constant within one turn of the event loop.
             if self.at.replace(Some(io.now())) != Some(io.now()) {

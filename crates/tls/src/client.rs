@@ -10,7 +10,7 @@ use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::sign::SingleCertAndKey;
-use rustls::{ClientConfig, RootCertStore, version};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, version};
 
 use crate::certificates::Identity;
 use crate::clock::Clock;
@@ -106,10 +106,32 @@ impl Connector {
         protocols: &[&str],
         clock: Arc<Clock>,
     ) -> Result<Connector, rustls::Error> {
-        let verifier = Arc::new(Verifier::new(&trust.into())?);
+        Connector::of_versions(&[&version::TLS13, &version::TLS12], &trust.into(), protocols, clock)
+    }
+
+    /// As [`Connector::new`], for servers without TLS 1.3. Tests use it.
+    ///
+    /// # Errors
+    /// As [`Connector::new`].
+    #[doc(hidden)]
+    pub fn tls12(
+        trust: impl Into<Trust>,
+        protocols: &[&str],
+        clock: Arc<Clock>,
+    ) -> Result<Connector, rustls::Error> {
+        Connector::of_versions(&[&version::TLS12], &trust.into(), protocols, clock)
+    }
+
+    fn of_versions(
+        versions: &[&'static SupportedProtocolVersion],
+        trust: &Trust,
+        protocols: &[&str],
+        clock: Arc<Clock>,
+    ) -> Result<Connector, rustls::Error> {
+        let verifier = Arc::new(Verifier::new(trust)?);
         let time: Arc<Clock> = Arc::clone(&clock);
         let mut config = ClientConfig::builder_with_details(provider(), time)
-            .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
+            .with_protocol_versions(versions)?
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
@@ -129,6 +151,14 @@ impl Connector {
     #[must_use]
     pub fn without_resumption(mut self) -> Connector {
         Arc::make_mut(&mut self.config).resumption = Resumption::disabled();
+        self
+    }
+
+    /// Remembers no session of other connectors, and shares none of its own: for connections that must resume
+    /// each other's session.
+    #[must_use]
+    pub fn with_own_sessions(mut self) -> Connector {
+        Arc::make_mut(&mut self.config).resumption = Resumption::in_memory_sessions(1);
         self
     }
 

@@ -11,8 +11,8 @@ use plimsoll_io::{
     Want, select,
 };
 
-use crate::admission::{Handshakes, Outcome, Turns};
-use crate::handshake::encrypt;
+use crate::admission::{Admission, Handshakes, Outcome};
+use crate::handshake::{HandshakeError, encrypt};
 use crate::limits::{ALERT_TIME_MAX, HANDSHAKE_TIME_MAX};
 use crate::server::ServerTls;
 use crate::session::Session;
@@ -27,9 +27,7 @@ pub struct Secured {
     io: Io,
     inner: Rc<dyn Handler>,
     current: Arc<Current<ServerTls>>,
-    handshakes: Arc<Handshakes>,
-    /// The handshakes of this thread that begin in one turn.
-    turns: Rc<Turns>,
+    admission: Admission,
 }
 
 /// The state of a parked connection: a conversation over TLS; `None` if its client has sent nothing yet.
@@ -45,54 +43,44 @@ impl Secured {
     /// Creates a handler that serves encrypted connections by `inner`. Each gets the settings that are
     /// current at its start.
     pub fn new(io: Io, inner: Rc<dyn Handler>, current: Arc<Current<ServerTls>>) -> Secured {
-        let (handshakes, turns) = (Handshakes::new(), Rc::default());
-        Secured { io, inner, current, handshakes, turns }
+        let admission = Admission::new(Handshakes::new());
+        Secured { io, inner, current, admission }
     }
 
-    /// Counts handshakes with those of other threads.
+    /// Bounds and counts handshakes with those of other threads.
     #[must_use]
     pub fn counted(self, handshakes: Arc<Handshakes>) -> Secured {
-        Secured { handshakes, ..self }
+        Secured { admission: Admission::new(handshakes), ..self }
     }
 }
 
 impl Handler for Secured {
     fn serve(&self, stream: Stream) -> LocalFuture {
         let (io, inner, settings) = (self.io.clone(), Rc::clone(&self.inner), self.current.get());
-        let (handshakes, turns) = (Arc::clone(&self.handshakes), Rc::clone(&self.turns));
+        let admission = self.admission.clone();
         Box::pin(async move {
             let mut stream = stream;
             let spot = stream.parking();
             match has_begun(&io, &mut stream, spot.is_some()).await {
                 Ok(true) => {}
                 Ok(false) => return park_new(&io, spot, stream),
-                Err(outcome) => return handshakes.note(outcome),
+                Err(outcome) => return admission.note(outcome),
             }
             // A client that has sent nothing takes no share of its neighbours' handshakes.
-            let Some(permit) = handshakes.admit(stream.peer()) else {
-                handshakes.note(Outcome::OverShare);
-                return send_refusal(&io, stream).await;
-            };
-            turns.wait(&io).await;
-            // Boxed: the memory is freed before the connection is served.
-            let accepted = Box::pin(settings.perform(&io, &mut stream)).await;
-            drop((settings, permit));
-            match accepted {
+            let accepted = async |stream: &mut Stream| settings.perform(&io, stream).await;
+            match admission.perform(&io, &mut stream, accepted).await {
                 Ok(tls) => {
-                    handshakes.note(Outcome::Complete);
+                    drop(settings);
                     serve(&*inner, stream, (tls, spot), |stream| inner.serve(stream)).await;
                 }
-                Err(error) => {
-                    handshakes.note(Outcome::of(&error));
-                    tracing::debug!(peer = %stream.peer(), %error, "a TLS handshake failed");
-                }
+                Err(HandshakeError::OverShare) => refuse(io, stream).await,
+                Err(error) => tracing::debug!(peer = %stream.peer(), %error, "a TLS handshake failed"),
             }
         })
     }
 
     fn refuse(&self, stream: Stream) -> LocalFuture {
-        let io = self.io.clone();
-        Box::pin(async move { send_refusal(&io, stream).await })
+        Box::pin(refuse(self.io.clone(), stream))
     }
 
     fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
@@ -117,14 +105,6 @@ impl Handler for Secured {
     fn background(&self) -> LocalFuture {
         self.inner.background()
     }
-}
-
-/// Ends a connection with the alert [`REFUSAL`].
-async fn send_refusal(io: &Io, mut stream: Stream) {
-    stream.tx.push(Segment::Static(REFUSAL));
-    let deadline = io.deadline();
-    deadline.after(ALERT_TIME_MAX);
-    let _: Result<std::io::Result<()>, Elapsed> = deadline.within(stream.finish()).await;
 }
 
 /// Waits for the first bytes of a handshake. Returns false if the engine wants the worker, and can park the
@@ -159,6 +139,14 @@ fn park_new(io: &Io, spot: Option<Rc<ParkingSpot>>, stream: Stream) {
         let until = io.now() + HANDSHAKE_TIME_MAX;
         spot.park(Parked { state: Box::new(ParkedConnection::None), until }, stream);
     }
+}
+
+/// Refuses a connection that was to be encrypted: sends the alert [`REFUSAL`], without a handshake.
+pub async fn refuse(io: Io, mut stream: Stream) {
+    stream.tx.push(Segment::Static(REFUSAL));
+    let deadline = io.deadline();
+    deadline.after(ALERT_TIME_MAX);
+    let _: Result<std::io::Result<()>, Elapsed> = deadline.within(stream.finish()).await;
 }
 
 /// Serves an encrypted connection until it ends or is parked. `spot` is where the engine takes it.

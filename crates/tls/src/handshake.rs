@@ -9,7 +9,7 @@ use std::rc::Rc;
 use plimsoll_io::{Deadline, Elapsed, Io, Phase, Segment, Stream, Want};
 
 use crate::limits::{ALERT_TIME_MAX, HANDSHAKE_BYTES_MAX, HANDSHAKE_TIME_MAX};
-use crate::session::Session;
+use crate::session::{Facts, Session};
 use crate::transport::Tls;
 use crate::verifier::Untrusted;
 
@@ -22,6 +22,9 @@ pub enum HandshakeError {
     /// The peer took too long.
     #[error("the TLS handshake took too long")]
     Late,
+    /// The client's network has too many handshakes at a time.
+    #[error("the client's network has too many TLS handshakes at a time")]
+    OverShare,
     /// The peer sent too many bytes.
     #[error("the TLS handshake is too long")]
     TooLong,
@@ -48,11 +51,21 @@ pub(crate) async fn perform(
     stream: &mut Stream,
     session: Session,
 ) -> Result<Rc<Tls>, HandshakeError> {
+    perform_observed(io, stream, session, |_| {}).await
+}
+
+/// As [`perform`], and calls `observe` after each receive.
+pub(crate) async fn perform_observed(
+    io: &Io,
+    stream: &mut Stream,
+    session: Session,
+    observe: impl Fn(Facts),
+) -> Result<Rc<Tls>, HandshakeError> {
     let deadline = io.deadline();
     deadline.after(HANDSHAKE_TIME_MAX);
     stream.slot().enter(Phase::Waiting, io.now());
     let mut session = session;
-    let result = exchange(stream, &mut session, &deadline).await;
+    let result = exchange(stream, &mut session, &deadline, observe).await;
     send(stream, &mut session);
     match result {
         Ok(()) => Ok(encrypt(stream, session)),
@@ -74,6 +87,7 @@ async fn exchange(
     stream: &mut Stream,
     session: &mut Session,
     deadline: &Deadline,
+    observe: impl Fn(Facts),
 ) -> Result<(), HandshakeError> {
     let mut left = HANDSHAKE_BYTES_MAX;
     while session.is_handshaking() {
@@ -83,6 +97,7 @@ async fn exchange(
         let mut received = received.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
         left = left.checked_sub(received.len()).ok_or(HandshakeError::TooLong)?;
         session.receive(&mut received)?;
+        observe(session.facts());
         stream.unreceive(received);
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! [`Secured`] is a handler that performs the server's handshake and passes the encrypted stream to another
 //! handler; [`Connector`] performs the client's. Both put a `Tls` on the stream (`transport.rs`), which
 //! encrypts what is pushed at once and decrypts what is received. A session is in `session.rs`, the only file
-//! that calls rustls for one.
+//! that calls rustls for one. [`BoundSession`] proves that several connections come from one client.
 //!
 //! It knows no protocol: callers pass certificates as bytes, and the names of protocols for ALPN. Only the
 //! operating system's trusted certificates are read from files. Invariants: no byte of a conversation leaves
@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod bound_session;
 mod certificates;
 mod client;
 mod clock;
@@ -27,12 +28,13 @@ mod tickets;
 mod transport;
 mod verifier;
 
-pub use admission::{Handshakes, Outcome};
+pub use admission::{Admission, Handshakes, Outcome};
+pub use bound_session::{BoundSession, Direction, Proof};
 pub use certificates::{BadCertificate, Certificates, Identity};
 pub use client::{BadRoots, Connector, Handshake, Roots, Trust, refuses_identity};
 pub use clock::Clock;
 pub use fingerprint::{BadFingerprint, Fingerprint};
-pub use handler::{REFUSAL, Secured};
+pub use handler::{REFUSAL, Secured, refuse};
 pub use handshake::HandshakeError;
 pub use server::ServerTls;
 pub use tickets::{TicketSecret, Tickets};

@@ -30,3 +30,12 @@ pub const HANDSHAKES_PER_NETWORK: u32 = 64;
 pub const HANDSHAKES_PER_TURN: u32 = 4;
 /// Turns that a handshake waits at most for others.
 pub(crate) const TURNS_WAITED_MAX: u32 = 256;
+/// Bytes of a session's id in its tickets.
+pub(crate) const TICKET_ID_BYTES: usize = 16;
+/// Tickets of TLS 1.3 for the first connection of a session with several: some clients use each once, and
+/// rustls keeps so many.
+pub const SESSION_TICKETS: usize = 8;
+/// Tickets of TLS 1.3 for each further connection on which the client receives.
+pub const DOWNLOAD_TICKETS: usize = 2;
+/// Unused tickets of TLS 1.3 that every client keeps. curl with OpenSSL keeps the latest, and uses it once.
+pub const TICKETS_KEPT_MIN: u32 = 1;

@@ -23,8 +23,8 @@ use crate::transport::Tls;
 /// The settings of a server's sessions.
 #[derive(Debug)]
 pub struct ServerTls {
-    config: Arc<ServerConfig>,
-    clock: Arc<Clock>,
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) clock: Arc<Clock>,
 }
 
 impl ServerTls {

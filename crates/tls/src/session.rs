@@ -10,7 +10,8 @@ use std::sync::Arc;
 use plimsoll_io::Lease;
 use rustls::pki_types::ServerName;
 use rustls::{
-    ClientConfig, ClientConnection, Connection, Error, HandshakeKind, ServerConfig, ServerConnection,
+    ClientConfig, ClientConnection, Connection, Error, HandshakeKind, ProtocolVersion, ServerConfig,
+    ServerConnection,
 };
 
 use crate::limits::{RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES};
@@ -22,6 +23,21 @@ pub(crate) struct Session {
     plain: usize,
     /// Whether the peer has ended the session.
     has_ended: bool,
+}
+
+/// The decisions of a session's handshake so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// `None` until it is decided.
+    pub(crate) kind: Option<HandshakeKind>,
+    pub(crate) is_tls13: bool,
+}
+
+impl Facts {
+    /// Whether the session was resumed.
+    pub(crate) fn is_resumed(self) -> bool {
+        self.kind == Some(HandshakeKind::Resumed)
+    }
 }
 
 impl Session {
@@ -39,6 +55,12 @@ impl Session {
         // What is written is taken at once, so the limit of rustls would only lose bytes.
         connection.set_buffer_limit(None);
         Session { connection, plain: 0, has_ended: false }
+    }
+
+    /// Returns the decisions of the handshake so far.
+    pub(crate) fn facts(&self) -> Facts {
+        let is_tls13 = self.connection.protocol_version() == Some(ProtocolVersion::TLSv1_3);
+        Facts { kind: self.connection.handshake_kind(), is_tls13 }
     }
 
     /// Whether the handshake is not complete.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use plimsoll_io::{Address, EndProbe, Lease, Peer, Segment, Transport, Want};
 
 use crate::ledger::Ledger;
-use crate::session::Session;
+use crate::session::{Facts, Session};
 
 /// An encrypted stream.
 pub(crate) struct Tls {
@@ -59,6 +59,11 @@ impl Tls {
     /// Whether the handshake resumed an earlier session.
     pub(crate) fn is_resumed(&self) -> bool {
         self.state.borrow().session.is_resumed()
+    }
+
+    /// Returns the decisions of the handshake.
+    pub(crate) fn facts(&self) -> Facts {
+        self.state.borrow().session.facts()
     }
 
     /// Takes the session off the connection, to continue it later over the same connection.

@@ -4,10 +4,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use plimsoll_io::{Address, Deadline, Io, Peer, Segment, Stream, Want};
+use plimsoll_tls::Connector;
 
 use super::data_connection::{Data, DataMode, PATIENCE};
 use crate::accounts::PASSWORD;
 use crate::scene::Scene;
+use crate::tls::{SERVER_NAME, connector};
 
 /// One control connection.
 pub struct FtpClient {
@@ -17,6 +19,8 @@ pub struct FtpClient {
     received: Vec<u8>,
     /// The mode in which [`FtpClient::data`] opens connections.
     pub way: DataMode,
+    /// The means to encrypt data connections, if they are private.
+    pub data_tls: Option<Connector>,
 }
 
 /// An answer of the server.
@@ -50,8 +54,18 @@ impl FtpAnswer {
 }
 
 impl FtpClient {
-    /// Connects, and reads the greeting.
+    /// Connects, and reads the greeting. If the server has TLS, encrypts the session and its data.
     pub async fn connect(scene: &Scene) -> FtpClient {
+        let mut client = FtpClient::in_clear(scene).await;
+        if scene.ftp_tls.is_some_and(|tls| !tls.is_implicit) {
+            client.encrypt(&connector(&["ftp"])).await;
+            client.protect().await;
+        }
+        client
+    }
+
+    /// Connects, and reads the greeting. Encrypts the session only where the server begins with TLS.
+    pub async fn in_clear(scene: &Scene) -> FtpClient {
         let mut client = FtpClient::try_connect(scene).await.expect("the server accepts connections");
         client.hear().await.expect(220);
         client
@@ -62,9 +76,30 @@ impl FtpClient {
     /// # Errors
     /// Returns the operating system's error.
     pub async fn try_connect(scene: &Scene) -> io::Result<FtpClient> {
-        let stream = scene.io.connect(scene.ftp()).await?;
-        let (deadline, received) = (scene.io.deadline(), Vec::new());
-        Ok(FtpClient { io: scene.io.clone(), stream, deadline, received, way: DataMode::Extended })
+        let mut stream = scene.io.connect(scene.ftp()).await?;
+        let mut data_tls = None;
+        if scene.ftp_tls.is_some_and(|tls| tls.is_implicit) {
+            let connector = connector(&["ftp"]);
+            let connected = connector.connect(&scene.io, &mut stream, SERVER_NAME).await;
+            connected.map_err(io::Error::other)?;
+            data_tls = Some(connector);
+        }
+        let (io, deadline, way) = (scene.io.clone(), scene.io.deadline(), DataMode::Extended);
+        Ok(FtpClient { io, stream, deadline, received: Vec::new(), way, data_tls })
+    }
+
+    /// Encrypts the control connection by AUTH TLS.
+    pub async fn encrypt(&mut self, connector: &Connector) {
+        self.say("AUTH TLS").await.expect(234);
+        assert!(self.received.is_empty(), "bytes in clear behind the answer");
+        connector.connect(&self.io, &mut self.stream, SERVER_NAME).await.expect("a handshake");
+        self.data_tls = Some(connector.clone());
+    }
+
+    /// Has data connections encrypted.
+    pub async fn protect(&mut self) {
+        self.say("PBSZ 0").await.expect(200);
+        self.say("PROT P").await.expect(200);
     }
 
     /// Logs in with the test password, and selects binary transfers (TYPE I).
@@ -175,6 +210,12 @@ impl FtpClient {
         assert!(self.received.is_empty(), "{:?}", String::from_utf8_lossy(&self.received));
     }
 
+    /// Returns all bytes until the server ends or aborts the connection.
+    pub async fn rest(&mut self) -> Vec<u8> {
+        while self.receive_more().await.is_ok() {}
+        std::mem::take(&mut self.received)
+    }
+
     /// Ends its own side of the control connection, as the kernel does for a killed process.
     pub fn end(&mut self) {
         self.stream.tx.finish();
@@ -209,11 +250,11 @@ impl FtpClient {
         match self.way {
             DataMode::Passive => {
                 let at = self.pasv().await?;
-                Data::to(&self.io, at).await
+                Data::to(&self.io, at).await.map(|data| data.over(self.data_tls.as_ref()))
             }
             DataMode::Extended => {
                 let at = self.epsv().await?;
-                Data::to(&self.io, at).await
+                Data::to(&self.io, at).await.map(|data| data.over(self.data_tls.as_ref()))
             }
             DataMode::Active | DataMode::ExtendedActive => self.active().await,
         }
@@ -247,7 +288,7 @@ impl FtpClient {
         let Address::Ip(at) = listener.address().clone() else { unreachable!("it is TCP") };
         let line = if self.way == DataMode::Active { port(at) } else { eprt(at) };
         self.try_say(line).await?.expect(200);
-        Ok(Data::waiting(&self.io, listener))
+        Ok(Data::waiting(&self.io, listener).over(self.data_tls.as_ref()))
     }
 
     /// Prepares a data connection and starts a transfer by `line`.
@@ -261,7 +302,9 @@ impl FtpClient {
     pub async fn fetch(&mut self, line: impl AsRef<[u8]>) -> Vec<u8> {
         let mut data = self.begin(line).await;
         let all = data.all().await.expect("a whole transfer");
-        data.finish().await.expect("a clean end");
+        let (is_encrypted, ended) = (data.is_encrypted(), data.finish().await);
+        // After the server's end of TLS, the server may close before it has received the client's.
+        assert!(is_encrypted || ended.is_ok(), "a clean end: {ended:?}");
         self.hear().await.expect(226);
         all
     }

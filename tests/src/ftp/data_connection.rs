@@ -2,9 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_io::{Address, Deadline, Io, Lease, Listener, Segment, Stream, Want};
+use plimsoll_io::{Address, Deadline, Io, Lease, Listener, Segment, Stream, Transport, Want};
+use plimsoll_tls::Connector;
+
+use crate::tls::SERVER_NAME;
 
 /// Longer than any time that a behaviour gives the server.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,8 +33,13 @@ impl DataMode {
 
 /// The client's end of a data connection.
 pub struct Data {
+    io: Io,
     end: End,
     deadline: Deadline,
+    /// The means to encrypt the connection, before its first byte.
+    tls: Option<Connector>,
+    /// The connection under the encryption.
+    below: Option<Rc<dyn Transport>>,
 }
 
 /// An open connection, or the listener to which the server will connect.
@@ -46,15 +55,43 @@ impl Data {
     /// Returns the operating system's error.
     pub async fn to(io: &Io, at: SocketAddr) -> io::Result<Data> {
         let end = End::Open(io.connect(&Address::Ip(at)).await?);
-        Ok(Data { end, deadline: io.deadline() })
+        Ok(Data::at(io, end))
     }
 
     /// Prepares to accept the server's connection at `listener`.
     pub fn waiting(io: &Io, listener: Listener) -> Data {
-        Data { end: End::Waiting(listener), deadline: io.deadline() }
+        Data::at(io, End::Waiting(listener))
     }
 
-    /// Returns the connection. In active mode, waits for the server's.
+    fn at(io: &Io, end: End) -> Data {
+        Data { io: io.clone(), end, deadline: io.deadline(), tls: None, below: None }
+    }
+
+    /// Has the connection encrypted before its first byte.
+    #[must_use]
+    pub fn over(self, tls: Option<&Connector>) -> Data {
+        Data { tls: tls.cloned(), ..self }
+    }
+
+    /// Encrypts the connection now.
+    ///
+    /// # Errors
+    /// Returns the error of the handshake.
+    pub async fn encrypt(&mut self) -> io::Result<()> {
+        self.stream().await.map(drop)
+    }
+
+    /// Whether the connection is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.below.is_some()
+    }
+
+    /// Ends the connection under the encryption, as a machine between the peers can.
+    pub fn cut(&self) {
+        self.below.as_ref().expect("it is encrypted").finish();
+    }
+
+    /// Returns the connection, encrypted if it is to be. In active mode, waits for the server's.
     ///
     /// # Errors
     /// Returns the operating system's error.
@@ -65,7 +102,14 @@ impl Data {
             self.end = End::Open(accepted.expect("the server connects in time")?);
         }
         match &mut self.end {
-            End::Open(stream) => Ok(stream),
+            End::Open(stream) => {
+                if let Some(connector) = self.tls.take() {
+                    self.below = Some(stream.transport());
+                    let connected = connector.connect(&self.io, stream, SERVER_NAME).await;
+                    connected.map_err(io::Error::other)?;
+                }
+                Ok(stream)
+            }
             End::Waiting(_) => unreachable!("it was accepted"),
         }
     }

@@ -9,7 +9,10 @@ use plimsoll_content::Site;
 use plimsoll_io::{Cells, Fs, Setup};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::Current;
-use plimsoll_proto::ftp::{Limits, PortShares, Ports, Services, Settings, StartBarrier, Unconfirmed};
+use plimsoll_proto::ftp::{
+    Encryption, Limits, PortShares, Ports, Services, Settings, StartBarrier, TlsReuse, Unconfirmed,
+};
+use plimsoll_tls::Handshakes;
 
 use crate::accounts::Accounts;
 
@@ -24,8 +27,21 @@ pub struct Ftp {
     pub unconfirmed: Unconfirmed,
     /// Whether guests may read the scenario's tree.
     pub guests: bool,
+    /// TLS, if the server has a certificate.
+    pub tls: Option<FtpTls>,
     /// The number of transfers that the start barrier releases together.
     pub hold: Option<usize>,
+}
+
+/// The settings of TLS.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FtpTls {
+    /// Whether sessions begin with TLS.
+    pub is_implicit: bool,
+    /// Whether logins in clear are refused.
+    pub is_required: bool,
+    /// The data connections that must resume the session.
+    pub reuse: TlsReuse,
 }
 
 /// Serves accounts over FTP, and the folder `root` of `fs` to guests. `cells` are those of the start
@@ -37,16 +53,29 @@ pub(crate) fn ftp(
     accounts: Option<&Accounts>,
     cells: Option<(Cells, Cells)>,
 ) -> Setup {
-    let Ftp { limits, ports, announced, unconfirmed, guests, hold } = wanted.clone();
+    let Ftp { limits, ports, announced, unconfirmed, guests, tls, hold } = wanted.clone();
     let guests = guests.then(|| Site::open(fs, "/", root).expect("the folder is there"));
     let (line, held) = cells.unzip();
     let port_shares = held.map_or_else(|| PortShares::new(ports.count()), PortShares::in_cells);
-    let current = Current::new(Settings { limits, ports, announced, guests, unconfirmed });
+    let current = Current::new(Settings {
+        limits,
+        ports,
+        announced,
+        guests,
+        unconfirmed,
+        tls: tls.map(|FtpTls { is_required, reuse, .. }| Encryption {
+            server: Current::new(crate::tls::server(&["ftp"])),
+            is_required,
+            reuse,
+        }),
+    });
+    let is_implicit = tls.is_some_and(|tls| tls.is_implicit);
     let nowhere = || Recorder::new(Arc::<Meter>::default(), None, None);
     let served = Arc::new(Services {
         operations: accounts.map(|accounts| accounts.operations.clone()),
         recorder: accounts.map_or_else(nowhere, |accounts| accounts.operations.recorder().clone()),
         generated: Arc::default(),
+        handshakes: Handshakes::new(),
         port_shares: Arc::new(port_shares),
         start_barrier: hold.map(|count| {
             StartBarrier::in_cells(line.unwrap_or_else(|| Cells::own(StartBarrier::CELLS)), count)
@@ -54,6 +83,7 @@ pub(crate) fn ftp(
     });
     Arc::new(move |io| {
         let (current, served) = (Arc::clone(&current), Arc::clone(&served));
-        Rc::new(plimsoll_proto::ftp::Ftp::new(io, current, served))
+        let handler = plimsoll_proto::ftp::Ftp::new(io, current, served);
+        Rc::new(if is_implicit { handler.implicit() } else { handler })
     })
 }

@@ -151,6 +151,9 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     fails(&of_proxy, 2, &["--proxy-origin is for a proxy", "plimsoll proxy --help"]);
     fails(&["serve", "--ftp", "unix:/run/ftp"], 2, &["FTP needs an address of IP", next]);
     fails(&["serve", "--ftp", ":0", "--ftp-guests", "true"], 2, &["give --site /=DIR"]);
+    fails(&["serve", "--ftps", ":0"], 2, &["--ftps needs a certificate", "--self-signed"]);
+    let required = ["serve", "--ftp", ":0", "--ftp-tls", "require"];
+    fails(&required, 2, &["--ftp-tls require needs a certificate"]);
     let nobody = ["serve", "--site", &site, "--ftp", ":0", "--accounts", "false"];
     fails(&nobody, 2, &["nobody could log in", "--ftp-guests true"]);
     fails(&["serve", "--site", &site, "--grace", "soon"], 2, &["--grace", next]);

@@ -26,7 +26,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("acme", &["client", "tls", "wire", "io"]),
     ("content", &["store", "wire", "io"]),
     ("operations", &["auth", "store", "wire", "io"]),
-    ("proto", &["content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
+    ("proto", &["content", "client", "operations", "auth", "store", "rpc", "tls", "wire", "io"]),
     ("web", &["proto", "content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
     ("proxy", &["proto", "channel", "content", "client", "auth", "store", "tls", "wire", "io"]),
     ("cli", &["client", "tls", "wire", "io"]),

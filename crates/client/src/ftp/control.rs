@@ -8,10 +8,11 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
-use plimsoll_io::{Deadline, Lease, Peer, Segment, Stream, Want};
+use plimsoll_io::{Deadline, Io, Lease, Peer, Segment, Stream, Want};
 use plimsoll_wire::ftp::command::Verb;
 use plimsoll_wire::ftp::reply_parser::{Reply, ReplyParser};
 
+use super::encryption::Encryption;
 use super::error::{Command, Error, When};
 use super::limits::LATE_REFUSAL_TIME_MAX;
 
@@ -67,6 +68,15 @@ impl Control {
         }
         self.stream.tx.push(Segment::Owned(line));
         Ok(())
+    }
+
+    /// Encrypts the connection behind the answer to AUTH.
+    pub(super) async fn encrypt(&mut self, io: &Io, encryption: &Encryption) -> Result<(), Error> {
+        // An attacker may have inserted them, to be taken for encrypted answers.
+        if !self.unparsed.is_empty() {
+            return Err(self.unexpected());
+        }
+        encryption.connect(io, &mut self.stream).await.map_err(Error::Encryption)
     }
 
     /// Returns the next answer to the latest command. Dropping the future loses nothing.

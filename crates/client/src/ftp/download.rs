@@ -82,7 +82,11 @@ impl<'a> Download<'a> {
             match deadline.within(receiving).await {
                 Ok(Either::Left(Ok(Some(taken)))) => return Ok(Some(taken)),
                 // Servers wait for the client's end before they confirm.
-                Ok(Either::Left(Ok(None))) => data.tx.finish(),
+                Ok(Either::Left(Ok(None))) => {
+                    data.tx.finish();
+                    // The end of TLS; the server may have closed the connection before it.
+                    let _: Result<io::Result<()>, Elapsed> = deadline.within(data.tx.drain(0)).await;
+                }
                 Ok(Either::Left(Err(error))) => {
                     return Err(control.late_refusal(deadline, broken(error)).await);
                 }

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io;
 
+use plimsoll_tls::HandshakeError;
 use plimsoll_wire::ftp::command::Verb;
 use plimsoll_wire::ftp::reply_parser::BadReply;
 
@@ -25,6 +26,12 @@ pub enum Error {
         /// The kernel's error.
         source: io::Error,
     },
+    /// A connection could not be encrypted.
+    #[error(
+        "The connection could not be encrypted: {0}. Check that the server has TLS, and a certificate for \
+         its name from a trusted authority."
+    )]
+    Encryption(#[source] HandshakeError),
     /// A connection broke.
     #[error("The connection broke {when}: {source}. Try again.")]
     Broken {

@@ -12,6 +12,7 @@ use plimsoll_wire::ftp::reply_parser::Reply;
 use super::connecting::{connect, failed};
 use super::control::{Control, ReplyClass};
 use super::download::Download;
+use super::encryption::{Encryption, TlsStart};
 use super::error::{Command, Error};
 use super::limits::Times;
 
@@ -32,6 +33,8 @@ pub struct Session {
     pub(super) control: Control,
     /// Shared by all waits: there is one at a time.
     pub(super) deadline: Deadline,
+    /// The encryption of the session.
+    pub(super) encryption: Option<Encryption>,
     /// Whether to try EPSV: true until the server refuses it.
     pub(super) is_extended: bool,
     /// The data connection of the next transfer, if it was opened early.
@@ -44,10 +47,41 @@ impl Session {
     /// # Errors
     /// The connection failed, or the server does not greet as an FTP server.
     pub async fn connect(io: &Io, to: &Address, times: Times) -> Result<Session, Error> {
+        Session::open(io, to, times, None).await
+    }
+
+    /// As [`Session::connect`], with all connections encrypted.
+    ///
+    /// # Errors
+    /// As [`Session::connect`]; [`Error::Encryption`]; [`Error::Refused`] if the server has no TLS.
+    pub async fn connect_encrypted(
+        io: &Io,
+        to: &Address,
+        times: Times,
+        encryption: &Encryption,
+    ) -> Result<Session, Error> {
+        let mut session = Session::open(io, to, times, Some(encryption.of_session())).await?;
+        if encryption.start == TlsStart::Explicit
+            && let Some(encryption) = session.encryption.clone()
+        {
+            session.start_tls(&encryption).await?;
+        }
+        Ok(session)
+    }
+
+    async fn open(
+        io: &Io,
+        to: &Address,
+        times: Times,
+        encryption: Option<Encryption>,
+    ) -> Result<Session, Error> {
         let deadline = io.deadline();
         deadline.after(times.connect);
         let timed_out = |Elapsed| Err(failed(to, io::ErrorKind::TimedOut.into()));
-        let stream = deadline.within(connect(io, to)).await.unwrap_or_else(timed_out)?;
+        let mut stream = deadline.within(connect(io, to)).await.unwrap_or_else(timed_out)?;
+        if let Some(encryption) = encryption.as_ref().filter(|tls| tls.start == TlsStart::Implicit) {
+            encryption.connect(io, &mut stream).await.map_err(Error::Encryption)?;
+        }
         let mut control = Control::new(stream);
         // "120 Service ready in nnn minutes", and 220 when it is (RFC 959, section 5.4).
         match control.receive_reply(&deadline, times.answer).await? {
@@ -55,10 +89,10 @@ impl Session {
             (ReplyClass::Preliminary, _) => drop(control.receive_completion(&deadline, times.answer).await?),
             (ReplyClass::Intermediate, _) => return Err(control.unexpected()),
         }
-        Ok(Session { io: io.clone(), times, control, deadline, is_extended: true, opened: None })
+        Ok(Session { io: io.clone(), times, control, deadline, encryption, is_extended: true, opened: None })
     }
 
-    /// Logs in, and selects binary transfers.
+    /// Logs in, and selects binary transfers. In an encrypted session, also encrypted data connections.
     ///
     /// # Errors
     /// [`Error::Refused`], also if the server wants more than a name and a password; the error that broke
@@ -72,6 +106,7 @@ impl Session {
                 return Err(refused(Verb::Pass, &wanted));
             }
         }
+        self.protect_data().await?;
         self.ask(Verb::Type, b"I").await.map(drop)
     }
 
@@ -170,7 +205,7 @@ impl Session {
     /// As [`Session::begin`], over an open data connection.
     async fn begin_over(
         &mut self,
-        data: Stream,
+        mut data: Stream,
         verb: Verb,
         path: &[u8],
         offset: u64,
@@ -182,7 +217,12 @@ impl Session {
         }
         self.control.send(verb, path)?;
         match self.control.receive_reply(&self.deadline, self.times.answer).await? {
-            (ReplyClass::Preliminary, _) => Ok((data, false)),
+            (ReplyClass::Preliminary, _) => {
+                let is_done = self.encrypt_data(&mut data).await?;
+                Ok((data, is_done))
+            }
+            // An encrypted transfer cannot be complete before its handshake.
+            (ReplyClass::Completion, _) if self.encryption.is_some() => Err(self.control.unexpected()),
             (ReplyClass::Completion, _) => Ok((data, true)),
             (ReplyClass::Intermediate, _) => Err(self.control.unexpected()),
         }

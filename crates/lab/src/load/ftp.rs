@@ -158,6 +158,7 @@ impl From<Error> for Failure {
             Error::Connect { source, .. } => Failure::Connect(source),
             Error::Broken { when: When::Receiving, source } => Failure::Short(source),
             Error::Broken { source, .. } | Error::Source(source) => Failure::Broken(source),
+            Error::Encryption(error) => Failure::Broken(io::Error::other(error)),
             Error::Late(_) => Failure::Timeout,
             Error::Refused { code, .. } => Failure::Status(code),
             Error::Malformed { .. } | Error::Unexpected(_) => {

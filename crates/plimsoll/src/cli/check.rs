@@ -14,8 +14,8 @@ use plimsoll_auth::directory::without_password;
 use plimsoll_cli::output::print_json;
 use plimsoll_engine::EngineKind;
 
-use crate::config::{AuthAt, Config, Fixed, PlainPasswords, StoreAt, unknown_variables};
-use crate::encryption::{Facts, facts_of};
+use crate::config::{AuthAt, Config, Fixed, FtpTls, PlainPasswords, StoreAt, unknown_variables};
+use crate::encryption::{Facts, facts_of, has_certificate};
 use crate::exposure::of_plain_passwords;
 use crate::listening::{self, Addresses};
 use crate::locked_folder::is_folder_held;
@@ -68,7 +68,7 @@ pub(super) fn plan(config: &Config) -> Plan {
     }
     lines.extend(Addresses::wanted(config).urls().into_iter().map(|url| ("listen", url)));
     lines.extend(of_certificates(config));
-    if !fixed.ftp.is_empty() {
+    if fixed.has_ftp() {
         lines.extend(of_ftp(config));
     }
     if fixed.accounts {
@@ -167,7 +167,18 @@ fn rule_of_passwords(config: &Config) -> Option<(&'static str, String)> {
     (config.fixed.accounts && is_bound).then(|| ("accept", rule.to_owned()))
 }
 
-fn of_ftp(config: &Config) -> [(&'static str, String); 2] {
+fn ftp_encryption(config: &Config) -> String {
+    let settings = &config.live.ftp;
+    let sessions = match (has_certificate(config), settings.ftp_tls) {
+        (false, _) => return "no FTP: there is no certificate".to_owned(),
+        (true, FtpTls::Off) => return "no FTP: ftp_tls is off".to_owned(),
+        (true, FtpTls::Allow) => "sessions over FTP that want it",
+        (true, FtpTls::Require) => "every session over FTP",
+    };
+    format!("{sessions}; data connections must resume their session: {}", settings.ftp_tls_reuse)
+}
+
+fn of_ftp(config: &Config) -> [(&'static str, String); 3] {
     let settings = &config.live.ftp;
     let told = settings.ftp_announce.0.map_or("that it reached".to_owned(), |ip| ip.to_string());
     let guests = if settings.ftp_guests { "to read the site under /" } else { "none" };
@@ -177,5 +188,6 @@ fn of_ftp(config: &Config) -> [(&'static str, String); 2] {
             format!("for data of FTP at ports {}; a client is told the address {told}", settings.ftp_ports),
         ),
         ("admit", format!("guests over FTP: {guests}")),
+        ("encrypt", ftp_encryption(config)),
     ]
 }

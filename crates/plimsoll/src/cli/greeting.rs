@@ -12,7 +12,7 @@ use plimsoll_auth::directory::{file_of, without_password};
 use plimsoll_client::http::Url;
 use plimsoll_io::Address;
 
-use crate::config::{AuthAt, Config, StoreAt};
+use crate::config::{AuthAt, Config, FtpTls, StoreAt};
 use crate::encryption::{Facts, facts_of, is_stand_in, self_signed_certificate};
 use crate::limits::ALIGNED_COMMAND_CHARS_MAX;
 use crate::listening::Addresses;
@@ -36,7 +36,7 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
         }
         add(&mut text, format_args!("  {:<24} {}", "sign-up", sign_up(config)));
     }
-    if config.live.ftp.ftp_guests && !config.fixed.ftp.is_empty() {
+    if config.live.ftp.ftp_guests && config.fixed.has_ftp() {
         add(&mut text, format_args!("  {:<24} to read what is under /", "guests over FTP"));
     }
     for (what, value) in certificates(config, &facts_of(config)) {
@@ -107,7 +107,8 @@ fn next_steps(config: &Config, addresses: &Addresses) -> String {
         let line = format!("curl --cacert {certificate} https://{}/healthz", reachable(*at));
         steps.push((line, "HTTPS; other clients compare the fingerprint"));
     }
-    if let Some(Address::Ip(at)) = addresses.ftp.first() {
+    let may_be_in_clear = config.live.ftp.ftp_tls != FtpTls::Require;
+    if let Some(Address::Ip(at)) = addresses.ftp.first().filter(|_| may_be_in_clear) {
         steps.extend(over_ftp(config, *at));
     }
     if let Some(Address::Ip(at)) = addresses.classic.first() {

@@ -13,7 +13,7 @@ use plimsoll_io::Address;
 use crate::assemble::Server;
 use crate::cli::check::{CheckFlags, plan};
 use crate::cli::greeting::greeting;
-use crate::config::{Config, Configured, unknown_variables};
+use crate::config::{Config, Configured, FtpTls, unknown_variables};
 use crate::encryption;
 use crate::exposure;
 use crate::forked::{self, Role};
@@ -30,6 +30,7 @@ use crate::stopping;
   plimsoll serve --data /srv/plimsoll --ftp :2121
   plimsoll serve --data /srv/plimsoll --https 0.0.0.0:443 --certificate cert.pem --key key.pem
   plimsoll serve --https :8443 --self-signed
+  plimsoll serve --ftp 0.0.0.0:21 --ftp-tls require --certificate cert.pem --key key.pem
   plimsoll serve --site /=./public
   plimsoll serve --site /=./public --site /docs=./docs --http :8080 --http '[::1]:8080'
   plimsoll serve --site /=/srv/www --engine thread --access-log /var/log/plimsoll/access.log
@@ -105,7 +106,8 @@ fn greet(config: &Config, addresses: &Addresses) -> anyhow::Result<()> {
     warn_of_lab(&config.lab());
     exposure::warn(config);
     exposure::warn_of_plain_passwords(config);
-    if config.fixed.ftp.iter().any(|at| !at.ip().is_loopback()) {
+    let may_be_in_clear = config.live.ftp.ftp_tls != FtpTls::Require;
+    if may_be_in_clear && config.fixed.ftp.iter().any(|at| !at.ip().is_loopback()) {
         tracing::warn!("FTP sends files unencrypted, and listens beyond this machine");
     }
     if config.fixed.classic.iter().any(|at| matches!(at, Address::Ip(at) if !at.ip().is_loopback())) {

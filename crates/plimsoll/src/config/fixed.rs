@@ -49,6 +49,12 @@ pub(crate) struct Fixed {
     #[arg(value_parser = ftp_address)]
     pub(crate) ftp: Vec<SocketAddr>,
 
+    /// Where to listen for FTP that begins with TLS (implicit), such as 0.0.0.0:990; several may be given. At
+    /// --ftp, sessions start TLS by AUTH TLS. Needs --certificate and --key, or --self-signed
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_FTPS", value_delimiter = ',')]
+    #[arg(value_parser = ftp_address)]
+    pub(crate) ftps: Vec<SocketAddr>,
+
     /// Where to listen for classic, one connection for each request in lines of text, such as :9000;
     /// several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_CLASSIC", value_delimiter = ',')]
@@ -305,7 +311,17 @@ impl Fixed {
 
     /// Returns whether clients can perform operations: with an account, or as guests over FTP.
     pub(crate) fn has_operations(&self) -> bool {
-        self.accounts || !self.ftp.is_empty()
+        self.accounts || self.has_ftp()
+    }
+
+    /// Returns whether FTP is served, in clear or encrypted.
+    pub(crate) fn has_ftp(&self) -> bool {
+        self.ftp_addresses().next().is_some()
+    }
+
+    /// Returns the addresses of FTP, in clear or encrypted.
+    pub(crate) fn ftp_addresses(&self) -> impl Iterator<Item = &SocketAddr> {
+        self.ftp.iter().chain(&self.ftps)
     }
 
     /// Returns whether only programs on this machine can connect to the protocols.
@@ -315,7 +331,7 @@ impl Fixed {
             Address::Unix(_) => true,
         };
         self.http.iter().chain(&self.https).chain(&self.classic).all(is_local)
-            && self.ftp.iter().all(|at| at.ip().is_loopback())
+            && self.ftp_addresses().all(|at| at.ip().is_loopback())
     }
 
     /// Returns the protocols that clients on other machines can use without encryption.

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use clap::{ArgAction, Args};
 use plimsoll_io::Address;
-use plimsoll_proto::ftp::{Ports, Unconfirmed};
+use plimsoll_proto::ftp::{Ports, TlsReuse, Unconfirmed};
 use plimsoll_wire::units::{DAY, Time, time_within};
 
 use super::values::words;
@@ -19,7 +19,7 @@ const PORT_MIN: u16 = 1024;
 
 /// The reloadable settings of FTP.
 #[derive(Args, Clone, Debug, PartialEq)]
-#[command(next_help_heading = "FTP, where --ftp is given")]
+#[command(next_help_heading = "FTP, where --ftp or --ftps is given")]
 pub(crate) struct FtpSettings {
     /// Ports that clients connect to for data, FIRST-LAST; each transfer uses a random one
     #[arg(long, value_name = "PORTS", env = "PLIMSOLL_FTP_PORTS", default_value = "20000-29999")]
@@ -42,7 +42,38 @@ pub(crate) struct FtpSettings {
     /// Whether to abort or keep an upload whose client closes its control connection early
     #[arg(long, value_name = "abort|keep", env = "PLIMSOLL_FTP_UNCONFIRMED", default_value = "abort")]
     pub(crate) ftp_unconfirmed: OnUnconfirmed,
+
+    /// Whether a session must be encrypted before it logs in, may be, or cannot be; there is TLS only with a
+    /// certificate
+    #[arg(long, value_name = "require|allow|off", env = "PLIMSOLL_FTP_TLS", default_value = "allow")]
+    pub(crate) ftp_tls: FtpTls,
+
+    /// Which encrypted data connections must resume the TLS session of their control connection: those of
+    /// clients that have done so before (auto), all (require), or none (off)
+    #[arg(long, value_name = "auto|require|off", env = "PLIMSOLL_FTP_TLS_REUSE", default_value = "auto")]
+    pub(crate) ftp_tls_reuse: OnNotResumed,
 }
+
+/// Whether sessions are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FtpTls {
+    Require,
+    Allow,
+    Off,
+}
+
+const FTP_TLS: [(&str, FtpTls); 3] =
+    [("require", FtpTls::Require), ("allow", FtpTls::Allow), ("off", FtpTls::Off)];
+
+/// The treatment of data connections that do not resume the TLS session of their control connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OnNotResumed(pub(crate) TlsReuse);
+
+const NOT_RESUMED: [(&str, OnNotResumed); 3] = [
+    ("auto", OnNotResumed(TlsReuse::Auto)),
+    ("require", OnNotResumed(TlsReuse::Require)),
+    ("off", OnNotResumed(TlsReuse::Off)),
+];
 
 /// The treatment of an upload whose client closes the control connection early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +91,8 @@ pub(crate) struct DataPorts(pub(crate) Ports);
 pub(crate) struct Announce(pub(crate) Option<Ipv4Addr>);
 
 words!(OnUnconfirmed: UNCONFIRMED);
+words!(FtpTls: FTP_TLS);
+words!(OnNotResumed: NOT_RESUMED);
 
 /// Parses an address for FTP to listen on.
 pub(super) fn ftp_address(text: &str) -> Result<SocketAddr, String> {

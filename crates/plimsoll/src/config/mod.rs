@@ -22,6 +22,7 @@ mod wrong_value;
 pub(crate) use acme::AcmeSettings;
 pub(crate) use environment::unknown_variables;
 pub(crate) use fixed::Fixed;
+pub(crate) use ftp::FtpTls;
 pub(crate) use live::Live;
 pub(crate) use load::Loaded;
 pub(crate) use plimsoll_wire::units::{Size, Time};
@@ -114,6 +115,7 @@ impl Config {
     pub(crate) fn without_tls(&mut self) {
         self.fixed.https.clear();
         self.fixed.acme.acme.clear();
+        self.fixed.ftps.clear();
         self.live.tls = TlsSettings::default();
     }
 

@@ -20,7 +20,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 
 /// Returns the IPv4 addresses at which remote clients may reach FTP; `None` if FTP has none.
 fn reached(config: &Config, own: impl FnOnce() -> Vec<Ipv4Addr>) -> Option<Vec<Ipv4Addr>> {
-    let beyond = config.fixed.ftp.iter().filter_map(|at| match at.ip() {
+    let beyond = config.fixed.ftp_addresses().filter_map(|at| match at.ip() {
         IpAddr::V4(ip) if !ip.is_loopback() => Some(ip),
         _ => None,
     });

@@ -15,7 +15,7 @@ pub(super) const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 const RESERVED: &str = "net.ipv4.ip_local_reserved_ports";
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    if config.fixed.ftp.is_empty() {
+    if !config.fixed.has_ftp() {
         return Vec::new();
     }
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

@@ -10,7 +10,7 @@ mod private_file;
 mod self_signed;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use anyhow::Context as _;
@@ -22,16 +22,20 @@ pub(crate) use acme::{Renewals, attempts, challenges, start as start_acme};
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
 pub(crate) use files::{FilesWatch, Stamps, key_files, read_key};
 
-use crate::config::{AuthAt, Config, ServerCommand, StoreAt};
+use crate::config::{AuthAt, Config, FtpTls, ServerCommand, StoreAt};
 use crate::tiers::read_secret;
 use crate::trusted_certificates;
 
 /// The protocol over HTTPS, as clients name it (ALPN).
 const HTTP: &str = "http/1.1";
+/// The protocol over FTPS.
+const FTP: &str = "ftp";
 
 /// The TLS settings of a server, with what a reload replaces.
 pub(crate) struct Encryption {
     https: Option<Arc<Current<ServerTls>>>,
+    /// Those of FTP, while there is a certificate: a reload can add one.
+    ftp: Mutex<Option<Arc<Current<ServerTls>>>>,
     facts: Arc<Current<Vec<Facts>>>,
     handshakes: Arc<Handshakes>,
     watch: FilesWatch,
@@ -42,6 +46,7 @@ pub(crate) struct Encryption {
 /// Certificates that were read, and can be used.
 pub(crate) struct Usable {
     https: Option<ServerTls>,
+    ftp: Option<ServerTls>,
     facts: Vec<Facts>,
     stamps: Stamps,
 }
@@ -51,13 +56,15 @@ impl Encryption {
     pub(crate) fn of(config: &Config, handshakes: Cells) -> anyhow::Result<Encryption> {
         let encryption = Encryption {
             https: None,
+            ftp: Mutex::default(),
             facts: Current::new(Vec::new()),
             handshakes: Handshakes::in_cells(handshakes),
             watch: FilesWatch::default(),
             tickets: ticket_secret(config)?,
             clock: Clock::new(),
         };
-        let Usable { https, facts, stamps } = encryption.read(config)?;
+        let Usable { https, ftp, facts, stamps } = encryption.read(config)?;
+        encryption.replace_ftp(ftp);
         encryption.facts.replace(facts);
         encryption.watch.note_used(stamps);
         Ok(Encryption { https: https.map(Current::new), ..encryption })
@@ -73,6 +80,19 @@ impl Encryption {
         &self.handshakes
     }
 
+    /// Returns the settings of new sessions over FTP; `None` without a certificate.
+    pub(crate) fn ftp(&self) -> Option<Arc<Current<ServerTls>>> {
+        self.ftp.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn replace_ftp(&self, settings: Option<ServerTls>) {
+        let mut ftp = self.ftp.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*ftp, settings) {
+            (Some(current), Some(settings)) => current.replace(settings),
+            (_, settings) => *ftp = settings.map(Current::new),
+        }
+    }
+
     /// Returns the facts about the certificates of new connections.
     pub(crate) fn facts(&self) -> &Arc<Current<Vec<Facts>>> {
         &self.facts
@@ -82,7 +102,7 @@ impl Encryption {
     pub(crate) fn read(&self, config: &Config) -> anyhow::Result<Usable> {
         let stamps = Stamps::of(config);
         let Some(certificates) = read(config)? else {
-            return Ok(Usable { https: None, facts: Vec::new(), stamps });
+            return Ok(Usable { https: None, ftp: None, facts: Vec::new(), stamps });
         };
         let facts = Facts::of_all(&certificates);
         log_days_left(&facts);
@@ -98,7 +118,8 @@ impl Encryption {
             }
         };
         let https = (!config.fixed.https.is_empty()).then(|| settings(HTTP)).transpose()?;
-        Ok(Usable { https, facts, stamps })
+        let ftp = config.fixed.has_ftp().then(|| settings(FTP)).transpose()?;
+        Ok(Usable { https, ftp, facts, stamps })
     }
 
     /// Uses certificates for new connections.
@@ -106,6 +127,7 @@ impl Encryption {
         if let (Some(current), Some(https)) = (&self.https, usable.https) {
             current.replace(https);
         }
+        self.replace_ftp(usable.ftp);
         self.facts.replace(usable.facts);
         self.watch.note_used(usable.stamps);
     }
@@ -198,13 +220,28 @@ fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
         return Err(WrongUsage(ADVICE.to_owned()).into());
     }
     check_client_ca(config, !pairs.is_empty())?;
-    if pairs.is_empty() && !config.fixed.https.is_empty() {
+    if let Some(flag) = wants_certificate(config).filter(|_| pairs.is_empty()) {
         const ADVICE: &str = "needs a certificate: give --certificate FILE and --key FILE, --acme DOMAIN to \
                               order one, or --self-signed for development";
-        let flag = config.fixed.command.flag("https");
         return Err(WrongUsage(format!("{flag} {ADVICE}")).into());
     }
     Ok(pairs)
+}
+
+/// Returns the setting that needs a certificate, if there is one.
+fn wants_certificate(config: &Config) -> Option<String> {
+    let Config { fixed, live } = config;
+    let of_ftp = fixed.has_ftp() && live.ftp.ftp_tls == FtpTls::Require;
+    match (fixed.https.is_empty(), fixed.ftps.is_empty()) {
+        (false, _) => Some(fixed.command.flag("https")),
+        (true, false) => Some(fixed.command.flag("ftps")),
+        (true, true) => of_ftp.then(|| "--ftp-tls require".to_owned()),
+    }
+}
+
+/// Returns whether the configuration has a certificate.
+pub(crate) fn has_certificate(config: &Config) -> bool {
+    files::pairs(config).is_ok_and(|pairs| !pairs.is_empty())
 }
 
 /// Returns the certificates that vouch for clients, if each must have one.

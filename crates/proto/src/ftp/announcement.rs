@@ -55,6 +55,11 @@ impl Announcement {
         }
     }
 
+    /// Whether a file of `whole` bytes, of which the last `sent` came in this upload, has the announced size.
+    pub(super) fn is_size_reached(&self, whole: u64, sent: u64) -> bool {
+        self.size.map_or(self.room == Some(sent), |size| size == whole)
+    }
+
     /// Returns the digests that the whole file must have.
     pub(super) fn into_digests(self) -> Vec<(Algorithm, Vec<u8>)> {
         self.digest.into_iter().collect()

@@ -13,8 +13,9 @@ use plimsoll_wire::ftp::command::parse;
 
 use super::control::{Control, ControlInput, NoCommand};
 use super::delivery::Delivery;
+use super::encryption::SecureSession;
 use super::limits::COMMANDS_PER_TURN_MAX;
-use super::reply::Reply;
+use super::reply::{Reply, Then};
 use super::serve::Shared;
 use super::state::{DataMode, Login, State};
 use super::verbs;
@@ -27,6 +28,8 @@ pub(super) struct Conversation<'a> {
     pub(super) control: Control,
     pub(super) peer: Peer,
     pub(super) state: State,
+    /// The session's TLS, if the control connection is encrypted.
+    pub(super) secure: Option<Box<SecureSession>>,
     /// The latest download, while its last bytes are on their way.
     pub(super) delivery: Option<Box<Delivery>>,
     /// The time since which the client is not logged in, unless it is.
@@ -34,7 +37,7 @@ pub(super) struct Conversation<'a> {
 }
 
 /// The way in which a session ends.
-enum Ending {
+pub(super) enum Ending {
     /// All replies are sent, and the client sends nothing more.
     Close,
     /// All replies are sent, but the client may still be sending: wait until it has read them.
@@ -43,13 +46,23 @@ enum Ending {
     Abort,
 }
 
-/// Serves a session from its first byte to its last.
-pub(super) async fn serve(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
+/// Serves a session from its first byte to its last. One that `is_implicit` begins with TLS.
+pub(super) async fn serve(stream: plimsoll_io::Stream, shared: Rc<Shared>, is_implicit: bool) {
     let mut conversation = Conversation::new(stream, &shared);
+    // Boxed: the memory is freed before the session is served.
+    if is_implicit && Box::pin(conversation.begin_encrypted()).await.is_err() {
+        return;
+    }
     let ending = conversation.run().await;
     conversation.delivery = None;
     match ending {
-        Ending::Close => conversation.control.stream.tx.finish(),
+        Ending::Close => {
+            conversation.control.stream.tx.finish();
+            if conversation.secure.is_some() {
+                // TLS sends an end of its own.
+                let _: Result<(), ()> = conversation.drain_below(0).await;
+            }
+        }
         // Boxed: rarely taken, and inlining it would enlarge every session's future.
         Ending::Linger => Box::pin(conversation.linger()).await,
         Ending::Abort => {}
@@ -69,7 +82,7 @@ impl<'a> Conversation<'a> {
         let peer = stream.peer().clone();
         let control = Control::new(&shared.io, stream);
         let (state, delivery) = (State::new(), None);
-        Conversation { shared, control, peer, state, delivery, logged_out_since: None }
+        Conversation { shared, control, peer, state, secure: None, delivery, logged_out_since: None }
     }
 
     /// Executes commands until one of them, or the end of the input, ends the session.
@@ -105,8 +118,15 @@ impl<'a> Conversation<'a> {
                 Err(reason) => reply_without_command(&reason),
             };
             self.control.send_reply(&reply);
-            if reply.ends {
-                return self.end_session().await;
+            match reply.then {
+                Then::Command => {}
+                // Boxed: rarely taken.
+                Then::Handshake => {
+                    if let Err(ending) = Box::pin(self.start_tls()).await {
+                        return ending;
+                    }
+                }
+                Then::End => return self.end_session().await,
             }
         }
     }
@@ -167,7 +187,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the time limit for the next command.
-    fn command_time(&mut self) -> Duration {
+    pub(super) fn command_time(&mut self) -> Duration {
         let (now, limits) = (self.shared.io.now(), self.shared.limits());
         self.logged_out_since = match self.state.login {
             Login::None | Login::NameGiven(_) => self.logged_out_since.or(Some(now)),
@@ -179,7 +199,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn end_session(&mut self) -> Ending {
+    pub(super) async fn end_session(&mut self) -> Ending {
         match (self.drain_below(0).await, self.control.is_empty()) {
             (Err(()), _) => Ending::Abort,
             (Ok(()), true) => Ending::Close,

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{Entry, EntryCollector, FileKind, Stat};
 use plimsoll_operations::{Error, GUEST, HomePath, Operation, OperationRecord, VisibleEntries};
+use plimsoll_tls::Direction;
 use plimsoll_wire::ftp::facts::{Facts, push_mlsd};
 use plimsoll_wire::ftp::glob::{has_wildcards, matches};
 use plimsoll_wire::ftp::listing::{self as wire, EntryKind, Rights, is_line, push_list, push_name};
@@ -312,7 +313,7 @@ impl Conversation<'_> {
             record.failed("busy");
             return Err(Reply::new(450, "Many long listings are being sent; try again shortly."));
         };
-        let data_mode = match self.state.take_data_mode() {
+        let data_mode = match self.take_data_mode() {
             Ok(data_mode) => data_mode,
             Err(refused) => {
                 record.failed("no data connection");
@@ -321,6 +322,7 @@ impl Conversation<'_> {
         };
         self.control.send_reply(&Reply::new(150, "Here is the listing."));
         let transferred = Cell::new(0);
+        let data_mode = (data_mode, Direction::Download);
         let sent = self.transfer(data_mode, &transferred, record.permit(), async |data, context| {
             context.send_bytes(data, bytes).await
         });

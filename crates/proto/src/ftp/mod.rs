@@ -2,7 +2,8 @@
 //!
 //! [`Ftp`] is the handler for an engine. A control connection reads commands (`control.rs`) and executes
 //! them (`verbs/`, one file each). Files move over data connections (`connecting.rs`, `transfer.rs`). An
-//! upload is committed once its client has confirmed it (`announcement.rs`, `confirming.rs`).
+//! upload is committed once its client has confirmed it (`announcement.rs`, `confirming.rs`). Both
+//! connections may be encrypted (`encryption.rs`).
 //! Accounts' files are reached only through `plimsoll_operations`, a site's through `reading.rs`.
 //!
 //! Invariants: before login, only the login commands do anything. The other end of a data connection is
@@ -16,6 +17,7 @@ mod connecting;
 mod control;
 mod conversation;
 mod delivery;
+mod encryption;
 mod reply;
 
 pub mod limits;
@@ -32,6 +34,7 @@ mod transfer;
 mod verbs;
 
 pub use confirming::Unconfirmed;
+pub use encryption::{Encryption, TlsReuse};
 pub use limits::{Limits, OVER_SHARE};
 pub use port_shares::PortShares;
 pub use ports::Ports;

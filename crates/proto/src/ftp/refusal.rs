@@ -16,8 +16,8 @@ impl From<Error> for Reply {
             Error::Store(error) => reply_to_store_error(error),
             Error::PlainPassword => Reply::new(
                 530,
-                "No passwords over an unencrypted connection, and FTP has no TLS here: use HTTPS, or ask the \
-                 server's operator for HTTPS (--https ADDR) or for --plain-passwords allow.",
+                "Passwords need an encrypted connection: set \"explicit TLS\" in your program (AUTH TLS). If \
+                 there is none, the operator gives --certificate and --key, or --plain-passwords allow.",
             ),
             Error::NotPermitted(what) => Reply::formatted(550, format!("This account may not {what}.")),
             Error::ReadOnlyShare => Reply::new(550, "This is shared with you for reading only."),

@@ -14,8 +14,19 @@ pub(super) struct Reply {
     /// Lines between the first and the last, if there are several.
     middle: Option<Vec<Vec<u8>>>,
     last: &'static str,
-    /// Whether the session ends after this reply.
-    pub(super) ends: bool,
+    /// What follows the reply.
+    pub(super) then: Then,
+}
+
+/// What follows a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// The next command.
+    Command,
+    /// A TLS handshake.
+    Handshake,
+    /// The end of the session.
+    End,
 }
 
 /// The result of a command: a reply in both cases, so that `?` ends a command early.
@@ -24,7 +35,7 @@ pub(super) type CommandResult = Result<Reply, Reply>;
 impl Reply {
     /// Creates a reply of one line.
     pub(super) const fn new(code: u16, text: &'static str) -> Reply {
-        Reply { code, first: Cow::Borrowed(text.as_bytes()), middle: None, last: "", ends: false }
+        Reply { code, first: Cow::Borrowed(text.as_bytes()), middle: None, last: "", then: Then::Command }
     }
 
     /// Creates a reply of one formatted line.
@@ -39,7 +50,12 @@ impl Reply {
 
     /// Returns the same reply, after which the session ends.
     pub(super) fn and_end(self) -> Reply {
-        Reply { ends: true, ..self }
+        Reply { then: Then::End, ..self }
+    }
+
+    /// Returns the same reply, after which TLS starts.
+    pub(super) fn and_encrypt(self) -> Reply {
+        Reply { then: Then::Handshake, ..self }
     }
 
     /// Writes the reply as it is sent.

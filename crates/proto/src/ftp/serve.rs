@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use plimsoll_io::{Handler, Io, LocalFuture, Stream};
 use plimsoll_operations::{Operations, Recorder};
+use plimsoll_tls::{Admission, Handshakes};
 
 use super::confirming::Unconfirmed;
 use super::conversation;
+use super::encryption::Encryption;
 use super::limits::Limits;
 use super::port_shares::PortShares;
 use super::ports::Ports;
@@ -35,6 +37,8 @@ pub struct Settings {
     pub guests: Option<Site>,
     /// The treatment of uploads whose clients close the control connection early.
     pub unconfirmed: Unconfirmed,
+    /// TLS, if there is a certificate.
+    pub tls: Option<Encryption>,
 }
 
 /// The services that stay the same from the server's start to its end.
@@ -45,6 +49,8 @@ pub struct Services {
     pub recorder: Recorder,
     /// The bound on the memory of listings, which all protocols share.
     pub generated: Arc<GeneratedBodies>,
+    /// The bounds of TLS handshakes, which all protocols share.
+    pub handshakes: Arc<Handshakes>,
     /// The shares of the ports for passive data connections.
     pub port_shares: Arc<PortShares>,
     /// The start barrier, for a laboratory.
@@ -54,6 +60,8 @@ pub struct Services {
 /// The handler for FTP on one thread.
 pub struct Ftp {
     current: Arc<Current<Settings>>,
+    /// Whether sessions begin with TLS, without AUTH.
+    is_implicit: bool,
     /// The state of the latest session's settings, which the next session usually shares.
     latest: RefCell<Rc<Shared>>,
 }
@@ -63,21 +71,31 @@ pub(super) struct Shared {
     pub(super) io: Io,
     pub(super) settings: Arc<Settings>,
     pub(super) services: Arc<Services>,
+    pub(super) admission: Admission,
 }
 
 impl Ftp {
     /// Creates a handler for the thread of `io`. Each session gets the settings that are current at its
     /// start.
     pub fn new(io: Io, current: Arc<Current<Settings>>, services: Arc<Services>) -> Ftp {
-        let latest = RefCell::new(Rc::new(Shared { io, settings: current.get(), services }));
-        Ftp { current, latest }
+        let admission = Admission::new(Arc::clone(&services.handshakes));
+        let latest = RefCell::new(Rc::new(Shared { io, settings: current.get(), services, admission }));
+        Ftp { current, is_implicit: false, latest }
+    }
+
+    /// Returns the handler for sessions that begin with TLS ("implicit TLS", port 990). Without settings of
+    /// TLS, connections are closed.
+    #[must_use]
+    pub fn implicit(self) -> Ftp {
+        Ftp { is_implicit: true, ..self }
     }
 
     fn shared(&self) -> Rc<Shared> {
         let (settings, mut latest) = (self.current.get(), self.latest.borrow_mut());
         if !Arc::ptr_eq(&settings, &latest.settings) {
             let (io, services) = (latest.io.clone(), Arc::clone(&latest.services));
-            *latest = Rc::new(Shared { io, settings, services });
+            let admission = latest.admission.clone();
+            *latest = Rc::new(Shared { io, settings, services, admission });
         }
         Rc::clone(&latest)
     }
@@ -85,11 +103,15 @@ impl Ftp {
 
 impl Handler for Ftp {
     fn serve(&self, stream: Stream) -> LocalFuture {
-        Box::pin(conversation::serve(stream, self.shared()))
+        Box::pin(conversation::serve(stream, self.shared(), self.is_implicit))
     }
 
     fn refuse(&self, stream: Stream) -> LocalFuture {
-        Box::pin(conversation::refuse(stream, self.shared()))
+        let shared = self.shared();
+        match self.is_implicit {
+            true => Box::pin(plimsoll_tls::refuse(shared.io.clone(), stream)),
+            false => Box::pin(conversation::refuse(stream, shared)),
+        }
     }
 }
 

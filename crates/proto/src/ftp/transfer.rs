@@ -13,15 +13,17 @@ use plimsoll_content::Source;
 use plimsoll_io::{Deadline, Either, Io, Lease, Rx, Segment, Slot, Stream, Want, select};
 use plimsoll_operations::{IncomingUpload, OperationRecord, Permit, ReceiveError};
 use plimsoll_store::{ReceivePipe, ReceivedBytes};
+use plimsoll_tls::{Direction, HandshakeError};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
 
 use super::control::{Control, ControlInput};
 use super::conversation::Conversation;
+use super::encryption::reply_to;
 use super::limits::{Limits, UPLOAD_RECEIVE_BYTES};
 use super::reply::Reply;
 use super::state::DataMode;
-use crate::body_sender::{BodySender, SendError, while_permitted};
+use crate::body_sender::{BodySender, SendError, drain, while_permitted};
 use crate::upload_pipe::{PipedReceive, receive_piped};
 
 /// The reason why a transfer was aborted.
@@ -33,8 +35,14 @@ pub(super) enum TransferError {
     ControlClosed,
     /// No data connection was established.
     NoDataConnection(io::Error),
+    /// The TLS handshake of the data connection failed.
+    NotEncrypted(HandshakeError),
+    /// The data connection did not resume the TLS session of the control connection.
+    NotResumed,
     /// The data connection broke.
     Broken(io::Error),
+    /// The encrypted data connection ended without TLS's own end, so it may have been cut.
+    Cut,
     /// The upload exceeds the limit on a file's size.
     TooLarge,
     /// The upload is not of the size that the client announced, this.
@@ -60,7 +68,7 @@ impl Conversation<'_> {
     /// `permit` does; an upload checks its own.
     pub(super) async fn transfer<T>(
         &mut self,
-        data_mode: DataMode,
+        data_mode: (DataMode, Direction),
         transferred: &Cell<u64>,
         permit: Option<&mut Permit>,
         work: impl AsyncFnOnce(&mut Stream, &TransferContext<'_>) -> Result<T, TransferError>,
@@ -71,19 +79,27 @@ impl Conversation<'_> {
     /// As [`Conversation::transfer`], and returns the data connection too.
     pub(super) async fn transfer_keeping<T>(
         &mut self,
-        data_mode: DataMode,
+        (data_mode, direction): (DataMode, Direction),
         transferred: &Cell<u64>,
         permit: Option<&mut Permit>,
         work: impl AsyncFnOnce(&mut Stream, &TransferContext<'_>) -> Result<T, TransferError>,
     ) -> Result<(T, Stream), TransferError> {
-        let (io, limits, peer) = (&self.shared.io, self.shared.limits(), &self.peer);
+        let (shared, peer) = (self.shared, &self.peer);
+        let (io, limits) = (&shared.io, shared.limits());
         let slot = Rc::clone(self.control.stream.slot());
         let context = TransferContext { io, limits, deadline: io.deadline(), transferred, slot };
+        let secure = self.secure.as_deref_mut().filter(|secure| secure.is_data_private);
         let working = async {
             context.deadline.after(limits.connect_time);
             let mut data =
                 data_mode.open(io, peer, &context.deadline).await.map_err(TransferError::NoDataConnection)?;
-            if let Some(barrier) = &self.shared.services.start_barrier {
+            if let Some(secure) = secure {
+                // Boxed: plain data connections need no memory for it.
+                let encrypting = Box::pin(secure.encrypt(shared, &mut data, direction));
+                let late = |_| Err(TransferError::NotEncrypted(HandshakeError::Late));
+                context.deadline.within(encrypting).await.unwrap_or_else(late)?;
+            }
+            if let Some(barrier) = &shared.services.start_barrier {
                 barrier.wait(io).await;
             }
             Ok((work(&mut data, &context).await?, data))
@@ -190,7 +206,10 @@ impl TransferContext<'_> {
             self.deadline.after(self.limits.receive_time);
             let next = self.deadline.within(receive_next(rx, pipe, text.as_mut())).await;
             let next = next.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-            let next = next.map_err(TransferError::Broken)?;
+            let next = next.map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => TransferError::Cut,
+                _ => TransferError::Broken(error),
+            })?;
             self.count_received(start_offset, next.as_ref().map_or(0, ReceivedBytes::len))?;
             Ok(next)
         });
@@ -199,6 +218,8 @@ impl TransferContext<'_> {
             ReceiveError::Connection(error) => error,
         })?;
         data.tx.finish();
+        // The end of TLS. The whole file was received, so an error does not matter.
+        let _: io::Result<()> = drain(&mut data.tx, 0, &self.deadline, self.limits.send_time).await;
         Ok(())
     }
 
@@ -272,6 +293,12 @@ impl TransferError {
             TransferError::NoDataConnection(error) if error.kind() == io::ErrorKind::TimedOut => {
                 Reply::new(425, "No data connection came in time.")
             }
+            TransferError::NotEncrypted(_) | TransferError::NotResumed => reply_to(self),
+            TransferError::Cut => Reply::new(
+                426,
+                "The data connection ended without TLS's close_notify, so the file may be incomplete: it was \
+                 not stored.",
+            ),
             TransferError::NoDataConnection(_) => Reply::new(425, "The data connection could not be opened."),
             TransferError::Broken(error) if error.kind() == io::ErrorKind::TimedOut => {
                 Reply::new(426, "Nothing moved on the data connection for too long; it was closed.")

@@ -122,6 +122,8 @@ verbs! {
     Pbsz "PBSZ",
     /// Selects whether data connections are protected (RFC 4217).
     Prot "PROT",
+    /// Ends the encryption of the control connection (RFC 4217).
+    Ccc "CCC",
     /// Names the client's program.
     Clnt "CLNT",
 }

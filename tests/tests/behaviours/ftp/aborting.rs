@@ -152,7 +152,7 @@ async fn a_control_connection_that_ends_stops_a_download(scene: Scene) {
     drop(data);
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     abor_stops_a_download,
     abor_when_nothing_goes_on_says_so,
     abor_ends_a_wait_for_a_data_connection,

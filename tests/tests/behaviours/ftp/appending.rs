@@ -75,7 +75,7 @@ async fn stou_makes_a_new_file_each_time(scene: Scene) {
     assert_eq!(client.fetch_lines("NLST").await, names, "one for each");
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     what_is_appended_comes_behind_what_is_there,
     nobody_sees_a_part_of_what_is_appended,
     what_was_to_be_appended_and_broke_leaves_the_file_as_it_was,

@@ -143,7 +143,7 @@ async fn other_clients_are_served_while_one_is_waited_for(scene: Scene) {
     other.say("MDTM a").await.expect(213);
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     an_end_of_the_control_connection_shortly_after_that_of_the_data_aborts,
     a_client_that_stays_needs_to_announce_nothing,
     an_upload_of_the_announced_size_is_complete_without_its_client,

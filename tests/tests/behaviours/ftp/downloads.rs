@@ -122,7 +122,7 @@ async fn a_client_that_stops_reading_holds_up_nobody(scene: Scene) {
     slow.hear().await.expect(226);
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     a_file_arrives_byte_for_byte,
     a_download_begins_where_rest_says,
     what_is_no_file_is_not_sent,

@@ -64,7 +64,7 @@ async fn the_end_of_the_control_connection_stops_a_download(scene: Scene) {
     drop(data);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     an_upload_is_kept_whose_client_closes_both_connections_at_once,
     an_upload_is_kept_whose_client_closes_the_control_connection_first,
     abor_and_a_broken_data_connection_abort_all_the_same,

@@ -109,7 +109,7 @@ async fn rnto_follows_rnfr_at_once(scene: Scene) {
     client.say("RNTO c").await.expect(503);
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     folders_are_made_and_told_with_their_whole_path,
     only_an_empty_folder_is_removed,
     only_a_file_is_deleted,

@@ -10,8 +10,17 @@ use plimsoll_wire::ftp::command::Verb;
 
 use super::{large_bytes, with_accounts};
 
+/// Connects, over TLS if the server has it.
+async fn connect(scene: &Scene) -> Session {
+    let (io, at, times) = (&scene.io, scene.ftp(), Times::default());
+    match scene.ftp_encryption() {
+        Some(encryption) => Session::connect_encrypted(io, at, times, &encryption).await.unwrap(),
+        None => Session::connect(io, at, times).await.unwrap(),
+    }
+}
+
 async fn log_in(scene: &Scene) -> Session {
-    let mut session = Session::connect(&scene.io, scene.ftp(), Times::default()).await.unwrap();
+    let mut session = connect(scene).await;
     session.log_in("alice", PASSWORD).await.unwrap();
     session
 }
@@ -64,7 +73,7 @@ async fn a_session_does_all_that_it_can(scene: Scene) {
 
 async fn what_is_refused_is_told_by_its_code_and_the_session_goes_on(scene: Scene) {
     let _person = Person::new(&scene, "alice").await;
-    let mut session = Session::connect(&scene.io, scene.ftp(), Times::default()).await.unwrap();
+    let mut session = connect(&scene).await;
     assert_refused(session.log_in("alice", "wrong").await, Verb::Pass, 530);
     assert_refused(fetch(&mut session, "a", 0).await, Verb::Epsv, 530);
     session.log_in("alice", PASSWORD).await.unwrap();
@@ -143,7 +152,7 @@ async fn a_download_that_is_dropped_frees_what_it_held(scene: Scene) {
     scene.until(|| scene.open() == 0).await;
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     a_session_does_all_that_it_can,
     what_is_refused_is_told_by_its_code_and_the_session_goes_on,
     what_is_large_goes_through_in_bounded_memory,

@@ -210,7 +210,7 @@ async fn what_is_on_its_way_is_not_listed(scene: Scene) {
     assert_eq!(other.fetch_lines("NLST").await, ["a"]);
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     nlst_has_names_alone,
     list_has_a_line_as_ls_has_it_for_each,
     a_listing_goes_as_text_whatever_the_type,

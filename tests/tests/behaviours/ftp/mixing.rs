@@ -223,7 +223,7 @@ async fn adjacent_slashes_are_one_over_http_and_ftp(scene: Scene) {
     assert_eq!(person.ask("DELETE", "/files/folder//c", "", "").await.status, 204);
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     adjacent_slashes_are_one_over_http_and_ftp,
     a_client_that_resumes_by_size_does_not_mix_an_old_file_with_an_interrupted_upload,
     an_offset_that_fits_both_the_file_and_the_interrupted_upload_is_refused,

@@ -10,6 +10,7 @@ mod confirming;
 mod data_connections;
 mod downloads;
 mod early_ends;
+mod encryption;
 mod facts;
 mod folders;
 mod forgetting;

@@ -68,7 +68,7 @@ async fn a_permission_that_ends_during_a_transfer_ends_the_next(scene: Scene) {
     assert!(!scene.home("alice").contains_key("b"));
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     who_may_not_read_downloads_and_lists_nothing,
     who_may_not_write_adds_nothing,
     who_may_not_delete_may_add_and_replaces_nothing,

@@ -90,7 +90,7 @@ async fn a_file_longer_than_may_be_is_refused(scene: Scene) {
     assert_eq!(scene.home("alice").len(), 1);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     more_than_the_quota_is_refused_and_the_old_file_stays,
     more_files_than_the_quota_are_refused,
     a_full_home_refuses_an_upload_before_its_data,

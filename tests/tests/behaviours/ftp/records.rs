@@ -107,7 +107,7 @@ async fn xferlog_has_files_that_came_and_went(scene: Scene) {
     assert_eq!(text.lines().count(), 3, "{text}");
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     transfers_have_a_line_with_their_bytes,
     what_is_broken_off_has_a_line_that_says_so,
     who_is_not_let_in_has_a_line,

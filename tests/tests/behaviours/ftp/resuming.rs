@@ -228,7 +228,7 @@ async fn what_has_come_is_recorded_though_the_upload_goes_on(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     what_has_come_is_recorded_though_the_upload_goes_on,
     size_tells_where_to_go_on,
     what_came_of_a_large_one_is_all_there_to_go_on_with,

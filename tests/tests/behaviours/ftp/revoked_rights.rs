@@ -90,7 +90,7 @@ async fn transfers_of_a_share_end_when_the_share_does(scene: Scene) {
     reader.say("PWD").await.expect(257);
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     an_upload_ends_with_the_password_that_it_was_logged_in_with,
     an_upload_whose_end_comes_after_its_right_has_ended_is_not_committed,
     a_download_ends_when_the_account_is_disabled,

@@ -167,7 +167,7 @@ async fn a_grantee_neither_removes_nor_renames_the_shared_folder_itself(scene: S
     assert_eq!(alice.get("/files/write/new").await.text(), "of bob\n");
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     a_link_in_a_shared_folder_does_not_lead_out_of_it,
     a_grantee_neither_removes_nor_renames_the_shared_folder_itself,
     the_owners_who_share_something_are_listed,

@@ -48,7 +48,7 @@ async fn a_download_that_was_begun_is_finished(scene: Scene) {
     client.expect_end().await;
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     an_idle_session_ends_and_is_told_why,
     an_upload_that_was_begun_is_finished,
     a_download_that_was_begun_is_finished,

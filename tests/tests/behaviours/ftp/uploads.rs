@@ -129,7 +129,7 @@ async fn one_connection_does_many_things(scene: Scene) {
     client.expect_end().await;
 }
 
-behaviours!(with_accounts and remote;
+behaviours!(with_accounts and remote and tls;
     a_file_arrives_byte_for_byte,
     nobody_sees_a_part_of_a_new_file,
     the_old_file_stays_until_the_new_one_is_whole,

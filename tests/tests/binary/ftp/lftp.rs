@@ -9,12 +9,14 @@ use plimsoll_tests::tree::noise;
 
 use super::{Served, assert_same, fill, held, pending};
 
+/// Has lftp end at the first error, and wait for at most some seconds.
+pub(super) const SETTINGS: &str = "set cmd:fail-exit yes; set net:timeout 10; \
+    set net:reconnect-interval-base 1; set net:reconnect-interval-multiplier 1; set net:max-retries 30";
+
 /// Returns an lftp command that runs `script` as alice.
 pub(super) fn lftp(served: &Served, port: &str, script: &str) -> Command {
     let mut lftp = served.client("lftp");
-    let settings = "set cmd:fail-exit yes; set net:timeout 10; set net:reconnect-interval-base 1; \
-        set net:reconnect-interval-multiplier 1; set net:max-retries 30";
-    lftp.arg("-c").arg(format!("{settings}; open -u alice,'{PASSWORD}' -p {port} 127.0.0.1; {script}"));
+    lftp.arg("-c").arg(format!("{SETTINGS}; open -u alice,'{PASSWORD}' -p {port} 127.0.0.1; {script}"));
     lftp
 }
 

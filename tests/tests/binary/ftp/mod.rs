@@ -12,6 +12,7 @@ mod library;
 mod python;
 mod stock;
 mod suppa;
+mod tls;
 mod unconfirmed;
 
 use std::collections::BTreeMap;

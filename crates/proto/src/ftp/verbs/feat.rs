@@ -9,8 +9,12 @@ use crate::ftp::reply::{CommandResult, Reply};
 const FEATURES: [&str; 9] =
     ["EPRT", "EPSV", "MDTM", "MFMT", "REST STREAM", "SIZE", "SITE UTIME", "TVFS", "UTF8"];
 
+/// The features of TLS (RFC 4217, section 6).
+const TLS_FEATURES: [&str; 3] = ["AUTH TLS", "PBSZ", "PROT"];
+
 pub(super) fn execute(c: &Conversation<'_>) -> CommandResult {
     let set = [c.state.digest.feature(), c.state.facts.feature()];
-    let all = FEATURES.into_iter().map(str::to_owned).chain(set);
+    let tls = c.shared.settings.tls.iter().flat_map(|_| TLS_FEATURES);
+    let all = tls.chain(FEATURES).map(str::to_owned).chain(set);
     Ok(Reply::lines(211, "Beyond RFC 959 there are:", all.map(String::into_bytes).collect(), "End"))
 }

@@ -1,4 +1,5 @@
-//! The commands, one file each. Related ones share a file: CDUP is in `cwd`, PBSZ and PROT are in `auth`.
+//! The commands, one file each. Related ones share a file: CDUP is in `cwd`; PBSZ, PROT and CCC are in
+//! `auth`.
 //!
 //! Invariants: before login, only the login commands and those that explain them are accepted. A command that
 //! is not accepted changes nothing.
@@ -107,7 +108,10 @@ pub(super) async fn execute(c: &mut Conversation<'_>, verb: Verb, argument: &[u8
         Verb::Noop => Ok(Reply::new(200, "Nothing done.")),
         Verb::Feat => feat::execute(c),
         Verb::Opts => opts::execute(c, argument),
-        Verb::Auth | Verb::Pbsz | Verb::Prot => auth::execute(),
+        Verb::Auth => auth::auth(c, argument),
+        Verb::Pbsz => auth::pbsz(c, argument),
+        Verb::Prot => auth::prot(c, argument),
+        Verb::Ccc => auth::ccc(c),
         Verb::Clnt => Ok(Reply::new(200, "Hello.")),
     }
 }
@@ -116,7 +120,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, verb: Verb, argument: &[u8
 fn is_before_login(verb: Verb) -> bool {
     use Verb as V;
     matches!(verb, V::User | V::Pass | V::Acct | V::Quit | V::Rein | V::Feat | V::Opts | V::Help | V::Noop)
-        || matches!(verb, V::Syst | V::Auth | V::Pbsz | V::Prot | V::Clnt)
+        || matches!(verb, V::Syst | V::Auth | V::Pbsz | V::Prot | V::Ccc | V::Clnt)
 }
 
 /// Whether a command is accepted between REST, ALLO or OPTS STOR and the transfer. "The REST command must be

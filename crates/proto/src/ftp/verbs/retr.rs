@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use plimsoll_content::Source;
 use plimsoll_operations::{Operation, OperationRecord};
+use plimsoll_tls::Direction;
 
 use crate::ftp::conversation::Conversation;
 use crate::ftp::delivery::Delivery;
@@ -40,7 +41,7 @@ async fn send(
     range: Range<u64>,
     mut record: OperationRecord,
 ) -> CommandResult {
-    let data_mode = match c.state.take_data_mode() {
+    let data_mode = match c.take_data_mode() {
         Ok(data_mode) => data_mode,
         Err(refused) => {
             record.failed("no data connection");
@@ -53,6 +54,7 @@ async fn send(
     }
     c.control.send_reply(&Reply::formatted(150, format!("Sending {bytes} bytes.")));
     let (transferred, start) = (Cell::new(0), c.shared.io.now());
+    let data_mode = (data_mode, Direction::Download);
     let sent = c.transfer_keeping(data_mode, &transferred, record.permit(), async |data, context| {
         context.send_file(data, source, range, is_image).await
     });

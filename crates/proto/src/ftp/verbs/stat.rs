@@ -46,6 +46,11 @@ fn status(c: &Conversation<'_>) -> Vec<Vec<u8>> {
         DataMode::Passive(..) => "Waiting for a data connection",
         DataMode::Active(_) => "Ready to open a data connection",
     };
+    let tls = match &c.secure {
+        None => "In clear",
+        Some(secure) if secure.is_data_private => "Encrypted by TLS, data connections too",
+        Some(_) => "Encrypted by TLS, data connections in clear",
+    };
     let rest = match c.state.rest {
         0 => None,
         offset => Some(format!("The next transfer begins at byte {offset}")),
@@ -54,6 +59,7 @@ fn status(c: &Conversation<'_>) -> Vec<Vec<u8>> {
         format!("plimsoll, connected from {}", c.peer),
         login,
         format!("{kind}, STRU F, MODE S"),
+        tls.to_owned(),
         data_mode.to_owned(),
     ];
     lines.into_iter().chain(rest).map(String::into_bytes).collect()

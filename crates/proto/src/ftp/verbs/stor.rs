@@ -10,6 +10,7 @@ use std::pin::pin;
 use plimsoll_io::EndProbe;
 use plimsoll_operations::{Error, HomePath, IncomingUpload};
 use plimsoll_store::{Algorithm, Begin, Error as StoreError};
+use plimsoll_tls::Direction;
 use plimsoll_wire::ftp::ascii::FromNetwork;
 
 use crate::ftp::announcement::{Announcement, Completeness};
@@ -50,7 +51,7 @@ pub(super) async fn upload(
     begin: Begin,
     ready: Reply,
 ) -> CommandResult {
-    let data_mode = c.state.take_data_mode()?;
+    let data_mode = c.take_data_mode()?;
     if !c.state.is_image && matches!(begin, Begin::Offset(1..) | Begin::EndAt(1..)) {
         // A text has another size on the network than on disk, so the client's offset is not the length of
         // the stored text.
@@ -95,12 +96,18 @@ async fn receive(
 ) -> CommandResult {
     let transferred = Cell::new(0);
     let received = c
-        .transfer(data_mode, &transferred, None, async |data, context| {
+        .transfer((data_mode, Direction::Upload), &transferred, None, async |data, context| {
             context.receive(data, &mut upload, text).await
         })
         .await;
+    let (whole, sent) = (upload.bytes(), transferred.get());
+    let received = match received {
+        // The cut was behind the last byte.
+        Err(TransferError::Cut) if announcement.is_size_reached(whole, sent) => Ok(()),
+        received => received,
+    };
     let confirmed = match received {
-        Ok(()) => match announcement.completeness(upload.bytes(), transferred.get()) {
+        Ok(()) => match announcement.completeness(whole, sent) {
             Completeness::Wrong(size) => Err(TransferError::WrongSize(size)),
             completeness => c.confirm(&mut upload, completeness).await,
         },

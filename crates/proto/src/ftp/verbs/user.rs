@@ -6,12 +6,16 @@
 //! the account exists.
 
 use crate::ftp::conversation::Conversation;
+use crate::ftp::encryption::AUTH_FIRST;
 use crate::ftp::reply::{CommandResult, Reply};
 use crate::ftp::state::Login;
 
 pub(super) fn execute(c: &mut Conversation<'_>, name: &[u8]) -> CommandResult {
     if name.is_empty() {
         return Err(Reply::new(501, "Say USER and a name."));
+    }
+    if c.secure.is_none() && c.shared.settings.tls.as_ref().is_some_and(|tls| tls.is_required) {
+        return Err(AUTH_FIRST);
     }
     c.state.reset();
     let is_guest = super::pass::is_guest(c, name);
