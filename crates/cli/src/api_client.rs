@@ -57,6 +57,11 @@ impl ApiClient {
         other
     }
 
+    /// Returns a client of the same server, on another connection, whose requests carry no token.
+    pub(crate) fn without_session(&self) -> ApiClient {
+        ApiClient::new(&self.io, self.runtime, self.url.clone(), None, self.tls.clone())
+    }
+
     /// Identifies the server and account, as a key for stored state.
     pub(crate) fn identity(&self) -> String {
         let account = self.session.as_ref().map_or("", |session| session.account.as_str());

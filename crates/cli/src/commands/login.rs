@@ -11,12 +11,13 @@ use crate::Runtime;
 use crate::Session;
 use crate::output::{print, print_json, text, time};
 use crate::password::PasswordFrom;
+use crate::plain_password::check_password_channel;
 
 /// Log in to a server; later commands use this account there
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll login alice
-  plimsoll login alice --server http://files.example:8080
+  plimsoll login alice --server https://files.example
   PLIMSOLL_PASSWORD=... plimsoll login alice --json
 
 The session is stored in $XDG_STATE_HOME/plimsoll, or else in ~/.local/state/plimsoll, readable
@@ -44,14 +45,16 @@ struct Begun {
 
 impl Login {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let body = json!({"name": self.name, "password": self.password.get(&self.name)?});
-        let session = self.server.run(runtime, async move |mut server| {
+        let Login { name, server, password, json } = self;
+        let session = server.run(runtime, async move |mut server| {
+            check_password_channel(&server).await?;
+            let body = json!({"name": name, "password": password.get(&name)?});
             let Begun { token, expires, account } = server.post("/api/sessions", &body).await?;
             Ok(Session::begun(server.url.to_string(), account, token, expires))
         })?;
         session.save()?;
         let Session { server, account, expires, .. } = &session;
-        if self.json {
+        if json {
             return print_json(&json!({"account": account, "server": server, "expires": expires}));
         }
         print(format!(

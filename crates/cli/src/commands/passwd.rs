@@ -12,6 +12,7 @@ use crate::Runtime;
 use crate::api_client::json as request;
 use crate::output::{print, print_json};
 use crate::password::{PasswordFrom, choose_new};
+use crate::plain_password::check_password_channel;
 
 /// Change the password; every other session of the account ends
 #[derive(Args)]
@@ -36,14 +37,17 @@ pub struct Passwd {
 
 impl Passwd {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let account = self.session.session()?.account;
-        let old = self.password.get(&account)?;
-        let new = choose_new(self.new_password_file.as_deref(), &account)?;
-        self.session.run(runtime, async move |mut server| {
+        let Passwd { session, password, new_password_file, json: is_json } = self;
+        let account = session.session()?.account;
+        let name = account.clone();
+        session.run(runtime, async move |mut server| {
+            check_password_channel(&server).await?;
+            let old = password.get(&name)?;
+            let new = choose_new(new_password_file.as_deref(), &name)?;
             let change = request("PUT", "/api/password", &json!({"old": old, "new": new}))?;
             Ok(server.send_and_discard(change).await?)
         })?;
-        if self.json {
+        if is_json {
             return print_json(&json!({"account": account}));
         }
         print("The password is changed. Every other session of the account has ended.\n")

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use super::server_args::ServerArgs;
 use crate::output::{print, print_json, text};
 use crate::password::{PasswordFrom, typed_for};
+use crate::plain_password::check_password_channel;
 use crate::{ApiClient, Failure, Runtime};
 
 /// Create an account on a server
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll signup alice
-  plimsoll signup alice --server http://files.example:8080
+  plimsoll signup alice --server https://files.example
   plimsoll signup alice --password-file ./password --json
 
 JSON: {\"name\":\"alice\",\"quota\":{\"bytes\":...,\"files\":...},\"permissions\":{...}}")]
@@ -35,6 +36,7 @@ impl Signup {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
         let (given, name) = (self.password.given()?, self.name.clone());
         let made: Value = self.server.run(runtime, async move |mut server| {
+            check_password_channel(&server).await?;
             let password = match given {
                 Some(password) => password,
                 None => {

@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use plimsoll_cli::WrongUsage;
+use plimsoll_cli::{WrongUsage, warn_of_plain_password};
+use plimsoll_io::Address;
 use plimsoll_lab::load::limits::{FILES_MAX, UPLOAD_BYTES_MAX, USERS_MAX};
 use plimsoll_lab::load::{
     Checked, Connections, End, Files, Login, Pace, Pick, Requests, Scheme, Target, Workload,
@@ -30,10 +31,14 @@ impl Load {
     pub(super) fn workload(&self, place: Target, ask: Requests) -> anyhow::Result<Workload> {
         self.check()?;
         let scheme = place.scheme;
+        let login = self.login(scheme)?;
+        if matches!(login, Login::Account { .. }) {
+            warn_if_plain(&place);
+        }
         let files = if let Requests::Download(files) = &ask { files.count() } else { 1 };
         Ok(Workload {
             tls: self.tls(scheme)?,
-            login: self.login(scheme)?,
+            login,
             pick: self.pick(files),
             ask,
             place,
@@ -184,6 +189,15 @@ impl Load {
         let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         anyhow::ensure!(is_token, "the first line of {} is no token", path.display());
         Ok(Login::Token(token.to_owned()))
+    }
+}
+
+/// Warns if others on the network can read the users' password.
+fn warn_if_plain(place: &Target) {
+    let is_beyond = |at: &Address| matches!(at, Address::Ip(at) if !at.ip().to_canonical().is_loopback());
+    if place.scheme != Scheme::Https && place.addresses.iter().any(is_beyond) {
+        let url = format!("{}://{}", place.scheme.name(), place.server);
+        warn_of_plain_password(&url, "https://");
     }
 }
 
