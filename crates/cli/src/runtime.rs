@@ -6,10 +6,11 @@ use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use plimsoll_client::http::{Resolve, Url};
-use plimsoll_io::{Io, LocalFuture};
+use plimsoll_io::{Elapsed, Io, LocalFuture};
 
 use crate::api_client::ApiClient;
 use crate::session::Session;
@@ -31,21 +32,28 @@ pub struct Runtime {
 
 impl Runtime {
     /// Runs `command` with the server at `url`, which is trusted by `trust`, and the session for its
-    /// requests.
+    /// requests. Gives up after `time_max`, which begins before the connection is opened, unless a person has
+    /// to be asked.
     pub(crate) fn run<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         self,
         (url, trust): (Url, TrustArgs),
         session: Option<Session>,
+        time_max: Option<Duration>,
         command: impl FnOnce(ApiClient) -> F + 'static,
     ) -> anyhow::Result<T> {
         let result = Rc::new(Cell::new(None));
         let slot = Rc::clone(&result);
         let main = move |io: Io| -> LocalFuture {
             Box::pin(async move {
-                let result = match open(&io, self, (url, session), &trust).await {
-                    Ok(server) => command(server).await,
-                    Err(error) => Err(error),
+                let deadline = io.deadline();
+                time_max.into_iter().for_each(|time| deadline.after(time));
+                let opened_and_run = async {
+                    let server = open(&io, self, (url.clone(), session), &trust, &deadline).await?;
+                    command(server).await
                 };
+                let result = deadline.within(opened_and_run).await.unwrap_or_else(|Elapsed| {
+                    Err(anyhow!("{url} did not answer within {:?}", time_max.unwrap_or_default()))
+                });
                 slot.set(Some(result));
             })
         };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use plimsoll_client::http::{Error, Url};
-use plimsoll_io::Io;
+use plimsoll_io::{Deadline, Instant, Io};
 use plimsoll_tls::{Clock, Connector, Distrust, Fingerprint, HandshakeError, Roots, Trust, Untrusted};
 use serde::{Deserialize, Serialize};
 
@@ -56,12 +56,14 @@ enum Source {
     System,
 }
 
-/// Returns a client of the server at `url`. Over TLS, it is connected to a server that is trusted.
+/// Returns a client of the server at `url`. Over TLS, it is connected to a server that is trusted. Before a
+/// person is asked whether to trust it, the command's `deadline` is switched off.
 pub(crate) async fn open(
     io: &Io,
     runtime: Runtime,
     (url, session): (Url, Option<Session>),
     args: &TrustArgs,
+    deadline: &Deadline,
 ) -> anyhow::Result<ApiClient> {
     if !url.is_https() {
         return Ok(ApiClient::new(io, runtime, url, session, None));
@@ -76,6 +78,7 @@ pub(crate) async fn open(
                 return Ok(server);
             }
             Err(Error::Tls { source: HandshakeError::Untrusted(untrusted), .. }) => {
+                deadline.set(Instant::NEVER);
                 source = source.ask(&url, &untrusted)?;
             }
             Err(error) => return Err(Failure::NoResponse(error).into()),

@@ -1,5 +1,8 @@
 //! `/readyz`: ready while the data folder is writable and the server does not drain.
 
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
 use plimsoll_tests::binary::{Done, EngineKind, Server, among_others, command, tool, until};
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
@@ -41,7 +44,7 @@ fn a_server_that_drains_is_not_ready(kind: EngineKind) {
     visitor.send("GET /readyz HTTP/1.1\r\nHost:").unwrap();
     // The server has received it once it has answered a later connection.
     assert_eq!(server.visit().get("/healthz").unwrap().status, 200);
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::thread::sleep(Duration::from_millis(50));
     server.signal(Signal::TERM);
     server.wait_until_refused();
     visitor.send(" test\r\n\r\n").unwrap();
@@ -77,6 +80,22 @@ fn a_supervisor_can_check_whether_a_server_answers() {
     server.signal(Signal::CONT);
     assert_eq!(late.status.code(), Some(1));
     assert!(late.stderr.contains("did not answer within 5s"), "{}", late.stderr);
+}
+
+/// The server accepts connections and sends nothing, not even a handshake.
+#[test]
+fn a_check_over_tls_has_the_same_time_as_without() {
+    let _turn = among_others();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    for scheme in ["http", "https"] {
+        let (begun, url) = (Instant::now(), format!("{scheme}://{at}"));
+        let late = tool::run(command().args(["health", "--server", &url]));
+        let time = begun.elapsed();
+        assert_eq!(late.status.code(), Some(1));
+        assert!(late.stderr.contains("did not answer within 5s"), "{}", late.stderr);
+        assert!((Duration::from_secs(5)..Duration::from_secs(9)).contains(&time), "{scheme}: {time:?}");
+    }
 }
 
 on_each_engine!(forks:

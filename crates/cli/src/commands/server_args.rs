@@ -4,6 +4,7 @@
 //! A token is sent only to the server that issued it.
 
 use std::future::Future;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -45,11 +46,21 @@ impl ServerArgs {
         runtime: Runtime,
         command: impl FnOnce(ApiClient) -> F + 'static,
     ) -> anyhow::Result<T> {
+        self.run_within(None, runtime, command)
+    }
+
+    /// As [`ServerArgs::run`], for `time_max` at most, if there is a limit.
+    pub(super) fn run_within<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
+        &self,
+        time_max: Option<Duration>,
+        runtime: Runtime,
+        command: impl FnOnce(ApiClient) -> F + 'static,
+    ) -> anyhow::Result<T> {
         let url = match &self.server {
             Some(url) => url.clone(),
             None => AccountsInUse::load()?.server.as_deref().unwrap_or(SERVER).parse()?,
         };
-        runtime.run((url, self.trust.clone()), None, command)
+        runtime.run((url, self.trust.clone()), None, time_max, command)
     }
 }
 
@@ -89,7 +100,7 @@ impl SessionArgs {
     ) -> anyhow::Result<T> {
         let session = self.session()?;
         let url = session.server.parse().context("the session that is remembered names no server")?;
-        runtime.run((url, self.server.trust.clone()), Some(session), command)
+        runtime.run((url, self.server.trust.clone()), Some(session), None, command)
     }
 }
 
