@@ -158,7 +158,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
                 accounts,
                 root,
                 channel,
-                is_encrypted: false,
+                is_encrypted: scenario.is_encrypted,
                 ftp_tls: scenario.ftp_tls(),
             };
             let master = watch(master, &stop, scenario.grace);
@@ -187,7 +187,7 @@ fn accept(
         Accounts::of(auth, store, root, records)
     });
     let http = match (scenario.proxy, &listening.origin) {
-        (Some(settings), Some(origin)) => proxy_of(settings, origin.address()),
+        (Some(settings), Some(origin)) => scenario.for_clients(proxy_of(settings, origin.address())),
         _ => setup_of(scenario, &SystemFs, root, &seen, accounts.as_ref()),
     };
     // The program's process accepts there.

@@ -36,30 +36,80 @@ pub use scene::{HOT, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene};
 pub use service::AS_OPERATOR;
 pub use together::together;
 pub use tree::Tree;
-pub use under::{Engine, under};
+pub use under::{Engine, over_tls, under};
 
 #[doc(hidden)]
 pub use inventory;
 
+/// Defines a test of each behaviour with HTTP and FTP over TLS. A run on each commit has a real engine and
+/// the simulator; a long run has every engine.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! over_tls {
+    ($scenario:ident; $($name:ident),* $(,)?) => {
+        $crate::over_tls!($scenario but process; $($name),*);
+        #[cfg(feature = "every-engine")]
+        mod tls_process {
+            use $crate::{Engine, over_tls};
+            $($crate::alone!($name, || over_tls(Engine::Process, super::$scenario, super::$name));)*
+        }
+    };
+    ($scenario:ident but process; $($name:ident),* $(,)?) => {
+        mod tls_epoll {
+            use $crate::{Engine, over_tls};
+            $(#[test] fn $name() { over_tls(Engine::Epoll, super::$scenario, super::$name); })*
+        }
+        mod tls_simulator {
+            use $crate::{Engine, over_tls};
+            $(#[test] fn $name() { over_tls(Engine::Simulator, super::$scenario, super::$name); })*
+        }
+        #[cfg(feature = "every-engine")]
+        mod tls_thread {
+            use $crate::{Engine, over_tls};
+            $(#[test] fn $name() { over_tls(Engine::Thread, super::$scenario, super::$name); })*
+        }
+        #[cfg(feature = "every-engine")]
+        mod tls_pool {
+            use $crate::{Engine, over_tls};
+            $(#[test] fn $name() { over_tls(Engine::Pool, super::$scenario, super::$name); })*
+        }
+        #[cfg(feature = "every-engine")]
+        mod tls_uring {
+            use $crate::{Engine, over_tls};
+            $(#[test] fn $name() { over_tls(Engine::Uring, super::$scenario, super::$name); })*
+        }
+    };
+}
+
 /// Defines a test of each behaviour under every engine: `behaviours!(scenario; one, two);`. `scenario` is a
 /// function that returns the [`Scenario`], and each behaviour is an `async fn(Scene)`.
 /// `behaviours!(scenario and remote; one, two);` adds a front with a remote store for the accounts' files.
-/// `behaviours!(scenario and remote and tls; one, two);` also adds FTP over TLS.
 /// `behaviours!(scenario and spooled; one, two);` also adds one that buffers each upload until it is
 /// complete. `behaviours!(scenario but process; one);` omits the engine `process`, for behaviours that
-/// observe the server from within one process (`xtask` has the list).
+/// observe the server from within one process (`xtask` has the list). With `and tls` at the end, each of
+/// these also adds clients over TLS.
 #[macro_export]
 macro_rules! behaviours {
+    ($scenario:ident and tls; $($name:ident),* $(,)?) => {
+        $crate::behaviours!($scenario; $($name),*);
+        $crate::over_tls!($scenario; $($name),*);
+    };
+    ($scenario:ident and remote and tls; $($name:ident),* $(,)?) => {
+        $crate::behaviours!($scenario and remote; $($name),*);
+        $crate::over_tls!($scenario; $($name),*);
+    };
+    ($scenario:ident and spooled and tls; $($name:ident),* $(,)?) => {
+        $crate::behaviours!($scenario and spooled; $($name),*);
+        $crate::over_tls!($scenario; $($name),*);
+    };
+    ($scenario:ident but process and tls; $($name:ident),* $(,)?) => {
+        $crate::behaviours!($scenario but process; $($name),*);
+        $crate::over_tls!($scenario but process; $($name),*);
+    };
     ($scenario:ident and remote; $($name:ident),* $(,)?) => {
         $crate::behaviours!($scenario; $($name),*);
         mod remote {
             $(#[test] fn $name() { $crate::under::remote(super::$scenario, super::$name); })*
-        }
-    };
-    ($scenario:ident and remote and tls; $($name:ident),* $(,)?) => {
-        $crate::behaviours!($scenario and remote; $($name),*);
-        mod tls {
-            $(#[test] fn $name() { $crate::under::over_ftps(super::$scenario, super::$name); })*
         }
     };
     ($scenario:ident and spooled; $($name:ident),* $(,)?) => {

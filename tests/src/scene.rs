@@ -112,6 +112,13 @@ impl Default for Scenario {
 }
 
 impl Scenario {
+    /// Returns the same server, whose clients use TLS over HTTP and FTP.
+    pub(crate) fn over_tls(mut self) -> Scenario {
+        self.is_encrypted = true;
+        self.ftp.iter_mut().for_each(|ftp| ftp.tls = ftp.tls.or(Some(FtpTls::default())));
+        self
+    }
+
     /// Returns the TLS of FTP.
     pub(crate) fn ftp_tls(&self) -> Option<FtpTls> {
         self.ftp.as_ref().and_then(|ftp| ftp.tls)
@@ -194,6 +201,11 @@ impl Scene {
             tls.connect(&self.io, &mut stream, SERVER_NAME).await.map_err(std::io::Error::other)?;
         }
         Ok(Client::new(&self.io, stream))
+    }
+
+    /// Returns the scheme of the server's URLs.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 
     /// Returns the server's address for FTP.

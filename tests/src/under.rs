@@ -46,6 +46,9 @@ const APART_EVERY: usize = 10;
 /// One of this many seeds runs a behaviour that transfers megabytes.
 const LARGE_EVERY: usize = 20;
 
+/// One of this many seeds runs over TLS.
+const OVER_TLS_EVERY: usize = 100;
+
 /// Workers of a pool: more than any behaviour has connections open at a time.
 const WORKERS: usize = 128;
 
@@ -58,18 +61,40 @@ pub fn under<F: Future<Output = ()> + 'static>(
     scenario: fn() -> Scenario,
     behaviour: fn(Scene) -> F,
 ) {
+    let scenario = scenario();
+    let step = if scenario.is_large { LARGE_EVERY } else { 1 };
+    run(engine, &scenario, step, behaviour);
+}
+
+/// As [`under`], with clients that reach the server, or the proxy, over TLS. It runs in the simulator with
+/// fewer seeds; FTP, which encrypts in the middle of a session, with more of them.
+pub fn over_tls<F: Future<Output = ()> + 'static>(
+    engine: Engine,
+    scenario: fn() -> Scenario,
+    behaviour: fn(Scene) -> F,
+) {
+    let scenario = scenario().over_tls();
+    let step = if scenario.ftp.is_some() { APART_EVERY } else { OVER_TLS_EVERY };
+    run(engine, &scenario, step, behaviour);
+}
+
+/// Runs `behaviour` under `engine`; in the simulator, once for each `step`th seed.
+fn run<F: Future<Output = ()> + 'static>(
+    engine: Engine,
+    scenario: &Scenario,
+    step: usize,
+    behaviour: fn(Scene) -> F,
+) {
     match engine {
-        Engine::Process => forked::for_real(&scenario(), behaviour),
-        Engine::Epoll => for_real(engine, EngineKind::Epoll, &scenario(), behaviour),
-        Engine::Thread => for_real(engine, EngineKind::Thread, &scenario(), behaviour),
-        Engine::Pool => for_real(engine, EngineKind::Pool, &scenario(), behaviour),
-        Engine::Uring if has_a_ring() => for_real(engine, EngineKind::Uring, &scenario(), behaviour),
+        Engine::Process => forked::for_real(scenario, behaviour),
+        Engine::Epoll => for_real(engine, EngineKind::Epoll, scenario, behaviour),
+        Engine::Thread => for_real(engine, EngineKind::Thread, scenario, behaviour),
+        Engine::Pool => for_real(engine, EngineKind::Pool, scenario, behaviour),
+        Engine::Uring if has_a_ring() => for_real(engine, EngineKind::Uring, scenario, behaviour),
         Engine::Uring => {}
         Engine::Simulator => {
-            let scenario = scenario();
-            let step = if scenario.is_large { LARGE_EVERY } else { 1 };
             for seed in every_seed().step_by(step) {
-                simulated(seed, Faults::splits(), &scenario, behaviour);
+                simulated(seed, Faults::splits(), scenario, behaviour);
             }
         }
     }
@@ -79,17 +104,6 @@ pub fn under<F: Future<Output = ()> + 'static>(
 /// simulator with fewer seeds, and with the feature `every-engine` also on a real engine.
 pub fn remote<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
     with_a_store(&Scenario { remote: true, ..scenario() }, behaviour);
-}
-
-/// Runs `behaviour` against `scenario` with FTP over TLS: clients encrypt, unless the behaviour says
-/// otherwise. It runs in the simulator with fewer seeds, and on a real engine.
-pub fn over_ftps<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
-    let mut scenario = scenario();
-    scenario.ftp.as_mut().expect("the scenario has FTP").tls = Some(FtpTls::default());
-    for seed in every_seed().step_by(APART_EVERY) {
-        simulated(seed, Faults::splits(), &scenario, behaviour);
-    }
-    for_real(Engine::Epoll, EngineKind::Epoll, &scenario, behaviour);
 }
 
 /// As [`remote`], with each upload buffered at the front until it is complete.

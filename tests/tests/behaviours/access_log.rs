@@ -143,7 +143,7 @@ async fn a_connection_without_a_request_is_not_logged(scene: Scene) {
     assert_eq!(lines(&scene, 1).await, ["\"GET /small.txt HTTP/1.1\" 200 6"]);
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     an_answer_is_logged_with_its_request_status_and_bytes,
     an_answer_without_a_body_is_logged_with_no_bytes,
     what_cannot_be_read_is_logged_without_its_text,

@@ -179,7 +179,7 @@ async fn what_an_account_may_not_do_is_refused(scene: Scene) {
     alice.get("/files/a").await.problem(401);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     who_signs_up_can_log_in_store_a_file_and_read_it,
     a_name_is_given_once,
     what_is_no_name_or_no_password_is_refused,

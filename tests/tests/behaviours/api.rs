@@ -183,7 +183,7 @@ async fn the_description_says_what_the_server_does(scene: Scene) {
     }
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     every_resource_says_what_it_takes,
     what_the_api_does_not_have_is_never_a_sites,
     a_path_that_cannot_be_is_refused_whatever_is_asked_of_it,

@@ -341,7 +341,7 @@ async fn a_large_body_that_nobody_reads_does_not_take_the_answer_away(scene: Sce
     scene.until(|| scene.open() == 0).await;
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_body_ends_after_its_length,
     a_body_may_be_empty,
     a_large_body_arrives_whole,

@@ -209,7 +209,7 @@ async fn a_changed_file_is_sent_to_whoever_knows_the_old_one(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     what_the_client_has_is_not_sent_again,
     if_none_match_compares_weakly_and_takes_lists,
     if_modified_since_compares_whole_seconds,

@@ -110,7 +110,7 @@ async fn a_folder_that_lists_empty_is_removed(scene: Scene) {
     assert!(scene.home("alice").is_empty(), "{:?}", scene.home("alice"));
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     such_a_name_is_listed_read_replaced_moved_and_removed_over_http,
     no_new_name_has_a_control_character,
     a_folder_with_such_names_is_emptied_over_ftp,

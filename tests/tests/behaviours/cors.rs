@@ -120,7 +120,7 @@ async fn without_named_origins_responses_do_not_depend_on_the_page(scene: Scene)
     assert_eq!(told.field("Tus-Version"), Some("1.0.0"));
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_page_of_a_named_origin_uploads_by_tus,
     a_refusal_can_be_read_by_the_page_too,
     a_page_of_another_origin_reads_nothing,
@@ -130,7 +130,7 @@ behaviours!(scenario;
 mod unnamed {
     use super::*;
 
-    behaviours!(without_origins;
+    behaviours!(without_origins and tls;
         without_named_origins_responses_do_not_depend_on_the_page,
     );
 }

@@ -45,7 +45,7 @@ async fn whoever_says_that_nothing_more_comes_gets_an_answer(scene: Scene) {
     assert!(answer.field("Repr-Digest").is_none_or(|digest| digest == DIGEST));
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     the_next_request_may_come_while_a_digest_is_made,
     whoever_says_that_nothing_more_comes_gets_an_answer,
 );

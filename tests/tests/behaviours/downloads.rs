@@ -211,7 +211,7 @@ async fn a_download_that_is_broken_off_is_recorded_as_such(scene: Scene) {
     assert!(line["bytes"].as_u64().unwrap() < size as u64, "{line}");
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     a_file_is_described_by_its_fields,
     ranges_and_conditions_are_those_of_sites,
     every_name_is_what_it_is,

@@ -193,7 +193,7 @@ async fn what_was_pipelined_behind_the_last_answer_is_not_answered(scene: Scene)
     assert_eq!(scene.begun(), 1);
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     an_idle_connection_ends_at_once,
     a_connection_without_a_request_ends_at_once,
     a_request_that_was_begun_is_answered,

@@ -211,7 +211,7 @@ async fn a_sibling_that_comes_and_goes_is_noticed(scene: Scene) {
     assert_eq!(client.get_with("/plain.bin", &accept("gzip")).await.text(), "bytes");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     what_the_client_takes_is_sent,
     what_the_client_likes_better_is_sent,
     what_the_client_refuses_is_never_sent,

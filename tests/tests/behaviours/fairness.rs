@@ -163,7 +163,7 @@ async fn a_listing_that_is_not_waited_for_disturbs_nothing(scene: Scene) {
     }
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     a_client_that_sends_nothing_more_gets_its_listing_and_its_copy,
     two_accounts_list_and_copy_at_the_same_time,
     a_listing_that_is_not_waited_for_disturbs_nothing,

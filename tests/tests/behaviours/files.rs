@@ -208,7 +208,7 @@ async fn an_answer_that_depends_on_accept_says_so(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     the_operators_cache_control_is_in_every_response_about_a_file,
     a_file_is_described_by_its_fields,
     a_query_does_not_change_the_file,

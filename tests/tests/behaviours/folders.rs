@@ -172,7 +172,7 @@ async fn a_destination_is_on_this_server_and_can_be(scene: Scene) {
     assert_eq!(scene.home("alice"), before);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     a_folder_is_made_where_there_is_nothing,
     deleting_a_folder_takes_all_that_is_in_it,
     what_is_moved_has_another_name_and_no_longer_the_old_one,

@@ -92,7 +92,7 @@ async fn a_page_of_another_site_cannot_send_a_form(scene: Scene) {
     }
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     files_of_a_form_are_stored_under_their_names,
     a_form_that_breaks_off_stores_its_whole_files_alone,
     what_is_no_form_or_has_no_file_is_refused,

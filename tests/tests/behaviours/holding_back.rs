@@ -103,7 +103,7 @@ async fn a_crowd_with_one_name_waits_and_gets_in(scene: Scene) {
     assert_eq!(alice.get("/api/whoami").await.status, 200);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     who_guesses_at_a_log_in_is_told_when_to_come_back,
     who_guesses_with_each_request_is_told_when_to_come_back,
     who_makes_accounts_without_end_is_told_when_to_come_back,

@@ -62,7 +62,7 @@ async fn the_server_serves_after_many_panics(scene: Scene) {
     scene.until(|| scene.open() == 0).await;
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_panic_ends_its_connection_without_an_answer,
     a_panic_on_a_kept_connection_takes_back_no_answer,
     other_connections_go_on_after_a_panic,

@@ -328,7 +328,7 @@ async fn a_folder_of_many_files_is_listed_whole(scene: Scene) {
     assert_eq!(client.get("/mixed/seen.txt").await.text(), "seen");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_folder_is_listed_as_json,
     a_folder_is_a_page_unless_json_is_wanted,
     an_entry_says_what_its_own_answer_would,

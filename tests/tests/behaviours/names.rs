@@ -174,7 +174,7 @@ async fn a_pipe_is_not_there_and_holds_nobody(scene: Scene) {
     assert_eq!(client.get("/folder/in.txt").await.text(), "in the folder\n");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_name_of_any_bytes_reaches_its_file,
     a_name_is_decoded_once_and_nothing_more,
     a_name_may_be_as_long_as_a_file_systems,

@@ -60,7 +60,7 @@ async fn a_folder_with_a_link_to_a_folder_outside_it_is_not_copied(scene: Scene)
     assert_eq!(alice.get("/files/copy/d/x").await.text(), "the bytes");
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     a_move_or_copy_onto_another_name_of_the_same_thing_is_refused,
     a_folder_with_a_link_to_a_folder_outside_it_is_not_copied,
 );

@@ -103,7 +103,7 @@ async fn a_page_that_cannot_be_is_refused_and_says_why(scene: Scene) {
     }
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     a_folder_is_read_page_by_page,
     the_link_to_the_next_page_is_exact_whatever_the_name,
     a_page_that_cannot_be_is_refused_and_says_why,

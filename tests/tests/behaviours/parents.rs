@@ -74,7 +74,7 @@ async fn ftp_makes_folders_for_an_account_that_is_permitted_it(scene: Scene) {
     client.refused("STOR n/o").await.expect(550);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     a_put_makes_the_folders_of_its_path_if_it_asks_for_that,
     a_share_is_not_made_again_and_gets_folders_in_it,
     ftp_makes_folders_for_an_account_that_is_permitted_it,

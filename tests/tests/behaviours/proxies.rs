@@ -308,7 +308,7 @@ async fn the_address_of_operators_has_metrics_and_status_for_every_client_and_no
     }
 }
 
-behaviours!(direct;
+behaviours!(direct and tls;
     fields_of_a_peer_that_is_no_trusted_proxy_are_ignored,
     without_a_trusted_proxy_a_destination_is_on_the_server_that_host_names,
     metrics_and_status_are_for_this_machine_without_a_proxy,
@@ -319,7 +319,7 @@ behaviours!(direct;
 mod trusted {
     use super::*;
 
-    behaviours!(behind_a_proxy;
+    behaviours!(behind_a_proxy and tls;
         the_client_that_a_trusted_proxy_names_is_in_both_logs,
         fields_that_name_no_client_clearly_are_refused,
         wrong_passwords_count_for_the_client_and_not_for_the_proxy,

@@ -75,7 +75,7 @@ async fn what_is_put_into_a_share_counts_for_its_owner(scene: Scene) {
     assert_eq!(alice.get("/api/whoami").await.json()["usage"]["bytes"], 10);
 }
 
-behaviours!(scenario and spooled;
+behaviours!(scenario and spooled and tls;
     of_64_writers_to_a_quota_of_10_files_10_succeed,
     more_bytes_than_the_quota_are_refused_before_anything_is_lost,
     an_upload_over_the_quota_is_refused_before_its_body,

@@ -342,7 +342,7 @@ async fn a_download_that_broke_off_goes_on_where_it_was(scene: Scene) {
     assert!(saved == all);
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     one_range_is_sent_as_it_is,
     a_part_is_described_as_the_whole_is,
     several_ranges_are_sent_as_parts_in_the_order_asked_for,

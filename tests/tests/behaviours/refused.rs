@@ -68,7 +68,7 @@ macro_rules! refusals {
     ) => {
         $(async fn $name(scene: Scene) { refused(scene, $status, $request.into()).await; })*
         $(async fn $path_name(scene: Scene) { answered_400(scene, &$targets).await; })*
-        behaviours!(scenario; $($name,)* $($path_name,)*);
+        behaviours!(scenario and tls; $($name,)* $($path_name,)*);
 
         /// The same requests through a proxy: a refused one never reaches the server.
         mod through_a_proxy {

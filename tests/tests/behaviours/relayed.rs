@@ -84,7 +84,7 @@ async fn a_large_upload_is_stored_byte_for_byte(scene: Scene) {
     assert!(home["large"].as_ref() == Some(&contents) && home["slow"].as_ref() == Some(&contents));
 }
 
-behaviours!(scenario but process;
+behaviours!(scenario but process and tls;
     slow_and_fast_clients_receive_every_byte,
     clients_that_abort_take_only_their_own_downloads_along,
     a_source_that_ends_early_is_an_abort,

@@ -277,7 +277,7 @@ async fn a_client_that_breaks_off_leaves_no_connection(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_file_is_sent_whole,
     a_connection_is_kept_for_the_next_request,
     a_connection_is_closed_when_the_client_asks,

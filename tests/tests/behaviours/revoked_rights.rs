@@ -223,7 +223,7 @@ async fn a_download_from_a_share_ends_when_the_share_does(scene: Scene) {
     expect_cut(&scene, &mut bob, length, open).await;
 }
 
-behaviours!(scenario and spooled;
+behaviours!(scenario and spooled and tls;
     an_upload_in_progress_ends_when_its_right_does,
     an_upload_whose_bytes_keep_coming_ends_when_its_right_does,
     an_upload_whose_last_bytes_come_after_its_right_has_ended_is_not_committed,

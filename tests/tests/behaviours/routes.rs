@@ -182,7 +182,7 @@ async fn head_is_answered_wherever_get_is(scene: Scene) {
     assert_eq!(client.get("/healthz").await.text(), "ok\n");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     healthz_says_that_the_server_lives,
     readyz_says_that_the_server_takes_work,
     the_status_tells_the_engine_the_tiers_and_the_load,

@@ -187,7 +187,7 @@ async fn every_log_in_and_each_refused_one_has_its_line(scene: Scene) {
     assert!(!scene.accounts().transfers.text().contains("horse"), "a password is in the log");
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     an_unknown_name_and_a_wrong_password_are_told_alike,
     without_a_good_credential_everything_is_401_and_says_how_to_get_one,
     a_browser_without_an_account_is_told_what_a_person_does,

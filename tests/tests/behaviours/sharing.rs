@@ -337,7 +337,7 @@ async fn a_body_that_is_too_long_is_refused(scene: Scene) {
     alice.ask("POST", "/api/shares", "", fill(JSON_BYTES_MAX - 100)).await.problem(400);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     a_link_in_a_shared_folder_does_not_lead_out_of_it,
     a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself,
     what_is_shared_to_be_read_is_read_and_not_changed,

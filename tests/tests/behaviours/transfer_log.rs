@@ -180,7 +180,7 @@ async fn a_response_without_contents_is_no_transfer(scene: Scene) {
     assert_eq!(told(&scene, before), [""; 0]);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     an_upload_in_parts_has_one_line_with_the_whole_file_from_its_start_on,
     a_file_joined_from_parts_has_one_line,
     an_interrupted_part_has_a_line_of_its_own,

@@ -124,7 +124,7 @@ async fn a_file_that_grows_while_it_is_sent_ends_where_it_was_said_to(scene: Sce
     assert_eq!(client.get("/small.txt").await.text(), "small\n");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_large_file_arrives_byte_for_byte,
     many_downloads_at_once_do_not_mix,
     a_client_that_stops_reading_holds_up_nobody,

@@ -538,7 +538,7 @@ async fn conditions_are_weighed_again_when_the_file_is_complete(scene: Scene) {
     assert_eq!(alice.get("/files/a.txt").await.text(), "first");
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     a_file_comes_in_parts,
     an_empty_file_is_complete_at_once,
     an_upload_can_be_created_with_its_first_bytes,

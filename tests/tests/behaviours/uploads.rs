@@ -419,7 +419,7 @@ async fn each_upload_has_one_line(scene: Scene) {
     assert_eq!((&lines[0]["bytes"], &lines[1]["bytes"]), (&5.into(), &0.into()));
 }
 
-behaviours!(scenario and spooled;
+behaviours!(scenario and spooled and tls;
     a_file_is_created_and_then_replaced,
     bodies_may_be_empty_large_or_chunked,
     a_request_behind_a_large_body_is_answered,

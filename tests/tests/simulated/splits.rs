@@ -34,6 +34,17 @@ fn three_requests_are_answered_wherever_they_are_cut() {
     }
 }
 
+/// More bytes than each side sends over TLS: the handshake, tickets, and the records behind them.
+const OVER_TLS_BYTES: usize = 3_000;
+
+#[test]
+fn three_requests_are_answered_over_tls_wherever_its_records_are_cut() {
+    let scenario = Scenario { is_encrypted: true, ..scenario() };
+    for bytes in 0..OVER_TLS_BYTES {
+        simulated(0, Faults::split_at(bytes), &scenario, three_requests_are_answered);
+    }
+}
+
 /// As [`three_requests_are_answered`], but the second part is sent only after the server has processed the
 /// first.
 #[test]

@@ -164,7 +164,7 @@ async fn what_is_at_hand_is_for_whoever_shows_that_they_may(scene: Scene) {
     assert_eq!(alice.get("/files/a").await.status, 401);
 }
 
-behaviours!(scenario and remote;
+behaviours!(scenario and remote and tls;
     what_is_at_hand_is_answered_as_what_is_looked_up,
     what_is_at_hand_is_for_whoever_shows_that_they_may,
     what_is_put_moved_copied_and_removed_is_seen_at_once,

@@ -122,4 +122,4 @@ async fn whoever_reads_gets_what_is_there(scene: Scene) {
     assert!(scene.hot.figures().hits > 0 || !model.has_found_bytes, "seed {seed}");
 }
 
-behaviours!(scenario and remote; whoever_reads_gets_what_is_there);
+behaviours!(scenario and remote and tls; whoever_reads_gets_what_is_there);

@@ -141,7 +141,7 @@ async fn an_open_file_that_nobody_asks_for_is_closed(scene: Scene) {
     assert!(client.get("/100000.bin").await.body == noise(100_000, 100_000));
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_hot_file_is_sent_as_a_cold_one,
     ranges_and_conditions_hold_for_hot_files,
     each_client_gets_the_encoding_that_it_takes,
@@ -153,7 +153,7 @@ behaviours!(scenario;
 mod swept {
     use super::*;
 
-    behaviours!(scenario but process;
+    behaviours!(scenario but process and tls;
         an_open_file_that_nobody_asks_for_is_closed,
         an_open_file_that_was_removed_is_closed_at_the_next_check,
     );
@@ -188,5 +188,5 @@ mod budget {
         }
     }
 
-    behaviours!(scenario; what_is_kept_never_takes_more_than_the_budget);
+    behaviours!(scenario and tls; what_is_kept_never_takes_more_than_the_budget);
 }

@@ -72,7 +72,7 @@ async fn a_file_that_changes_all_the_time_is_read_each_time(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_change_is_seen_when_the_time_is_over,
     a_file_that_stays_is_the_same_however_often_it_is_looked_up,
     a_file_that_changes_all_the_time_is_read_each_time,

@@ -42,7 +42,7 @@ async fn bytes_that_come_do_not_prolong_the_time_for_a_head(scene: Scene) {
     assert_408(&mut client).await;
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_head_that_takes_too_long_is_refused,
     the_next_head_has_a_time_of_its_own,
     bytes_that_come_do_not_prolong_the_time_for_a_head,

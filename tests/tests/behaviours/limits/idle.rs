@@ -47,7 +47,7 @@ async fn a_slow_answer_is_not_idleness(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     an_idle_connection_is_ended_without_a_word,
     requests_renew_the_idle_time,
     a_slow_answer_is_not_idleness,

@@ -58,7 +58,7 @@ async fn bytes_do_not_prolong_the_time_after_the_last_answer(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     whoever_does_not_end_after_its_last_answer_is_cut_off,
     bytes_do_not_prolong_the_time_after_the_last_answer,
 );

@@ -50,7 +50,7 @@ async fn every_500_bytes_of_a_body_without_credentials_earn_it_a_second(scene: S
     assert!(passed >= BODY_TIME + Duration::from_secs(seconds as u64), "after {passed:?} already");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole,
     every_500_bytes_of_a_body_without_credentials_earn_it_a_second,
 );

@@ -75,7 +75,7 @@ async fn a_body_that_turns_out_to_be_too_long_is_refused(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_body_that_stalls_is_refused,
     time_for_a_body_runs_from_its_last_byte,
     a_body_that_comes_slowly_is_taken,

@@ -281,7 +281,7 @@ async fn responses_above_a_limit_are_refused(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     heads_with_more_than_one_reading_get_502,
     a_response_that_has_no_body_ends_with_its_head_whatever_its_fields_say,
     an_interim_response_has_no_body_whatever_its_fields_say,

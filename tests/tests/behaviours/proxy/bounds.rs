@@ -175,7 +175,7 @@ async fn a_long_refused_body_ends_the_connection(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_client_that_reads_nothing_holds_an_origin_up_whose_body_fits_no_spool,
     a_short_refused_body_is_discarded_and_the_connection_continues,
     a_long_refused_body_ends_the_connection,
@@ -190,7 +190,7 @@ mod of_attempts {
         assert_eq!(counted(number), ATTEMPTS_MAX as u64);
     }
 
-    behaviours!(several; a_request_without_a_response_is_tried_a_few_times_only);
+    behaviours!(several and tls; a_request_without_a_response_is_tried_a_few_times_only);
 }
 
 /// In the simulator alone: the bound is for each thread, and there it has one.

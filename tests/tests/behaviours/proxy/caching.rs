@@ -366,12 +366,12 @@ mod forwarded {
         behaviours, forwarding, responses_of_a_forwarded_host_are_never_mixed_with_those_of_the_origins,
     };
 
-    behaviours!(forwarding but process;
+    behaviours!(forwarding but process and tls;
         responses_of_a_forwarded_host_are_never_mixed_with_those_of_the_origins,
     );
 }
 
-behaviours!(scenario but process;
+behaviours!(scenario but process and tls;
     a_fresh_response_is_sent_again_without_the_origin,
     a_stale_response_is_validated_and_sent_again,
     the_conditions_of_a_client_are_answered_by_the_cache,

@@ -104,7 +104,7 @@ async fn clients_that_wait_for_a_body_are_served_when_the_disk_fails(scene: Scen
     assert!(cache_status(&small).starts_with("plimsoll; hit"), "the memory is used on");
 }
 
-behaviours!(small but process;
+behaviours!(small but process and tls;
     clients_of_a_body_that_grows_too_large_get_all_of_it,
     a_body_that_changed_is_never_joined_to_one_that_was_cut_short,
 );
@@ -112,5 +112,5 @@ behaviours!(small but process;
 mod disk {
     use super::{behaviours, broken, clients_that_wait_for_a_body_are_served_when_the_disk_fails};
 
-    behaviours!(broken but process; clients_that_wait_for_a_body_are_served_when_the_disk_fails);
+    behaviours!(broken but process and tls; clients_that_wait_for_a_body_are_served_when_the_disk_fails);
 }

@@ -34,4 +34,4 @@ async fn each_client_gets_the_present_version_while_others_replace_it(scene: Sce
     together(visits).await;
 }
 
-behaviours!(scenario but process; each_client_gets_the_present_version_while_others_replace_it);
+behaviours!(scenario but process and tls; each_client_gets_the_present_version_while_others_replace_it);

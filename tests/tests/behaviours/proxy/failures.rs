@@ -159,7 +159,7 @@ async fn a_response_that_comes_before_the_whole_body_is_relayed(scene: Scene) {
     assert_eq!(client.answer().await.status, 413);
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     an_origin_that_ends_before_its_response_gets_502,
     an_origin_that_sends_no_response_gets_504,
     bytes_that_are_no_response_get_502,

@@ -30,7 +30,7 @@ async fn an_origin_that_is_away_costs_no_request(scene: Scene) {
     }
 }
 
-behaviours!(one_away; an_origin_that_is_away_costs_no_request);
+behaviours!(one_away and tls; an_origin_that_is_away_costs_no_request);
 
 mod all_away {
     use super::{AWAY, Address, Balance, Scenario, Scene, Settings, behaviours, plain, scripted_scenario};
@@ -53,7 +53,7 @@ mod all_away {
         }
     }
 
-    behaviours!(scenario;
+    behaviours!(scenario and tls;
         a_request_without_a_reachable_origin_gets_502_and_the_connection_continues,
     );
 }
@@ -88,7 +88,7 @@ mod forwarded {
         assert!(!client.get("/count").await.problem(502).is_empty());
     }
 
-    behaviours!(scenario; a_url_with_a_forwarded_host_goes_to_that_host);
+    behaviours!(scenario and tls; a_url_with_a_forwarded_host_goes_to_that_host);
 }
 
 mod headers {
@@ -123,10 +123,10 @@ mod headers {
         scene.until(|| scene.open() == 0).await;
     }
 
-    behaviours!(binary; the_origin_learns_the_clients_address_from_the_header);
+    behaviours!(binary and tls; the_origin_learns_the_clients_address_from_the_header);
 
     mod text {
         use super::{behaviours, line, the_origin_learns_the_clients_address_from_the_header};
-        behaviours!(line; the_origin_learns_the_clients_address_from_the_header);
+        behaviours!(line and tls; the_origin_learns_the_clients_address_from_the_header);
     }
 }

@@ -249,9 +249,10 @@ async fn a_scan_of_many_files_closes_all_but_the_hot_ones(scene: Scene) {
 
 async fn purges_and_invalidations_drop_a_kept_file(scene: Scene) {
     let mut client = scene.connect().await;
-    let key = ResourceKey::parse(format!("http://test{TARGET}").as_bytes()).unwrap();
+    let start = format!("{}://", scene.scheme());
+    let key = ResourceKey::parse(format!("{start}test{TARGET}").as_bytes()).unwrap();
     let uri = PurgeTarget::Uri(key.at(Servers::Origins).digest());
-    for target in [PurgeTarget::All, PurgeTarget::Prefix(b"http://".to_vec()), uri.clone()] {
+    for target in [PurgeTarget::All, PurgeTarget::Prefix(start.into_bytes()), uri.clone()] {
         get_kept(&scene, &mut client).await;
         assert_eq!(cache().purge(&scene.io, [target]).await.unwrap(), 1);
         assert_eq!(figures().index.passed_objects, 0);
@@ -261,7 +262,7 @@ async fn purges_and_invalidations_drop_a_kept_file(scene: Scene) {
     assert_eq!(figures().index.passed_objects, 0);
 }
 
-behaviours!(scenario but process;
+behaviours!(scenario but process and tls;
     a_passed_file_is_kept_open_and_nothing_is_copied,
     a_kept_file_that_changes_in_place_is_fetched_again,
     a_kept_file_that_is_replaced_is_fetched_again_although_it_is_fresh,
@@ -295,5 +296,5 @@ mod copied {
         assert!(is_hit(&hit) && hit.body == first.body);
     }
 
-    behaviours!(copied but process; a_copied_body_is_recorded);
+    behaviours!(copied but process and tls; a_copied_body_is_recorded);
 }

@@ -99,7 +99,7 @@ async fn a_file_that_changes_before_its_origin_fails_is_not_sent(scene: Scene) {
     assert_eq!(validated(&scene, "end").await.status, 502);
 }
 
-behaviours!(scenario but process;
+behaviours!(scenario but process and tls;
     a_file_that_changes_before_a_304_is_fetched_again,
     a_file_that_changes_before_an_error_is_not_sent_for_the_stale_one,
     a_file_that_changes_before_its_origin_fails_is_not_sent,

@@ -139,7 +139,7 @@ async fn a_request_in_progress_is_completed_when_the_proxy_stops(scene: Scene) {
     idle.expect_end().await;
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     files_of_all_sizes_arrive_as_they_are,
     ranges_and_conditions_are_those_of_the_origin,
     bodies_arrive_at_the_origin_whole,
@@ -160,5 +160,5 @@ mod large {
         Scenario { is_large: true, ..super::scenario() }
     }
 
-    behaviours!(scenario; a_client_that_aborts_in_the_middle_disturbs_no_other);
+    behaviours!(scenario and tls; a_client_that_aborts_in_the_middle_disturbs_no_other);
 }

@@ -46,7 +46,7 @@ async fn a_small_body_is_sent_again_with_its_request(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_connection_to_the_origin_carries_many_requests,
     a_connection_that_the_origin_has_closed_is_not_used_again,
     a_request_without_a_response_on_a_used_connection_is_sent_again,

@@ -223,7 +223,7 @@ async fn the_fetch_of_a_slice_goes_on_when_its_client_has_left(scene: Scene) {
     assert_eq!(logged(&key).len(), 1);
 }
 
-behaviours!(scenario but process;
+behaviours!(scenario but process and tls;
     a_range_fetches_its_slices_only_and_is_answered_from_them_again,
     many_clients_share_the_fetch_of_a_slice,
     slices_of_two_versions_are_never_joined,

@@ -77,7 +77,7 @@ async fn a_request_that_waits_too_long_is_refused_and_may_be_sent_again(scene: S
     assert_eq!(waiting.get("/small.txt").await.text(), "small\n");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     slow_clients_keep_no_connection_to_the_origin,
     a_client_that_sends_a_short_body_slowly_keeps_no_connection_to_the_origin,
     requests_wait_for_a_connection_and_are_answered_in_turn,
@@ -87,5 +87,5 @@ behaviours!(scenario;
 mod busy {
     use super::*;
 
-    behaviours!(scenario but process; a_request_that_waits_too_long_is_refused_and_may_be_sent_again);
+    behaviours!(scenario but process and tls; a_request_that_waits_too_long_is_refused_and_may_be_sent_again);
 }

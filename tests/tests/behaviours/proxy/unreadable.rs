@@ -181,7 +181,7 @@ async fn a_body_that_fails_is_cut_short_if_the_origin_has_another(scene: Scene) 
     }
 }
 
-behaviours!(scenario but process;
+behaviours!(scenario but process and tls;
     a_stored_body_that_was_changed_or_cut_is_fetched_again,
     a_body_that_fails_while_it_is_sent_is_completed_from_the_origin,
     a_body_that_fails_is_cut_short_if_the_origin_has_another,

@@ -70,7 +70,7 @@ async fn a_client_that_leaves_ends_its_tunnel(scene: Scene) {
     scene.until(|| scene.open() == 0).await;
 }
 
-behaviours!(scenario;
+behaviours!(scenario and tls;
     a_client_waits_for_the_continue_of_the_origin,
     a_refusal_before_the_body_ends_the_connection,
     an_upgraded_connection_carries_bytes_both_ways,
