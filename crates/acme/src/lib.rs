@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod certificate;
+mod challenge;
 mod external;
 mod folder;
 pub mod limits;
@@ -21,6 +22,7 @@ mod renewer;
 mod schedule;
 
 pub use certificate::{BadChain, Certificate};
+pub use challenge::Proof;
 pub use external::ExternalAccount;
 pub use folder::{ATTEMPTS, CHALLENGES, StateFolder, Token};
 pub use machine::{Attempts, Event, Failure, Machine, State, Unexpected};

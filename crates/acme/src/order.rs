@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use instant_acme::{
-    Account, AccountBuilder, AccountCredentials, AuthorizationStatus, CertificateIdentifier, ChallengeType,
-    Error, ExternalAccountKey, Identifier, NewAccount, NewOrder, Order, OrderStatus, Problem,
+    Account, AccountBuilder, AccountCredentials, AuthorizationStatus, CertificateIdentifier, ChallengeHandle,
+    ChallengeType, Error, ExternalAccountKey, Identifier, NewAccount, NewOrder, Order, OrderStatus, Problem,
 };
 use plimsoll_io::{Elapsed, Fs, Io, NotDone, Work};
 use rustls_pki_types::CertificateDer;
@@ -19,6 +19,7 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::certificate::Certificate;
+use crate::challenge::{ChallengeCertificate, Proof};
 use crate::folder::{StateFolder, Token};
 use crate::limits::{
     NONCE_TRIES_MAX, ORDER_TIME_MAX, POLL_TIME_MAX, POLL_TIME_MIN, RENEWAL_INFO_TIME_MAX,
@@ -26,6 +27,7 @@ use crate::limits::{
 };
 use crate::machine::{Event, Failure};
 use crate::mailbox::{Mailbox, Sender};
+use crate::names::DomainName;
 use crate::renewer::Settings;
 use crate::schedule::Window;
 
@@ -159,20 +161,36 @@ impl Ordering<'_> {
                 status => return Err(Failure::new(format!("the server has a name as {status:?}"))),
             }
             let name = authorization.identifier().to_string();
-            let Some(mut challenge) = authorization.challenge(ChallengeType::Http01) else {
-                return Err(Failure::new(format!(
-                    "the server offers no validation of {name} by HTTP (HTTP-01)"
-                )));
+            let (kind, told) = match self.settings.proof {
+                Proof::Http => (ChallengeType::Http01, "HTTP (HTTP-01)"),
+                Proof::Tls(_) => (ChallengeType::TlsAlpn01, "TLS (TLS-ALPN-01)"),
             };
-            let token = Token::parse(&challenge.token)
-                .ok_or_else(|| Failure::new("the server sent a token that is none"))?;
-            let (folder, answer) = (self.folder.clone(), challenge.key_authorization());
-            self.on_disk(move |fs| folder.publish(fs, &token, answer.as_str())).await?;
+            let Some(mut challenge) = authorization.challenge(kind) else {
+                return Err(Failure::new(format!("the server offers no validation of {name} by {told}")));
+            };
+            self.publish(&name, &challenge).await?;
             let ready = self.retried(async || challenge.set_ready().await).await;
             ready.map_err(|failure| Failure { is_validation: true, ..failure })?;
             is_any_pending = true;
         }
         Ok(is_any_pending)
+    }
+
+    /// Publishes the answer to a challenge for a name.
+    async fn publish(&self, name: &str, challenge: &ChallengeHandle<'_>) -> Result<()> {
+        let answer = challenge.key_authorization();
+        let Proof::Tls(challenges) = &self.settings.proof else {
+            let token = Token::parse(&challenge.token)
+                .ok_or_else(|| Failure::new("the server sent a token that is none"))?;
+            let folder = self.folder.clone();
+            return self.on_disk(move |fs| folder.publish(fs, &token, answer.as_str())).await;
+        };
+        let name =
+            DomainName::parse(name).map_err(|_| Failure::new("the server sent a name that is none"))?;
+        let made = ChallengeCertificate::new(&name, answer.digest().as_ref());
+        let made = made.map_err(|error| Failure::new(format!("the challenge's certificate: {error}")))?;
+        let published = challenges.publish(name.as_str(), made.chain.as_bytes(), made.key.as_bytes());
+        published.map_err(|error| Failure::new(format!("the challenge's certificate: {error}")))
     }
 
     async fn wait_until_validated(&self, order: &mut Order) -> Result<()> {

@@ -15,6 +15,7 @@ use plimsoll_tls::Connector;
 use zeroize::Zeroizing;
 
 use crate::certificate::Certificate;
+use crate::challenge::Proof;
 use crate::external::ExternalAccount;
 use crate::folder::StateFolder;
 use crate::limits::{FOLDER_POLL_TIME, RENEWAL_INFO_TIME};
@@ -35,6 +36,8 @@ pub struct Settings {
     pub contacts: Vec<String>,
     /// The account at the operator of the server that the new account is bound to.
     pub external_account: Option<ExternalAccount>,
+    /// How the names are proved to lead here.
+    pub proof: Proof,
 }
 
 /// A lock that only one of the fronts has which share a state folder. Dropping the guard releases it.
@@ -240,10 +243,7 @@ impl Renewer {
             Err(error) => Err(Failure::new(format!("the state folder: {error}"))),
         };
         run.certificate = replaced;
-        let folder = self.folder.clone();
-        if let Err(error) = on_disk(io, move |fs| folder.clear_answers(fs)).await {
-            tracing::warn!(%error, "the answers to challenges could not be removed");
-        }
+        self.clear_answers(io).await;
         let stored = match ordered {
             Ok(certificate) => self.store(certificate, io).await,
             Err(failure) => Err(failure),
@@ -267,6 +267,16 @@ impl Renewer {
             report.last_failure = failure;
         });
         recorded
+    }
+
+    async fn clear_answers(&self, io: &Io) {
+        if let Proof::Tls(challenges) = &self.settings.proof {
+            challenges.clear();
+        }
+        let folder = self.folder.clone();
+        if let Err(error) = on_disk(io, move |fs| folder.clear_answers(fs)).await {
+            tracing::warn!(%error, "the answers to challenges could not be removed");
+        }
     }
 
     async fn store_attempts(&self, run: &mut Run, io: &Io) -> io::Result<()> {
@@ -386,7 +396,8 @@ mod tests {
         folder.store_account(&**host.disk(), account.to_string().as_bytes()).unwrap();
         let names = Names::new([name]).unwrap();
         let (directory, contacts) = (DIRECTORY.to_owned(), Vec::new());
-        let settings = Settings { directory, names, contacts, external_account: None };
+        let (external_account, proof) = (None, Proof::Http);
+        let settings = Settings { directory, names, contacts, external_account, proof };
         let renewer = Renewer::new(settings, folder, Arc::new(Free));
         let (io, mailbox) = (host.io(), Arc::<Mailbox>::default());
         sim.run(&host, async move {

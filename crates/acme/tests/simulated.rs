@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_acme::{DomainName, Lock, Names, Network, Renewer, Report, Settings, StateFolder};
+use plimsoll_acme::{DomainName, Lock, Names, Network, Proof, Renewer, Report, Settings, StateFolder};
 use plimsoll_io::select;
 use plimsoll_io::sim::{Faults, Host, Sim};
 use plimsoll_tls::{Clock, Connector, Roots};
@@ -35,7 +35,8 @@ fn renew_without_a_server(prepare: impl FnOnce(&Host)) -> Report {
     prepare(&host);
     let names = Names::new([DomainName::parse("files.example.org").unwrap()]).unwrap();
     let directory = "https://localhost:14000/dir".to_owned();
-    let settings = Settings { directory, names, contacts: Vec::new(), external_account: None };
+    let (external_account, proof) = (None, Proof::Http);
+    let settings = Settings { directory, names, contacts: Vec::new(), external_account, proof };
     let renewer = Renewer::new(settings, folder, Arc::new(Free));
     let tls = Connector::new(&Roots::read(CA).unwrap(), &["http/1.1"], Clock::new()).unwrap();
     let resolve = Rc::new(|_: &str, port| -> plimsoll_client::http::Resolving {

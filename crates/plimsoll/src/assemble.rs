@@ -146,7 +146,8 @@ impl Server {
         let cells = CommonCells::own();
         let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
         let server = Server::made_of(parts, config, sites)?;
-        encryption::start_acme(config, &server.shared.renewals, server.stop())?;
+        let proof = server.shared.encryption.proof();
+        encryption::start_acme(config, proof, &server.shared.renewals, server.stop())?;
         Ok(server)
     }
 

@@ -113,6 +113,24 @@ impl ResolvesServerCert for Certificates {
 }
 
 fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, BadCertificate> {
+    let (chain, key) = parse(chain, key)?;
+    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => BadCertificate::NotItsKey,
+        error => BadCertificate::Unusable(error),
+    })
+}
+
+/// As `certified`, but does not check that the key is that of the certificate. rustls refuses to parse one
+/// with the critical extension of a challenge.
+pub(crate) fn certified_unchecked(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, BadCertificate> {
+    let (chain, key) = parse(chain, key)?;
+    let key = provider().key_provider.load_private_key(key).map_err(BadCertificate::Unusable)?;
+    Ok(CertifiedKey::new(chain, key))
+}
+
+type ChainAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn parse(chain: &[u8], key: &[u8]) -> Result<ChainAndKey, BadCertificate> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
         .take(CHAIN_CERTIFICATES_MAX + 1)
         .collect::<Result<_, _>>()
@@ -120,11 +138,7 @@ fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, BadCertificate> {
     if chain.is_empty() || chain.len() > CHAIN_CERTIFICATES_MAX {
         return Err(BadCertificate::Chain);
     }
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| BadCertificate::Key)?;
-    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => BadCertificate::NotItsKey,
-        error => BadCertificate::Unusable(error),
-    })
+    Ok((chain, PrivateKeyDer::from_pem_slice(key).map_err(|_| BadCertificate::Key)?))
 }
 
 fn names(certified: &CertifiedKey) -> Vec<String> {

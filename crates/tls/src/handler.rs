@@ -69,6 +69,7 @@ impl Handler for Secured {
             // A client that has sent nothing takes no share of its neighbours' handshakes.
             let accepted = async |stream: &mut Stream| settings.perform(&io, stream).await;
             match admission.perform(&io, &mut stream, accepted).await {
+                Ok(tls) if tls.is_challenge() => finish(&io, stream).await,
                 Ok(tls) => {
                     drop(settings);
                     serve(&*inner, stream, (tls, spot), |stream| inner.serve(stream)).await;
@@ -105,6 +106,13 @@ impl Handler for Secured {
     fn background(&self) -> LocalFuture {
         self.inner.background()
     }
+}
+
+/// Ends a connection. The client has little time to receive what was sent.
+async fn finish(io: &Io, mut stream: Stream) {
+    let deadline = io.deadline();
+    deadline.after(ALERT_TIME_MAX);
+    let _: Result<std::io::Result<()>, Elapsed> = deadline.within(stream.finish()).await;
 }
 
 /// Waits for the first bytes of a handshake. Returns false if the engine wants the worker, and can park the
@@ -144,9 +152,7 @@ fn park_new(io: &Io, spot: Option<Rc<ParkingSpot>>, stream: Stream) {
 /// Refuses a connection that was to be encrypted: sends the alert [`REFUSAL`], without a handshake.
 pub async fn refuse(io: Io, mut stream: Stream) {
     stream.tx.push(Segment::Static(REFUSAL));
-    let deadline = io.deadline();
-    deadline.after(ALERT_TIME_MAX);
-    let _: Result<std::io::Result<()>, Elapsed> = deadline.within(stream.finish()).await;
+    finish(&io, stream).await;
 }
 
 /// Serves an encrypted connection until it ends or is parked. `spot` is where the engine takes it.

@@ -14,6 +14,7 @@
 mod admission;
 mod bound_session;
 mod certificates;
+mod challenges;
 mod client;
 mod clock;
 mod fingerprint;
@@ -31,6 +32,7 @@ mod verifier;
 pub use admission::{Admission, Handshakes, Outcome};
 pub use bound_session::{BoundSession, Direction, Proof};
 pub use certificates::{BadCertificate, Certificates, Identity};
+pub use challenges::ChallengeCertificates;
 pub use client::{BadRoots, Connector, Handshake, Roots, Trust, refuses_identity};
 pub use clock::Clock;
 pub use fingerprint::{BadFingerprint, Fingerprint};

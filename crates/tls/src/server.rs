@@ -12,6 +12,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ServerConfig, version};
 
 use crate::certificates::Certificates;
+use crate::challenges::{ACME_PROTOCOL, ChallengeCertificates, WithChallenges};
 use crate::client::Roots;
 use crate::clock::Clock;
 use crate::handshake::{HandshakeError, perform};
@@ -60,6 +61,16 @@ impl ServerTls {
         let mut config = config(verifier, certificates, protocols, &clock)?;
         config.send_tls13_tickets = 0;
         Ok(ServerTls { config: Arc::new(config), clock })
+    }
+
+    /// Also answers the challenges of an ACME server, by these certificates.
+    #[must_use]
+    pub fn with_challenges(self, challenges: Arc<ChallengeCertificates>) -> ServerTls {
+        let mut config = Arc::unwrap_or_clone(self.config);
+        let usual = Arc::clone(&config.cert_resolver);
+        config.cert_resolver = Arc::new(WithChallenges { usual, challenges });
+        config.alpn_protocols.push(ACME_PROTOCOL.to_vec());
+        ServerTls { config: Arc::new(config), ..self }
     }
 
     /// Performs the handshake with a client, and encrypts the stream.

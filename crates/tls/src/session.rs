@@ -14,6 +14,7 @@ use rustls::{
     ServerConnection,
 };
 
+use crate::challenges::ACME_PROTOCOL;
 use crate::limits::{RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES};
 
 /// A TLS session.
@@ -71,6 +72,11 @@ impl Session {
     /// Whether the handshake resumed an earlier session.
     pub(crate) fn is_resumed(&self) -> bool {
         self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// Whether the peer is an ACME server that validates a name.
+    pub(crate) fn is_challenge(&self) -> bool {
+        self.connection.alpn_protocol() == Some(ACME_PROTOCOL)
     }
 
     /// Whether the peer has ended the session, and all plaintext was taken.

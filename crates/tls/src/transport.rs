@@ -66,6 +66,11 @@ impl Tls {
         self.state.borrow().session.facts()
     }
 
+    /// Whether the peer is an ACME server that validates a name, and sends no request.
+    pub(crate) fn is_challenge(&self) -> bool {
+        self.state.borrow().session.is_challenge()
+    }
+
     /// Takes the session off the connection, to continue it later over the same connection.
     ///
     /// # Errors

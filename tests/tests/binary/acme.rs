@@ -76,9 +76,14 @@ impl Front {
     /// Starts the server under `kind`, as arguments of `program`.
     fn start_by(&self, mut program: Command, kind: EngineKind) -> Server {
         program.args(["serve", "--http", &format!("127.0.0.1:{}", self.http), "--https", "127.0.0.1:0"]);
+        program.args(["--engine", &kind.to_string()]);
+        self.run(program)
+    }
+
+    /// Starts the server by `program`, with the settings of ACME.
+    fn run(&self, mut program: Command) -> Server {
         program.args(["--acme", NAME, "--acme-directory", &self.pebble.directory(), "--acme-ca", CA]);
         program.arg("--acme-state").arg(&self.state).arg("--data").arg(self.folder.path().join("data"));
-        program.args(["--engine", &kind.to_string()]);
         Server::spawn(program)
     }
 
@@ -230,6 +235,21 @@ fn a_server_that_requires_an_account_at_its_operator_gets_the_key_of_the_file() 
 }
 
 #[test]
+fn a_name_is_proved_by_tls_at_the_port_of_https_alone() {
+    let front = Front::new();
+    let mut program = command();
+    program.args(["serve", "--http", "127.0.0.1:0", "--https", &format!("127.0.0.1:{}", front.http)]);
+    program.args(["--acme-challenge", "tls-alpn-01"]);
+    let server = front.run(program);
+    until("the certificate is in use", || front.uses_new(&server));
+    // Without an open challenge, a client that offers its protocol gets no certificate.
+    let mut client = tool("openssl");
+    client.args(["s_client", "-alpn", "acme-tls/1", "-servername", NAME, "-connect"]);
+    let done = run(client.arg(server.https_at().to_string()));
+    assert!(!done.status.success() && !done.text().contains("BEGIN CERTIFICATE"), "{}", done.text());
+}
+
+#[test]
 fn settings_of_acme_that_cannot_work_are_refused_with_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("eab.key");
@@ -245,6 +265,10 @@ fn settings_of_acme_that_cannot_work_are_refused_with_what_is_missing() {
         (&[&with_https[..], &["--acme-directory", "http://localhost/"]].concat(), "https://"),
         (&[&with_https[..], &["--acme-ca", "missing.pem"]].concat(), "--acme-ca"),
         (&[&with_https[..], &["--acme-eab-id", "a"]].concat(), "need each other"),
+        (
+            &[&with_https[..], &["--acme-challenge", "tls-alpn-01", "--engine", "process"]].concat(),
+            "another engine",
+        ),
         (
             &[&with_https[..], &["--acme-eab-id", "a", "--acme-eab-key-file", key]].concat(),
             "other users can read",

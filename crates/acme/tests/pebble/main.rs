@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 
 use answers::Answers;
 use plimsoll_acme::{
-    Attempts, Certificate, DomainName, ExternalAccount, Lock, Names, Network, Renewer, Report, Settings,
-    StateFolder,
+    Attempts, Certificate, DomainName, ExternalAccount, Lock, Names, Network, Proof, Renewer, Report,
+    Settings, StateFolder,
 };
 use plimsoll_engine::{EngineKind, block_on};
 use plimsoll_io::{Either, Io, select};
@@ -70,6 +70,7 @@ impl Front {
             names: Names::new(names).unwrap(),
             contacts: vec!["mailto:admin@example.org".to_owned()],
             external_account: None,
+            proof: Proof::Http,
         };
         Front { state: state.to_owned(), settings, trusted: CA }
     }

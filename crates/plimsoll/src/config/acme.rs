@@ -8,6 +8,7 @@ use clap::Args;
 use plimsoll_acme::DomainName;
 
 use super::proxy::CertificateFile;
+use super::values::AcmeChallenge;
 
 /// The directory of Let's Encrypt.
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -35,6 +36,17 @@ pub(crate) struct AcmeSettings {
     /// The folder of the account, the certificate and open challenges, which several fronts may share
     #[arg(long, value_name = "DIR", env = "PLIMSOLL_ACME_STATE", default_value = STATE)]
     pub(crate) acme_state: PathBuf,
+
+    /// How the names are proved to lead here: http-01 (by a file, at port 80), or tls-alpn-01 (by a
+    /// certificate, at port 443; for a single front)
+    #[arg(
+        long,
+        value_name = "http-01|tls-alpn-01",
+        hide_possible_values = true,
+        env = "PLIMSOLL_ACME_CHALLENGE",
+        default_value = "http-01"
+    )]
+    pub(crate) acme_challenge: AcmeChallenge,
 
     /// The mail address at which the operator of the ACME server may reach you; several may be given
     #[arg(long, value_name = "MAIL", env = "PLIMSOLL_ACME_CONTACT", value_delimiter = ',')]

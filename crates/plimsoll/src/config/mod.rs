@@ -31,8 +31,8 @@ pub(crate) use server_command::ServerCommand;
 pub(crate) use sites::{CacheFlag, SiteFlag};
 use tls::TlsSettings;
 pub(crate) use values::{
-    AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, PlainPasswords, Proxied, Relay, SignUp,
-    StoreAt, engine_name,
+    AcmeChallenge, AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, PlainPasswords, Proxied, Relay,
+    SignUp, StoreAt, engine_name,
 };
 
 use std::ffi::OsString;

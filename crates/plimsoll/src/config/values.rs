@@ -149,6 +149,15 @@ pub(crate) enum PlainPasswords {
     Allow,
 }
 
+/// The ways to prove to an ACME server that a name leads here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AcmeChallenge {
+    /// By a file over HTTP.
+    Http,
+    /// By a certificate over TLS.
+    TlsAlpn,
+}
+
 /// The protocols whose listeners expect the PROXY protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proxied {
@@ -186,6 +195,8 @@ const RELAYS: [(&str, Relay); 2] = [("stream", Relay::Stream), ("spool", Relay::
 const SIGN_UPS: [(&str, SignUp); 2] = [("open", SignUp::Open), ("closed", SignUp::Closed)];
 const PLAIN_PASSWORDS: [(&str, PlainPasswords); 2] =
     [("loopback", PlainPasswords::Loopback), ("allow", PlainPasswords::Allow)];
+const ACME_CHALLENGES: [(&str, AcmeChallenge); 2] =
+    [("http-01", AcmeChallenge::Http), ("tls-alpn-01", AcmeChallenge::TlsAlpn)];
 const PROXIED: [(&str, Proxied); 4] =
     [("all", Proxied::All), ("http", Proxied::Http), ("ftp", Proxied::Ftp), ("classic", Proxied::Classic)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
@@ -243,6 +254,7 @@ pub(super) use words;
 
 words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, Proxied: PROXIED);
 words!(PlainPasswords: PLAIN_PASSWORDS);
+words!(AcmeChallenge: ACME_CHALLENGES);
 words!(LogFormat: FORMATS, LogLevel: LEVELS);
 
 impl Proxied {

@@ -12,7 +12,7 @@ use plimsoll_io::Address;
 
 use super::Finding;
 use crate::bounded_thread::BoundedThread;
-use crate::config::Config;
+use crate::config::{AcmeChallenge, Config};
 use crate::encryption;
 use crate::limits::NAME_LOOKUP_TIME;
 
@@ -22,9 +22,13 @@ const HTTPS_PORT: u16 = 443;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     let Some(acme) = config.fixed.acme() else { return Vec::new() };
+    let (by_file, by_certificate) = match acme.acme_challenge {
+        AcmeChallenge::Http => ("the ACME server requests its answers", "clients look for it"),
+        AcmeChallenge::TlsAlpn => ("clients are redirected to HTTPS", "the ACME server looks for it"),
+    };
     let ports = [
-        judge_port(("http", &config.fixed.http), HTTP_PORT, "the ACME server requests its answers"),
-        judge_port(("https", &config.fixed.https), HTTPS_PORT, "clients look for it"),
+        judge_port(("http", &config.fixed.http), HTTP_PORT, by_file),
+        judge_port(("https", &config.fixed.https), HTTPS_PORT, by_certificate),
     ];
     let names = acme.acme.iter().map(|name| judge_name(name, resolve(name), is_own));
     let attempts = judge_attempts(&encryption::attempts(acme), SystemTime::now());

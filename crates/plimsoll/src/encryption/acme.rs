@@ -14,16 +14,17 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use plimsoll_acme::limits::NAMES_MAX;
 use plimsoll_acme::{
-    ATTEMPTS, Attempts, CHALLENGES, ExternalAccount, Lock, Names, Network, Renewer, Report, Settings,
+    ATTEMPTS, Attempts, CHALLENGES, ExternalAccount, Lock, Names, Network, Proof, Renewer, Report, Settings,
     StateFolder,
 };
 use plimsoll_cli::WrongUsage;
 use plimsoll_engine::{EngineKind, SystemFs, run_all};
 use plimsoll_io::{Cells, Fs as _, Stop};
 use plimsoll_proto::http::Challenges;
+use plimsoll_tls::ChallengeCertificates;
 
 use super::files::{Pair, read_key};
-use crate::config::{AcmeSettings, Config};
+use crate::config::{AcmeChallenge, AcmeSettings, Config};
 use crate::resolve::resolve;
 use crate::trusted_certificates;
 
@@ -105,6 +106,12 @@ pub(crate) fn challenges(config: &Config) -> anyhow::Result<Option<Challenges>> 
     Ok(Some(Challenges::new(SystemFs.open_beneath(&root, CHALLENGES)?)))
 }
 
+/// Returns where the certificates of challenges are; `None` if the names are proved by HTTP.
+pub(super) fn challenge_certificates(config: &Config) -> Option<Arc<ChallengeCertificates>> {
+    let is_by_tls = config.fixed.acme()?.acme_challenge == AcmeChallenge::TlsAlpn;
+    is_by_tls.then(Arc::default)
+}
+
 /// Returns the failed orders since the last certificate, as the state folder has them. Creates nothing.
 pub(crate) fn attempts(acme: &AcmeSettings) -> Attempts {
     let text = std::fs::read(acme.acme_state.join(ATTEMPTS)).unwrap_or_default();
@@ -112,12 +119,17 @@ pub(crate) fn attempts(acme: &AcmeSettings) -> Attempts {
 }
 
 /// Starts the thread that orders and renews the certificate, until `stop`; none without ACME.
-pub(crate) fn start(config: &Config, renewals: &Arc<Renewals>, stop: &Stop) -> anyhow::Result<()> {
+pub(crate) fn start(
+    config: &Config,
+    proof: Proof,
+    renewals: &Arc<Renewals>,
+    stop: &Stop,
+) -> anyhow::Result<()> {
     let Some(acme) = config.fixed.acme() else { return Ok(()) };
     check(config)?;
     let tls = trusted_certificates::connector(&acme.acme_ca, "--acme-ca")?;
     let lock = Arc::new(FolderLock(acme.acme_state.join("lock")));
-    let renewer = Renewer::new(settings(acme)?, open(acme)?, lock);
+    let renewer = Renewer::new(settings(acme, proof)?, open(acme)?, lock);
     let (renewals, stop) = (Arc::clone(renewals), stop.clone());
     let run = move || {
         let ran = run_all(EngineKind::Epoll, &stop, Duration::ZERO, |io| {
@@ -134,13 +146,14 @@ pub(crate) fn start(config: &Config, renewals: &Arc<Renewals>, stop: &Stop) -> a
     Ok(())
 }
 
-fn settings(acme: &AcmeSettings) -> anyhow::Result<Settings> {
+fn settings(acme: &AcmeSettings, proof: Proof) -> anyhow::Result<Settings> {
     let too_many = || WrongUsage(format!("--acme takes {NAMES_MAX} names at most"));
     Ok(Settings {
         directory: acme.acme_directory.clone(),
         names: Names::new(acme.acme.iter().cloned()).ok_or_else(too_many)?,
         contacts: acme.acme_contact.iter().map(|mail| format!("mailto:{mail}")).collect(),
         external_account: external_account(acme)?,
+        proof,
     })
 }
 
@@ -160,13 +173,25 @@ fn external_account(acme: &AcmeSettings) -> anyhow::Result<Option<ExternalAccoun
 /// Checks the settings of ACME. Creates nothing.
 pub(super) fn check(config: &Config) -> anyhow::Result<()> {
     let Some(acme) = config.fixed.acme() else { return Ok(()) };
-    if config.fixed.https.is_empty() {
-        return Err(WrongUsage("--acme needs --https ADDR, where clients get the certificate".into()).into());
-    }
-    if config.fixed.http.is_empty() {
-        let why = "--acme needs --http ADDR, where the ACME server gets its answers";
+    let fixed = &config.fixed;
+    let why = match acme.acme_challenge {
+        _ if fixed.https.is_empty() && !fixed.has_ftp() => {
+            Some("--acme needs --https ADDR, where clients get the certificate")
+        }
+        AcmeChallenge::Http if fixed.http.is_empty() => {
+            Some("--acme needs --http ADDR, where the ACME server gets its answers")
+        }
+        AcmeChallenge::TlsAlpn if fixed.https.is_empty() => {
+            Some("--acme-challenge tls-alpn-01 needs --https ADDR, where the ACME server looks for it")
+        }
+        AcmeChallenge::TlsAlpn if fixed.engine.forks() => {
+            Some("--acme-challenge tls-alpn-01 needs another engine than process, which shares none")
+        }
+        _ => None,
+    };
+    if let Some(why) = why {
         return Err(WrongUsage(why.to_owned()).into());
     }
     trusted_certificates::connector(&acme.acme_ca, "--acme-ca")?;
-    settings(acme).map(drop)
+    settings(acme, Proof::Http).map(drop)
 }

@@ -14,9 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use anyhow::Context as _;
+use plimsoll_acme::Proof;
 use plimsoll_cli::WrongUsage;
 use plimsoll_io::{Cells, Current};
-use plimsoll_tls::{Certificates, Clock, Handshakes, Roots, ServerTls, TicketSecret};
+use plimsoll_tls::{Certificates, ChallengeCertificates, Clock, Handshakes, Roots, ServerTls, TicketSecret};
 
 pub(crate) use acme::{Renewals, attempts, challenges, start as start_acme};
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
@@ -41,6 +42,8 @@ pub(crate) struct Encryption {
     watch: FilesWatch,
     tickets: TicketSecret,
     clock: Arc<Clock>,
+    /// The certificates by which an ACME server validates names; `None` if it does so by HTTP.
+    challenges: Option<Arc<ChallengeCertificates>>,
 }
 
 /// Certificates that were read, and can be used.
@@ -62,6 +65,7 @@ impl Encryption {
             watch: FilesWatch::default(),
             tickets: ticket_secret(config)?,
             clock: Clock::new(),
+            challenges: acme::challenge_certificates(config),
         };
         let Usable { https, ftp, facts, stamps } = encryption.read(config)?;
         encryption.replace_ftp(ftp);
@@ -93,6 +97,11 @@ impl Encryption {
         }
     }
 
+    /// Returns how an order proves that its names lead here.
+    pub(crate) fn proof(&self) -> Proof {
+        self.challenges.clone().map_or(Proof::Http, Proof::Tls)
+    }
+
     /// Returns the facts about the certificates of new connections.
     pub(crate) fn facts(&self) -> &Arc<Current<Vec<Facts>>> {
         &self.facts
@@ -118,6 +127,10 @@ impl Encryption {
             }
         };
         let https = (!config.fixed.https.is_empty()).then(|| settings(HTTP)).transpose()?;
+        let https = https.map(|https| match &self.challenges {
+            Some(challenges) => https.with_challenges(Arc::clone(challenges)),
+            None => https,
+        });
         let ftp = config.fixed.has_ftp().then(|| settings(FTP)).transpose()?;
         Ok(Usable { https, ftp, facts, stamps })
     }

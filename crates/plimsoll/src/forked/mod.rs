@@ -14,6 +14,7 @@ mod socket;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use plimsoll_acme::Proof;
 use plimsoll_auth::{Auth, Secret};
 use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, ReloadScope, fork_master, shared_cells};
 use plimsoll_io::{Cells, Stop};
@@ -205,7 +206,7 @@ fn watch_over(
     let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
     let stop = Stop::new();
     stopping::watch(&stop, addresses).context("cannot watch for signals")?;
-    encryption::start_acme(&config, &Renewals::in_cells(common.cells.renewals), &stop)?;
+    encryption::start_acme(&config, Proof::Http, &Renewals::in_cells(common.cells.renewals), &stop)?;
     let auth = open.as_ref().map(|open| open.auth.clone());
     let parts = Box::new(AtMaster {
         reload: master.reload(),
