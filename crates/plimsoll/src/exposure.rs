@@ -42,7 +42,7 @@ pub(crate) fn warn(config: &Config) {
 pub(crate) fn warn_of_plain_passwords(config: &Config) {
     match of_plain_passwords(config) {
         // The proxies may do so already, which only they know.
-        Some(Exposure { seen, remedy }) if config.fixed.plain_beyond_loopback().is_empty() => {
+        Some(Exposure { seen, remedy }) if config.plain_beyond_loopback().is_empty() => {
             tracing::info!(remedy, "{seen}");
         }
         Some(Exposure { seen, remedy }) => tracing::warn!(remedy, "{seen}"),
@@ -53,7 +53,7 @@ pub(crate) fn warn_of_plain_passwords(config: &Config) {
 /// Passwords over unencrypted connections from other machines: refused, or readable by others.
 pub(crate) fn of_plain_passwords(config: &Config) -> Option<Exposure> {
     let (fixed, tls) = (&config.fixed, &config.live.tls);
-    let plain = fixed.plain_beyond_loopback();
+    let plain = config.plain_beyond_loopback();
     let has_proxies = !config.live.trusted_proxy.is_empty() || !fixed.proxy_protocol.is_empty();
     if !fixed.accounts || (plain.is_empty() && !has_proxies) {
         return None;
@@ -77,7 +77,7 @@ pub(crate) fn of_plain_passwords(config: &Config) -> Option<Exposure> {
             seen: format!("passwords over {protocols} from other machines are refused"),
             remedy: match fixed.https.is_empty() {
                 true => "--https ADDR --certificate FILE --key FILE; or --plain-passwords allow".to_owned(),
-                false => "clients use https://; or --plain-passwords allow".to_owned(),
+                false => "clients use https://, or TLS over FTP; or --plain-passwords allow".to_owned(),
             },
         }),
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use plimsoll_io::{Cells, ClientNetwork, Instant, Io, Networks, Peer, Stream};
 
-use crate::handshake::HandshakeError;
+use crate::handshake::{HandshakeError, first_bytes};
 use crate::limits::{HANDSHAKES_PER_NETWORK, HANDSHAKES_PER_TURN, TURNS_WAITED_MAX};
 
 /// The result of a handshake.
@@ -142,7 +142,8 @@ impl Admission {
         Admission { handshakes, turns: Rc::default() }
     }
 
-    /// Performs a handshake when a permit and a turn are free for it, and counts its result.
+    /// Performs a handshake when its client has sent something, and a permit and a turn are free for it.
+    /// Counts its result. A client that has sent nothing takes no share of its neighbours' handshakes.
     ///
     /// # Errors
     /// The handshake failed, or has not begun because the client's network has too many
@@ -153,15 +154,23 @@ impl Admission {
         stream: &mut Stream,
         handshake: impl AsyncFnOnce(&mut Stream) -> Result<T, HandshakeError>,
     ) -> Result<T, HandshakeError> {
-        let result = match self.handshakes.admit(stream.peer()) {
-            None => Err(HandshakeError::OverShare),
-            Some(_permit) => {
-                self.turns.wait(io).await;
-                // Boxed: the memory is freed before the connection is served.
-                Box::pin(handshake(stream)).await
-            }
-        };
+        let result = self.admit(io, stream, handshake).await;
         self.note(result.as_ref().map_or_else(Outcome::of, |_| Outcome::Complete));
+        result
+    }
+
+    async fn admit<T>(
+        &self,
+        io: &Io,
+        stream: &mut Stream,
+        handshake: impl AsyncFnOnce(&mut Stream) -> Result<T, HandshakeError>,
+    ) -> Result<T, HandshakeError> {
+        first_bytes(io, stream).await?;
+        let permit = self.handshakes.admit(stream.peer()).ok_or(HandshakeError::OverShare)?;
+        self.turns.wait(io).await;
+        // Boxed: the memory is freed before the connection is served.
+        let result = Box::pin(handshake(stream)).await;
+        drop(permit);
         result
     }
 

@@ -95,7 +95,7 @@ struct History {
     latest: Option<u64>,
     /// Unused tickets that the client has at least.
     unused: u32,
-    /// The time until which the session's first tickets can be opened.
+    /// The time until which the latest tickets can be opened.
     until: Instant,
 }
 
@@ -115,8 +115,8 @@ impl ServerTls {
         config.send_tls13_tickets = SESSION_TICKETS;
         self.clock.set(io.wall());
         let tls = perform_observed(io, stream, Session::server(Arc::new(config))?, |_| {}).await?;
-        let mut history = History::new(io.now() + TICKET_PERIOD);
-        history.issued(tls.facts(), SESSION_TICKETS);
+        let mut history = History::new();
+        history.issued(tls.facts(), SESSION_TICKETS, io.now());
         let (config, clock) = (Arc::clone(&self.config), Arc::clone(&self.clock));
         Ok(BoundSession { config, clock, tickets, history })
     }
@@ -153,7 +153,7 @@ impl BoundSession {
         match opened.checked_sub(1).filter(|_| facts.is_resumed()) {
             Some(number) => {
                 self.history.resumed(number);
-                self.history.issued(facts, issued);
+                self.history.issued(facts, issued, io.now());
                 Ok(Proof::Given)
             }
             None => Ok(self.history.not_resumed(io.now())),
@@ -244,13 +244,17 @@ impl ProducesTickets for FurtherTicketer {
 }
 
 impl History {
-    fn new(until: Instant) -> History {
+    fn new() -> History {
+        let until = Instant::default();
         History { has_resumed: false, reuses_tickets: false, latest: None, unused: 0, until }
     }
 
     /// Notes tickets for the client of the session. A client need not keep all of them.
-    fn issued(&mut self, facts: Facts, tls13_tickets: usize) {
+    fn issued(&mut self, facts: Facts, tls13_tickets: usize, now: Instant) {
         let tickets = if facts.is_tls13 { u32::try_from(tls13_tickets).unwrap_or(u32::MAX) } else { 1 };
+        if tickets > 0 {
+            self.until = now + TICKET_PERIOD;
+        }
         self.unused = self.unused.saturating_add(tickets).min(TICKETS_KEPT_MIN);
     }
 
@@ -330,11 +334,11 @@ mod tests {
 
     fn resumed_by(numbers: &[u64], is_tls13: bool, issued: usize) -> (History, Instant) {
         let now = Instant::default();
-        let mut history = History::new(now + TICKET_PERIOD);
-        history.issued(facts(HandshakeKind::Full, is_tls13), SESSION_TICKETS);
+        let mut history = History::new();
+        history.issued(facts(HandshakeKind::Full, is_tls13), SESSION_TICKETS, now);
         for number in numbers {
             history.resumed(*number);
-            history.issued(facts(HandshakeKind::Resumed, is_tls13), issued);
+            history.issued(facts(HandshakeKind::Resumed, is_tls13), issued, now);
         }
         (history, now)
     }

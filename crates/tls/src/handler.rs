@@ -7,12 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_io::{
-    Current, Either, Elapsed, Handler, Io, LocalFuture, Parked, ParkingSpot, Phase, Resume, Segment, Stream,
-    Want, select,
+    Current, Either, Elapsed, Handler, Io, LocalFuture, Parked, ParkingSpot, Resume, Segment, Stream, select,
 };
 
 use crate::admission::{Admission, Handshakes, Outcome};
-use crate::handshake::{HandshakeError, encrypt};
+use crate::handshake::{HandshakeError, encrypt, first_bytes};
 use crate::limits::{ALERT_TIME_MAX, HANDSHAKE_TIME_MAX};
 use crate::server::ServerTls;
 use crate::session::Session;
@@ -64,24 +63,24 @@ impl Handler for Secured {
             match has_begun(&io, &mut stream, spot.is_some()).await {
                 Ok(true) => {}
                 Ok(false) => return park_new(&io, spot, stream),
-                Err(outcome) => return admission.note(outcome),
+                Err(error) => return admission.note(Outcome::of(&error)),
             }
-            // A client that has sent nothing takes no share of its neighbours' handshakes.
             let accepted = async |stream: &mut Stream| settings.perform(&io, stream).await;
             match admission.perform(&io, &mut stream, accepted).await {
-                Ok(tls) if tls.is_challenge() => finish(&io, stream).await,
+                Ok(tls) if tls.is_challenge() => finish(&io, &mut stream).await,
                 Ok(tls) => {
                     drop(settings);
                     serve(&*inner, stream, (tls, spot), |stream| inner.serve(stream)).await;
                 }
-                Err(HandshakeError::OverShare) => refuse(io, stream).await,
+                Err(HandshakeError::OverShare) => refuse(&io, &mut stream).await,
                 Err(error) => tracing::debug!(peer = %stream.peer(), %error, "a TLS handshake failed"),
             }
         })
     }
 
     fn refuse(&self, stream: Stream) -> LocalFuture {
-        Box::pin(refuse(self.io.clone(), stream))
+        let (io, mut stream) = (self.io.clone(), stream);
+        Box::pin(async move { refuse(&io, &mut stream).await })
     }
 
     fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
@@ -109,7 +108,7 @@ impl Handler for Secured {
 }
 
 /// Ends a connection. The client has little time to receive what was sent.
-async fn finish(io: &Io, mut stream: Stream) {
+async fn finish(io: &Io, stream: &mut Stream) {
     let deadline = io.deadline();
     deadline.after(ALERT_TIME_MAX);
     let _: Result<std::io::Result<()>, Elapsed> = deadline.within(stream.finish()).await;
@@ -117,27 +116,16 @@ async fn finish(io: &Io, mut stream: Stream) {
 
 /// Waits for the first bytes of a handshake. Returns false if the engine wants the worker, and can park the
 /// connection.
-async fn has_begun(io: &Io, stream: &mut Stream, can_park: bool) -> Result<bool, Outcome> {
-    let deadline = io.deadline();
-    deadline.after(HANDSHAKE_TIME_MAX);
-    stream.slot().enter(Phase::Waiting, io.now());
+async fn has_begun(io: &Io, stream: &mut Stream, can_park: bool) -> Result<bool, HandshakeError> {
     let room_wanted = async {
         match can_park {
             true => io.room_wanted().await,
             false => std::future::pending().await,
         }
     };
-    let received = match select(deadline.within(stream.rx.recv(Want::Head)), room_wanted).await {
-        Either::Left(received) => received,
-        Either::Right(()) => return Ok(false),
-    };
-    match received {
-        Err(Elapsed) => Err(Outcome::Late),
-        Ok(Err(_) | Ok(None)) => Err(Outcome::Broken),
-        Ok(Ok(Some(received))) => {
-            stream.unreceive(received);
-            Ok(true)
-        }
+    match select(first_bytes(io, stream), room_wanted).await {
+        Either::Left(begun) => begun.map(|()| true),
+        Either::Right(()) => Ok(false),
     }
 }
 
@@ -150,9 +138,9 @@ fn park_new(io: &Io, spot: Option<Rc<ParkingSpot>>, stream: Stream) {
 }
 
 /// Refuses a connection that was to be encrypted: sends the alert [`REFUSAL`], without a handshake.
-pub async fn refuse(io: Io, mut stream: Stream) {
+pub async fn refuse(io: &Io, stream: &mut Stream) {
     stream.tx.push(Segment::Static(REFUSAL));
-    finish(&io, stream).await;
+    finish(io, stream).await;
 }
 
 /// Serves an encrypted connection until it ends or is parked. `spot` is where the engine takes it.

@@ -45,6 +45,17 @@ impl From<rustls::Error> for HandshakeError {
     }
 }
 
+/// Waits for the first bytes of a handshake, and leaves them to be received.
+pub(crate) async fn first_bytes(io: &Io, stream: &mut Stream) -> Result<(), HandshakeError> {
+    let deadline = io.deadline();
+    deadline.after(HANDSHAKE_TIME_MAX);
+    stream.slot().enter(Phase::Waiting, io.now());
+    let received = deadline.within(stream.rx.recv(Want::Head)).await;
+    let received = received.map_err(|Elapsed| HandshakeError::Late)??;
+    stream.unreceive(received.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?);
+    Ok(())
+}
+
 /// Performs the handshake of a session, and puts its encryption on the stream.
 pub(crate) async fn perform(
     io: &Io,

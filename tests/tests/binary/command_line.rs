@@ -152,6 +152,7 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     fails(&["serve", "--ftp", "unix:/run/ftp"], 2, &["FTP needs an address of IP", next]);
     fails(&["serve", "--ftp", ":0", "--ftp-guests", "true"], 2, &["give --site /=DIR"]);
     fails(&["serve", "--ftps", ":0"], 2, &["--ftps needs a certificate", "--self-signed"]);
+    fails(&["serve", "--ftps", ":0", "--self-signed", "--ftp-tls", "off"], 2, &["--ftps begins with TLS"]);
     let required = ["serve", "--ftp", ":0", "--ftp-tls", "require"];
     fails(&required, 2, &["--ftp-tls require needs a certificate"]);
     let nobody = ["serve", "--site", &site, "--ftp", ":0", "--accounts", "false"];

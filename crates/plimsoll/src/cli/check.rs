@@ -175,7 +175,7 @@ fn ftp_encryption(config: &Config) -> String {
         (true, FtpTls::Allow) => "sessions over FTP that want it",
         (true, FtpTls::Require) => "every session over FTP",
     };
-    format!("{sessions}; data connections must resume their session: {}", settings.ftp_tls_reuse)
+    format!("{sessions}; resumption required on data connections: {}", settings.ftp_tls_reuse)
 }
 
 fn of_ftp(config: &Config) -> [(&'static str, String); 3] {

@@ -334,18 +334,6 @@ impl Fixed {
             && self.ftp_addresses().all(|at| at.ip().is_loopback())
     }
 
-    /// Returns the protocols that clients on other machines can use without encryption.
-    pub(crate) fn plain_beyond_loopback(&self) -> Vec<&'static str> {
-        let is_beyond = |at: &Address| matches!(at, Address::Ip(at) if !at.ip().is_loopback());
-        let ftp = self.ftp.iter().any(|at| !at.ip().is_loopback());
-        let all = [
-            ("http", self.http.iter().any(is_beyond)),
-            ("ftp", ftp),
-            ("classic", self.classic.iter().any(is_beyond)),
-        ];
-        all.into_iter().filter_map(|(name, is_beyond)| is_beyond.then_some(name)).collect()
-    }
-
     /// Returns whether this process caches files. A connection process would cache them only for itself.
     pub(crate) fn keeps_hot_files(&self) -> bool {
         self.hot_bytes.0 > 0 && !self.engine.forks()

@@ -102,6 +102,7 @@ impl Config {
             (fixed.https, fixed.http) = fixed.http.drain(..).partition(is_ip);
         }
         fixed.ftp.clear();
+        fixed.ftps.clear();
         fixed.classic.clear();
         fixed.channel.clear();
         fixed.metrics.clear();
@@ -117,6 +118,20 @@ impl Config {
         self.fixed.acme.acme.clear();
         self.fixed.ftps.clear();
         self.live.tls = TlsSettings::default();
+    }
+
+    /// Returns the protocols that clients on other machines can log in over without encryption.
+    pub(crate) fn plain_beyond_loopback(&self) -> Vec<&'static str> {
+        let fixed = &self.fixed;
+        let is_beyond = |at: &Address| matches!(at, Address::Ip(at) if !at.ip().is_loopback());
+        let ftp =
+            self.live.ftp.ftp_tls != FtpTls::Require && fixed.ftp.iter().any(|at| !at.ip().is_loopback());
+        let all = [
+            ("http", fixed.http.iter().any(is_beyond)),
+            ("ftp", ftp),
+            ("classic", fixed.classic.iter().any(is_beyond)),
+        ];
+        all.into_iter().filter_map(|(name, is_beyond)| is_beyond.then_some(name)).collect()
     }
 
     /// Returns whether every client may create an account.

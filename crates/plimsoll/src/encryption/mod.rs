@@ -232,6 +232,10 @@ fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
         const ADVICE: &str = "--http-redirect needs HTTPS to redirect to: give --https ADDR";
         return Err(WrongUsage(ADVICE.to_owned()).into());
     }
+    if !config.fixed.ftps.is_empty() && config.live.ftp.ftp_tls == FtpTls::Off {
+        const ADVICE: &str = "--ftps begins with TLS: leave it out, or --ftp-tls off";
+        return Err(WrongUsage(ADVICE.to_owned()).into());
+    }
     check_client_ca(config, !pairs.is_empty())?;
     if let Some(flag) = wants_certificate(config).filter(|_| pairs.is_empty()) {
         const ADVICE: &str = "needs a certificate: give --certificate FILE and --key FILE, --acme DOMAIN to \

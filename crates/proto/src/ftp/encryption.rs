@@ -62,7 +62,7 @@ pub(super) const AUTH_FIRST: Reply = Reply::new(
 const NOT_RESUMED: Reply = Reply::new(
     522,
     "The data connection did not resume the TLS session of the control connection, so it may be another \
-     client's; use a program that can, or have the operator look at ftp_tls_reuse.",
+     client's. Use a program that resumes TLS sessions, or ask the operator to change ftp_tls_reuse.",
 );
 
 impl Conversation<'_> {
@@ -83,6 +83,9 @@ impl Conversation<'_> {
             }
             Err(error) => {
                 tracing::debug!(peer = %self.peer, %error, "a TLS handshake failed");
+                if matches!(error, HandshakeError::OverShare) {
+                    plimsoll_tls::refuse(io, stream).await;
+                }
                 Err(Ending::Abort)
             }
         }
@@ -123,32 +126,31 @@ impl Conversation<'_> {
 }
 
 impl SecureSession {
-    /// Performs the server's handshake on a data connection, in active mode, too. Refuses a connection that
-    /// does not resume the session where the settings require it.
+    /// Performs the server's handshake on a data connection, in active mode, too. Returns false for a
+    /// connection to be refused: it does not resume the session, and the settings require that.
     pub(super) async fn encrypt(
         &mut self,
         shared: &Shared,
         data: &mut Stream,
         direction: Direction,
-    ) -> Result<(), TransferError> {
+    ) -> Result<bool, TransferError> {
         let io = &shared.io;
         let handshake = async |data: &mut Stream| self.tls.accept(io, data, direction).await;
         let proof = shared.admission.perform(io, data, handshake).await;
         let reuse = shared.settings.tls.as_ref().map(|tls| tls.reuse).unwrap_or_default();
         match (reuse, proof.map_err(TransferError::NotEncrypted)?) {
-            (_, Proof::Given) | (TlsReuse::Off, _) | (TlsReuse::Auto, Proof::Missing) => Ok(()),
+            (_, Proof::Given) | (TlsReuse::Off, _) | (TlsReuse::Auto, Proof::Missing) => Ok(true),
             (TlsReuse::Auto, Proof::Withheld) | (TlsReuse::Require, _) => {
                 let peer = data.peer();
                 tracing::warn!(%peer, "a data connection did not resume its TLS session; see ftp_tls_reuse");
-                end(io, shared.limits(), data, direction).await;
-                Err(TransferError::NotResumed)
+                Ok(false)
             }
         }
     }
 }
 
 /// Ends a refused connection in a way in which the client reads the reply, and no error of the connection.
-async fn end(io: &Io, limits: &Limits, data: &mut Stream, direction: Direction) {
+pub(super) async fn end_refused(io: &Io, limits: &Limits, data: &mut Stream, direction: Direction) {
     match direction {
         Direction::Download => {
             data.tx.finish();

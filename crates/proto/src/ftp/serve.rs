@@ -109,7 +109,10 @@ impl Handler for Ftp {
     fn refuse(&self, stream: Stream) -> LocalFuture {
         let shared = self.shared();
         match self.is_implicit {
-            true => Box::pin(plimsoll_tls::refuse(shared.io.clone(), stream)),
+            true => Box::pin(async move {
+                let mut stream = stream;
+                plimsoll_tls::refuse(&shared.io, &mut stream).await;
+            }),
             false => Box::pin(conversation::refuse(stream, shared)),
         }
     }

@@ -19,7 +19,7 @@ use plimsoll_wire::ftp::command::{Verb, parse};
 
 use super::control::{Control, ControlInput};
 use super::conversation::Conversation;
-use super::encryption::reply_to;
+use super::encryption::{end_refused, reply_to};
 use super::limits::{Limits, UPLOAD_RECEIVE_BYTES};
 use super::reply::Reply;
 use super::state::DataMode;
@@ -97,7 +97,10 @@ impl Conversation<'_> {
                 // Boxed: plain data connections need no memory for it.
                 let encrypting = Box::pin(secure.encrypt(shared, &mut data, direction));
                 let late = |_| Err(TransferError::NotEncrypted(HandshakeError::Late));
-                context.deadline.within(encrypting).await.unwrap_or_else(late)?;
+                if !context.deadline.within(encrypting).await.unwrap_or_else(late)? {
+                    end_refused(io, limits, &mut data, direction).await;
+                    return Err(TransferError::NotResumed);
+                }
             }
             if let Some(barrier) = &shared.services.start_barrier {
                 barrier.wait(io).await;

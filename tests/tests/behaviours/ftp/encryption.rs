@@ -201,11 +201,16 @@ async fn a_client_that_uses_each_ticket_once_may_run_out_of_them(scene: Scene) {
         client.stor("a", format!("{at}")).await;
     }
     assert_eq!(client.retr("a").await, b"11");
-    // A client that keeps one ticket has none after an upload.
+}
+
+async fn a_client_may_have_kept_one_ticket_and_used_it_for_an_upload(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
     let (own, stranger) = (client.data_tls.clone().unwrap(), connector(&["ftp"]).without_resumption());
-    assert_eq!(store_by(&mut client, &stranger).await, 522);
     assert_eq!(store_by(&mut client, &own).await, 226);
     assert_eq!(store_by(&mut client, &stranger).await, 226);
+    client.data_tls = Some(own);
+    assert_eq!(client.retr("by").await, b"some bytes");
+    assert_eq!(store_by(&mut client, &stranger).await, 522, "a download brings tickets");
 }
 
 async fn a_client_without_tls_13_has_a_ticket_for_each_connection(scene: Scene) {
@@ -236,6 +241,7 @@ behaviours!(scenario and remote;
     a_private_data_connection_in_clear_is_refused,
     a_client_that_has_resumed_its_session_must_go_on,
     a_client_that_uses_each_ticket_once_may_run_out_of_them,
+    a_client_may_have_kept_one_ticket_and_used_it_for_an_upload,
     a_client_without_tls_13_has_a_ticket_for_each_connection,
 );
 

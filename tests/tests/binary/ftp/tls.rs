@@ -33,7 +33,9 @@ fn over_tls(kind: EngineKind, more: &[&str]) -> Served {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
     let certificate = data("server.pem");
     let tls = ["--certificate", text(&certificate), "--key", text(&key)];
-    let at = ["--ftp", "127.0.0.1:0", "--ftps", "127.0.0.1:0"];
+    // A port that is free now: under the engine `process`, two processes would get it if both listened there.
+    let ftps = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let at = ["--ftp", "127.0.0.1:0", "--ftps", &ftps];
     let server = Server::on_data(kind, &folder.path().join("data"), &[&tls[..], &at, more].concat());
     let alice = Member::new(&server, "alice");
     Served { server, alice, folder }
