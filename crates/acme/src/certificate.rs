@@ -21,7 +21,12 @@ pub struct Certificate {
     validity: Validity,
     names: Vec<String>,
     leaf: Vec<u8>,
+    /// The URL of the directory that issued it, if the text before the PEM has it.
+    directory: Option<String>,
 }
+
+/// The text before the URL of the directory, in the first line of the PEM. Readers of PEM ignore it.
+const ISSUED_BY: &str = "Issued by ";
 
 /// The reason why a chain and key cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +52,21 @@ impl Certificate {
         let validity = leaf.parse_x509().map_err(|_| BadChain::Leaf)?.validity().clone();
         let (begins, ends) = (validity.not_before.timestamp(), validity.not_after.timestamp());
         let validity = Validity { begins: time(begins)?, ends: time(ends)? };
-        Ok(Certificate { pem, validity, names, leaf: leaf.contents })
+        let first_line = pem.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let directory = std::str::from_utf8(first_line).ok().and_then(|line| line.strip_prefix(ISSUED_BY));
+        let directory = directory.map(|url| url.trim_end().to_owned());
+        Ok(Certificate { validity, names, leaf: leaf.contents, directory, pem })
+    }
+
+    /// Returns the PEM of a chain and its key that were issued by a directory.
+    pub(crate) fn issued_by(directory: &str, chain: &str, key: &str) -> Zeroizing<Vec<u8>> {
+        let first_line = format!("{ISSUED_BY}{directory}\n");
+        Zeroizing::new([first_line.as_bytes(), chain.as_bytes(), key.as_bytes()].concat())
+    }
+
+    /// Whether this directory issued the chain, or an unknown one.
+    pub fn may_be_from(&self, directory: &str) -> bool {
+        self.directory.as_ref().is_none_or(|issuer| issuer == directory)
     }
 
     /// The chain and key, in one PEM.
@@ -97,6 +116,14 @@ mod tests {
         assert!(certificate.covers(&names(&["localhost"])));
         assert!(!certificate.covers(&names(&["localhost", "www.example.org"])));
         assert!(certificate.validity().lifetime() > Duration::from_secs(86400));
+    }
+
+    #[test]
+    fn the_directory_that_issued_a_chain_is_in_its_file() {
+        let [chain, key] = [CHAIN, KEY].map(|part| std::str::from_utf8(part).unwrap());
+        let staging = Certificate::read(Certificate::issued_by("https://staging.test", chain, key)).unwrap();
+        assert!(staging.may_be_from("https://staging.test") && !staging.may_be_from("https://acme.test"));
+        assert!(read(&[CHAIN, KEY]).unwrap().may_be_from("https://acme.test"), "nobody knows");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Bytes of one response: a chain of certificates is the longest.
 pub const RESPONSE_BYTES_MAX: usize = 256 * 1024;
+/// How long a connection to one address of the server may take, with its handshake.
+pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long a request may take, from the connection to the end of the response.
 pub const RESPONSE_TIME_MAX: Duration = Duration::from_secs(60);
 /// Names of one certificate. Let's Encrypt permits as many.
@@ -20,19 +22,22 @@ pub const TOKEN_BYTES_MAX: usize = 128;
 /// Bytes of a file in the state folder.
 pub const FILE_BYTES_MAX: usize = 256 * 1024;
 
-/// How often a request is made whose nonce the server refuses. `instant-acme` makes it three times for each.
+/// Tries of a request whose nonce the server refuses. Each is up to three requests of `instant-acme`.
 pub const NONCE_TRIES_MAX: u32 = 4;
 /// How long an order may take, from its creation to its certificate.
 pub const ORDER_TIME_MAX: Duration = Duration::from_secs(600);
-/// The time between two requests for the state of an order, if the server names none: at first.
+/// The first interval between requests for the state of an order, if the server names none.
 pub const POLL_TIME_MIN: Duration = Duration::from_secs(1);
-/// The same, at last; it doubles in between.
+/// The longest such interval; it doubles up to this.
 pub const POLL_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// The wait after the first failure; it doubles with each failure in a row.
 pub const BACKOFF_TIME_MIN: Duration = Duration::from_secs(60);
 /// The wait after many failures.
 pub const BACKOFF_TIME_MAX: Duration = Duration::from_secs(12 * 3600);
+/// The longest time after an order in which its certificate is not renewed. For a short certificate, it is a
+/// third of its lifetime.
+pub const ORDER_PAUSE_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 /// The longest wait that a server may request. Let's Encrypt counts some failures for a week.
 pub const RETRY_AFTER_TIME_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Failed validations within [`VALIDATIONS_TIME`]. Let's Encrypt permits five in an hour.

@@ -1,6 +1,6 @@
 //! The state machine of one certificate: when it is ordered, and what follows each step.
 //!
-//! It makes no request, writes no file, and reads no clock. A `-` marks an event that is no part of a state:
+//! It makes no request, writes no file, and reads no clock. A `-` marks an event that is invalid in a state:
 //! [`Machine::advance`] refuses it. A test of this module makes every transition of the table, and tries all
 //! others.
 //!
@@ -13,12 +13,14 @@
 //! | stored | - | - | - | - | Idle |
 //! | failed | - | Idle | Idle | Idle | Idle |
 //! | found | Idle | Idle | Idle | Idle | Idle |
+//! | lost | Idle | - | - | - | - |
 //! | informed | Idle | - | - | - | - |
 //!
-//! *Found* is a certificate in the state folder: at the start, or from another front. *Informed* is a
-//! server's renewal information. Invariants: after a failure nothing is tried before the backoff and the
-//! server's Retry-After are over, also in another process. At most [`FAILED_VALIDATIONS_MAX`] validations
-//! fail in an hour. Storing a certificate ends the backoff.
+//! *Found* is a certificate in the state folder: at the start, or from another front. *Lost* is one that was
+//! removed from it. *Informed* is a server's renewal information. Invariants: after a failure nothing is
+//! tried before the backoff and the server's Retry-After are over, also in another process. At most
+//! [`FAILED_VALIDATIONS_MAX`] validations fail in an hour. Storing a certificate ends the backoff. A
+//! certificate that is due at once is renewed after a pause, whatever the clock and the server say.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
@@ -26,7 +28,8 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{
-    BACKOFF_TIME_MAX, BACKOFF_TIME_MIN, FAILED_VALIDATIONS_MAX, RETRY_AFTER_TIME_MAX, VALIDATIONS_TIME,
+    BACKOFF_TIME_MAX, BACKOFF_TIME_MIN, FAILED_VALIDATIONS_MAX, ORDER_PAUSE_TIME_MAX, RETRY_AFTER_TIME_MAX,
+    VALIDATIONS_TIME,
 };
 use crate::schedule::{Position, Validity, Window};
 
@@ -62,6 +65,8 @@ pub enum Event {
     Failed(Failure),
     /// The state folder has a certificate that this process did not store.
     Found(Validity),
+    /// The state folder has no usable certificate any more.
+    Lost,
     /// The server has this renewal information, or none.
     Informed(Option<Window>),
 }
@@ -89,7 +94,7 @@ impl Failure {
 #[error("an event of another state than {0:?}")]
 pub struct Unexpected(pub State);
 
-/// The failed attempts since the last certificate, as the state folder has them for all fronts.
+/// The last certificate and the failed attempts since, as the state folder has them for all fronts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempts {
     /// Failures in a row.
@@ -98,6 +103,9 @@ pub struct Attempts {
     pub not_before: Option<SystemTime>,
     /// The times of the last failed validations.
     pub failed_validations: VecDeque<SystemTime>,
+    /// The time of the last certificate.
+    #[serde(default)]
+    pub last_order: Option<SystemTime>,
 }
 
 /// The renewal of one certificate.
@@ -131,11 +139,23 @@ impl Machine {
         self.attempts = attempts;
     }
 
+    /// Forgets times that a wrong clock has recorded: those later than any wait can be.
+    pub fn forget_later_than_possible(&mut self, now: SystemTime) {
+        let Attempts { not_before, failed_validations, last_order, .. } = &mut self.attempts;
+        *last_order = last_order.filter(|at| *at <= now);
+        *not_before = not_before.filter(|until| *until <= now + RETRY_AFTER_TIME_MAX);
+        failed_validations.retain(|at| *at <= now);
+    }
+
     /// The time of the next attempt.
     pub fn next_attempt(&self) -> SystemTime {
-        let renewal = match self.certificate {
-            Some(certificate) => certificate.renewal(self.window, self.position),
-            None => SystemTime::UNIX_EPOCH,
+        let renewal = match (self.certificate, self.attempts.last_order) {
+            (Some(certificate), Some(last)) => {
+                let pause = (certificate.lifetime() / 3).min(ORDER_PAUSE_TIME_MAX);
+                certificate.renewal(self.window, self.position).max(last + pause)
+            }
+            (Some(certificate), None) => certificate.renewal(self.window, self.position),
+            (None, _) => SystemTime::UNIX_EPOCH,
         };
         renewal.max(self.attempts.not_before.unwrap_or(SystemTime::UNIX_EPOCH))
     }
@@ -162,12 +182,17 @@ impl Machine {
             (Finalising, Event::Issued) => Storing,
             (Storing, Event::Stored(certificate)) => {
                 (self.attempts.failures, self.attempts.not_before) = (0, None);
+                self.attempts.last_order = Some(now);
                 self.has(certificate)
             }
             (Ordering | Challenged | Finalising | Storing, Event::Failed(failure)) => {
                 self.fail(&failure, now)
             }
             (_, Event::Found(certificate)) => self.has(certificate),
+            (Idle, Event::Lost) => {
+                (self.certificate, self.window) = (None, None);
+                Idle
+            }
             (Idle, Event::Informed(window)) => {
                 self.window = window;
                 Idle
@@ -185,7 +210,7 @@ impl Machine {
     }
 
     fn fail(&mut self, failure: &Failure, now: SystemTime) -> State {
-        let Attempts { failures, not_before, failed_validations } = &mut self.attempts;
+        let Attempts { failures, not_before, failed_validations, .. } = &mut self.attempts;
         let doubled = BACKOFF_TIME_MIN.saturating_mul(1 << (*failures).min(16));
         *failures = failures.saturating_add(1);
         let requested = failure.retry_after.unwrap_or_default().min(RETRY_AFTER_TIME_MAX);
@@ -264,6 +289,7 @@ mod tests {
             ("stored", Event::Stored(validity(START, 100))),
             ("failed", failure(false, None)),
             ("found", Event::Found(validity(START, 100))),
+            ("lost", Event::Lost),
             ("informed", Event::Informed(None)),
         ];
         assert_eq!(table.len(), events.len() + 2);
@@ -333,6 +359,39 @@ mod tests {
         }
         assert_eq!((machine.attempts().failures, machine.attempts().not_before), (0, None));
         assert_eq!(machine.next_attempt(), at(START + 560));
+    }
+
+    #[test]
+    fn a_certificate_that_is_due_at_once_is_not_ordered_in_a_loop() {
+        // The clock is ahead, or the server's window is in the past.
+        for (lifetime, pause) in [(90, 30), (90 * 86400, 86400)] {
+            let mut machine = in_state(State::Storing);
+            let now = START + 2 * lifetime;
+            machine.advance(Event::Stored(validity(START, lifetime)), at(now)).unwrap();
+            let window = Window { begins: at(START), ends: at(START + 1) };
+            machine.advance(Event::Informed(Some(window)), at(now)).unwrap();
+            assert_eq!(machine.next_attempt(), at(now + pause));
+        }
+    }
+
+    #[test]
+    fn a_removed_certificate_is_ordered_again() {
+        let mut machine = machine();
+        machine.advance(Event::Found(validity(START, 90)), at(START)).unwrap();
+        assert!(!machine.is_due(at(START)));
+        machine.advance(Event::Lost, at(START)).unwrap();
+        assert!(machine.is_due(at(START)));
+    }
+
+    #[test]
+    fn what_a_clock_that_was_ahead_has_recorded_does_not_last() {
+        let mut machine = in_state(State::Ordering);
+        machine.advance(failure(true, None), at(2 * START)).unwrap();
+        machine.forget_later_than_possible(at(2 * START));
+        assert!(!machine.is_due(at(2 * START)), "the clock is right");
+        machine.forget_later_than_possible(at(START));
+        assert!(machine.is_due(at(START)));
+        assert!(machine.attempts().failed_validations.is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! redirection. Invariants: requests go only to https servers, which are verified. Every response is bounded,
 //! in bytes and time. A response without JSON, where the server failed, is an error that names its status.
 
+use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -21,7 +22,7 @@ use plimsoll_wire::http::body::BodyDecoder;
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::response::ResponseHead;
 
-use crate::limits::{RESPONSE_BYTES_MAX, RESPONSE_TIME_MAX, RETRY_AFTER_TIME_MAX};
+use crate::limits::{CONNECT_TIME_MAX, RESPONSE_BYTES_MAX, RESPONSE_TIME_MAX, RETRY_AFTER_TIME_MAX};
 
 /// The field by which a server requests a wait.
 const RETRY_AFTER: &str = "Retry-After";
@@ -173,17 +174,25 @@ async fn connect(sending: &Sending, uri: &http::Uri) -> Result<Connection, Strin
     let addresses = (sending.resolve)(host, port).await;
     let addresses = addresses.map_err(|error| format!("its name cannot be resolved: {error}"))?;
     let mut refused = "its name has no address".to_owned();
+    let deadline = sending.io.deadline();
     for address in addresses {
-        match sending.io.connect(&Address::Ip(address)).await {
-            Ok(mut stream) => {
-                let encrypted = sending.tls.connect(&sending.io, &mut stream, host).await;
-                encrypted.map_err(|error| error.to_string())?;
-                return Ok(Connection::new(stream));
-            }
-            Err(error) => refused = format!("cannot connect: {error}"),
+        // An address that drops packets would use up the request's time.
+        deadline.after(CONNECT_TIME_MAX);
+        match deadline.within(connect_to(sending, address, host)).await {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => refused = error,
+            Err(Elapsed) => refused = format!("{address} does not answer in time"),
         }
     }
     Err(refused)
+}
+
+async fn connect_to(sending: &Sending, address: SocketAddr, host: &str) -> Result<Connection, String> {
+    let connected = sending.io.connect(&Address::Ip(address)).await;
+    let mut stream = connected.map_err(|error| format!("cannot connect: {error}"))?;
+    let encrypted = sending.tls.connect(&sending.io, &mut stream, host).await;
+    encrypted.map_err(|error| error.to_string())?;
+    Ok(Connection::new(stream))
 }
 
 /// Encodes the head of a request.

@@ -81,7 +81,7 @@ impl Ordering<'_> {
         let key = Zeroizing::new(self.retried(async || order.finalize().await).await?);
         let chain = self.wait_for_certificate(&mut order).await?;
         reached(Event::Issued);
-        let pem = Zeroizing::new([chain.as_bytes(), key.as_bytes()].concat());
+        let pem = Certificate::issued_by(&self.settings.directory, &chain, &key);
         let certificate =
             Certificate::read(pem).map_err(|bad| Failure::new(format!("the server sent {bad}")))?;
         if !certificate.covers(&self.settings.names) {
@@ -181,7 +181,7 @@ impl Ordering<'_> {
         let answer = challenge.key_authorization();
         let Proof::Tls(challenges) = &self.settings.proof else {
             let token = Token::parse(&challenge.token)
-                .ok_or_else(|| Failure::new("the server sent a token that is none"))?;
+                .ok_or_else(|| Failure::new("the ACME server sent a malformed challenge token"))?;
             let folder = self.folder.clone();
             return self.on_disk(move |fs| folder.publish(fs, &token, answer.as_str())).await;
         };

@@ -18,7 +18,7 @@ use crate::certificate::Certificate;
 use crate::challenge::Proof;
 use crate::external::ExternalAccount;
 use crate::folder::StateFolder;
-use crate::limits::{FOLDER_POLL_TIME, RENEWAL_INFO_TIME};
+use crate::limits::{FOLDER_POLL_TIME, RENEWAL_INFO_TIME, RENEWAL_INFO_TIME_MAX};
 use crate::machine::{Attempts, Event, Failure, Machine};
 use crate::mailbox::{Mailbox, Sending, deliver};
 use crate::names::{DomainName, Names};
@@ -40,7 +40,8 @@ pub struct Settings {
     pub proof: Proof,
 }
 
-/// A lock that only one of the fronts has which share a state folder. Dropping the guard releases it.
+/// An exclusive lock on a state folder: at most one of the fronts that share the folder has it. Dropping the
+/// guard releases it.
 pub trait Lock: Send + Sync {
     /// Takes the lock; `None` if another front has it.
     ///
@@ -92,6 +93,8 @@ struct Run {
     informed_until: SystemTime,
     /// Whether the server knows the certificate by its identifier.
     is_known: bool,
+    /// A certificate that was issued, but could not be stored: servers count what they issue.
+    unstored: Option<Certificate>,
 }
 
 impl Renewer {
@@ -138,6 +141,7 @@ impl Renewer {
             attempts: Attempts::default(),
             informed_until: SystemTime::UNIX_EPOCH,
             is_known: false,
+            unstored: None,
         };
         let ordering = Ordering { io, settings: &self.settings, folder: &self.folder, mailbox };
         loop {
@@ -158,6 +162,7 @@ impl Renewer {
         ordering: &Ordering<'_>,
         uses: &impl Fn(&Certificate),
     ) -> io::Result<()> {
+        run.machine.forget_later_than_possible(ordering.io.wall());
         self.look(run, ordering.io, uses).await?;
         self.inform(run, ordering).await;
         if !run.machine.is_due(ordering.io.wall()) {
@@ -182,16 +187,28 @@ impl Renewer {
             run.machine.set_attempts(attempts.clone());
             run.attempts = attempts;
         }
-        let Some(pem) = pem.filter(|pem| Some(pem) != run.file.as_ref()) else { return Ok(()) };
-        run.file = Some(pem.clone());
+        if pem == run.file {
+            return Ok(());
+        }
+        run.file.clone_from(&pem);
+        let Some(pem) = pem else {
+            tracing::warn!("the stored certificate was removed, and is ordered again");
+            lose(run, io);
+            return Ok(());
+        };
         match Certificate::read(pem) {
-            Ok(found) if found.covers(&self.settings.names) => {
+            Ok(found)
+                if found.covers(&self.settings.names) && found.may_be_from(&self.settings.directory) =>
+            {
                 advance(run, Event::Found(found.validity()), io);
                 self.take(run, found, uses);
             }
-            Ok(_) => tracing::info!("the stored certificate lacks a name, and is ordered again"),
+            Ok(_) => tracing::info!(
+                "the stored certificate lacks a name or is of another ACME server, and is ordered again"
+            ),
             Err(error) => {
-                tracing::warn!(%error, "the stored certificate cannot be used, and is ordered again")
+                tracing::warn!(%error, "the stored certificate cannot be used, and is ordered again");
+                lose(run, io);
             }
         }
         Ok(())
@@ -207,9 +224,9 @@ impl Renewer {
     /// Requests the server's renewal information, if that is due.
     async fn inform(&self, run: &mut Run, ordering: &Ordering<'_>) {
         let now = ordering.io.wall();
-        let Some(certificate) = run.certificate.as_ref().filter(|_| run.informed_until <= now) else {
-            return;
-        };
+        // Later than possible: the clock was ahead.
+        let is_due = run.informed_until <= now || run.informed_until > now + RENEWAL_INFO_TIME_MAX;
+        let Some(certificate) = run.certificate.as_ref().filter(|_| is_due) else { return };
         let after = match ordering.renewal_info(certificate).await {
             Ok((window, after)) => {
                 run.is_known = window.is_some();
@@ -217,7 +234,7 @@ impl Renewer {
                 after
             }
             Err(Failure { reason, .. }) => {
-                tracing::info!(reason, "the server has no renewal information now");
+                tracing::info!(reason, "cannot fetch the renewal information; trying again later");
                 RENEWAL_INFO_TIME
             }
         };
@@ -238,14 +255,22 @@ impl Renewer {
         // A server that knows the old certificate may prefer its renewal.
         let replaced = run.certificate.take();
         let known = replaced.as_ref().filter(|_| run.is_known && run.machine.attempts().failures == 0);
-        let ordered = match recorded {
-            Ok(()) => ordering.order(known, &mut |event| advance(run, event, io)).await,
-            Err(error) => Err(Failure::new(format!("the state folder: {error}"))),
+        let ordered = match (recorded, run.unstored.take()) {
+            (Ok(()), Some(issued)) => {
+                advance(run, Event::Validated, io);
+                advance(run, Event::Issued, io);
+                Ok(issued)
+            }
+            (Ok(()), None) => ordering.order(known, &mut |event| advance(run, event, io)).await,
+            (Err(error), unstored) => {
+                run.unstored = unstored;
+                Err(Failure::new(format!("the state folder: {error}")))
+            }
         };
         run.certificate = replaced;
         self.clear_answers(io).await;
         let stored = match ordered {
-            Ok(certificate) => self.store(certificate, io).await,
+            Ok(certificate) => self.store(certificate, run, io).await,
             Err(failure) => Err(failure),
         };
         let failure = match stored {
@@ -287,13 +312,18 @@ impl Renewer {
         Ok(())
     }
 
-    async fn store(&self, certificate: Certificate, io: &Io) -> Result<Certificate, Failure> {
+    /// Stores a certificate. One that cannot be stored is kept in memory for the next attempt.
+    async fn store(&self, certificate: Certificate, run: &mut Run, io: &Io) -> Result<Certificate, Failure> {
         let (folder, name) = (self.folder.clone(), self.name().clone());
-        let stored = on_disk(io, move |fs| {
-            folder.store_certificate(fs, &name, certificate.pem())?;
-            Ok(certificate)
-        });
-        stored.await.map_err(|error| Failure::new(format!("the certificate cannot be stored: {error}")))
+        let pem = Zeroizing::new(certificate.pem().to_vec());
+        let stored = on_disk(io, move |fs| folder.store_certificate(fs, &name, &pem)).await;
+        match stored {
+            Ok(()) => Ok(certificate),
+            Err(error) => {
+                run.unstored = Some(certificate);
+                Err(Failure::new(format!("the certificate cannot be stored: {error}")))
+            }
+        }
     }
 
     /// The name of the certificate's file.
@@ -310,6 +340,12 @@ impl Renewer {
     fn count(&self, change: impl FnOnce(&mut Report)) {
         change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Notes that the state folder has no certificate any more.
+fn lose(run: &mut Run, io: &Io) {
+    run.certificate = None;
+    advance(run, Event::Lost, io);
 }
 
 fn advance(run: &mut Run, event: Event, io: &Io) {

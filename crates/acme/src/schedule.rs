@@ -32,6 +32,8 @@ pub struct Position(u32);
 const WHOLE: u32 = 1000;
 /// The share of its lifetime after which a certificate is renewed, at the latest.
 const RENEWED_AT: (u32, u32) = (2, 3);
+/// The part of its lifetime before whose end a certificate is renewed, whatever the server suggests.
+const LAST_TENTH: u32 = 10;
 /// The share of its lifetime by which that is earlier, at the most.
 const JITTER: (u32, u32) = (1, 20);
 
@@ -53,12 +55,17 @@ impl Validity {
     }
 
     /// Returns when the certificate is to be renewed: at a random moment of the server's window, or, without
-    /// one, after two thirds of its lifetime, at most a twentieth of it earlier.
+    /// a valid one, after two thirds of its lifetime, at most a twentieth of it earlier. Never in the last
+    /// tenth of the lifetime.
     pub fn renewal(self, window: Option<Window>, position: Position) -> SystemTime {
         match window {
-            // A server that revokes certificates has a window in the past.
-            Some(Window { begins, ends }) => begins + position.of(span(begins, ends)),
-            None => {
+            // A server that revokes certificates has a window in the past. "Clients MUST treat" a window
+            // that ends before it begins as none (RFC 9773, section 4.2).
+            Some(Window { begins, ends }) if begins < ends => {
+                let last = self.ends - self.lifetime() / LAST_TENTH;
+                (begins + position.of(span(begins, ends))).min(last)
+            }
+            _ => {
                 let lifetime = self.lifetime();
                 self.begins + share(lifetime, RENEWED_AT) - position.of(share(lifetime, JITTER))
             }
@@ -109,15 +116,24 @@ mod tests {
             let validity = Validity { begins: at(begins), ends: at(begins + lifetime) };
             let window = window.map(|(from, length)| Window { begins: at(from), ends: at(from + length) });
             let renewal = validity.renewal(window, Position::new(random));
+            let window = window.filter(|window| window.begins < window.ends);
             let (first, last) = window.map_or((validity.begins, validity.ends), |w| (w.begins, w.ends));
-            prop_assert!(first <= renewal && renewal <= last);
+            prop_assert!(first.min(validity.ends - validity.lifetime() / 10) <= renewal);
+            prop_assert!(renewal <= last.min(validity.ends));
         }
 
         #[test]
-        fn a_window_that_ends_before_it_begins_is_its_first_moment(from in 1_u64..1_000_000) {
-            let validity = Validity { begins: at(0), ends: at(1) };
+        fn a_window_that_ends_before_it_begins_is_none(from in 1_u64..1_000_000) {
+            let validity = Validity { begins: at(0), ends: at(300) };
             let window = Window { begins: at(from), ends: at(from - 1) };
-            prop_assert_eq!(validity.renewal(Some(window), Position(700)), at(from));
+            prop_assert_eq!(validity.renewal(Some(window), Position(0)), at(200));
+        }
+
+        #[test]
+        fn a_window_after_the_end_does_not_postpone_the_renewal_beyond_it(late in 0_u64..1_000_000) {
+            let validity = Validity { begins: at(0), ends: at(1000) };
+            let window = Window { begins: at(900 + late), ends: at(1901 + late) };
+            prop_assert_eq!(validity.renewal(Some(window), Position(0)), at(900));
         }
     }
 }

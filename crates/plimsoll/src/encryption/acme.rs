@@ -21,9 +21,9 @@ use plimsoll_cli::WrongUsage;
 use plimsoll_engine::{EngineKind, SystemFs, run_all};
 use plimsoll_io::{Cells, Fs as _, Stop};
 use plimsoll_proto::http::Challenges;
-use plimsoll_tls::ChallengeCertificates;
+use plimsoll_tls::{BadCertificate, ChallengeCertificates};
 
-use super::files::{Pair, read_key};
+use super::files::{Pair, read, read_key};
 use crate::config::{AcmeChallenge, AcmeSettings, Config};
 use crate::resolve::resolve;
 use crate::trusted_certificates;
@@ -83,11 +83,20 @@ impl Renewals {
     }
 }
 
-/// Returns the file of the certificate and its key, if it was ordered already.
+/// Returns the file of a certificate and its key that was ordered: that of the first name, which the renewer
+/// writes, or until then that of another name. A file that cannot be used counts as none, and is ordered
+/// again.
 pub(super) fn pair(config: &Config) -> Option<Pair> {
     let acme = config.fixed.acme()?;
-    let file = acme.acme_state.join("certificates").join(format!("{}.pem", acme.acme.first()?));
-    file.exists().then(|| Pair { certificate: file.clone(), key: file })
+    let folder = acme.acme_state.join("certificates");
+    let files = acme.acme.iter().map(|name| folder.join(format!("{name}.pem")));
+    let mut pairs =
+        files.filter(|file| file.exists()).map(|file| Pair { certificate: file.clone(), key: file });
+    pairs.find(|pair| !is_unusable(pair))
+}
+
+fn is_unusable(pair: &Pair) -> bool {
+    read(std::slice::from_ref(pair)).is_err_and(|error| error.is::<BadCertificate>())
 }
 
 /// Opens the state folder, and creates a missing one.

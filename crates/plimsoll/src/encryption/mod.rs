@@ -10,10 +10,11 @@ mod private_file;
 mod self_signed;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use plimsoll_acme::Proof;
 use plimsoll_cli::WrongUsage;
 use plimsoll_io::{Cells, Current};
@@ -42,6 +43,8 @@ pub(crate) struct Encryption {
     watch: FilesWatch,
     tickets: TicketSecret,
     clock: Arc<Clock>,
+    /// Whether clients have got a certificate that was ordered: no self-signed one replaces it.
+    has_ordered: AtomicBool,
     /// The certificates by which an ACME server validates names; `None` if it does so by HTTP.
     challenges: Option<Arc<ChallengeCertificates>>,
 }
@@ -52,6 +55,7 @@ pub(crate) struct Usable {
     ftp: Option<ServerTls>,
     facts: Vec<Facts>,
     stamps: Stamps,
+    is_ordered: bool,
 }
 
 impl Encryption {
@@ -66,9 +70,11 @@ impl Encryption {
             tickets: ticket_secret(config)?,
             clock: Clock::new(),
             challenges: acme::challenge_certificates(config),
+            has_ordered: AtomicBool::new(false),
         };
-        let Usable { https, ftp, facts, stamps } = encryption.read(config)?;
+        let Usable { https, ftp, facts, stamps, is_ordered } = encryption.read(config)?;
         encryption.replace_ftp(ftp);
+        encryption.has_ordered.store(is_ordered, Ordering::Relaxed);
         encryption.facts.replace(facts);
         encryption.watch.note_used(stamps);
         Ok(Encryption { https: https.map(Current::new), ..encryption })
@@ -109,9 +115,14 @@ impl Encryption {
 
     /// Reads the certificates again. Until [`Encryption::replace`] has them, polling tries them again.
     pub(crate) fn read(&self, config: &Config) -> anyhow::Result<Usable> {
-        let stamps = Stamps::of(config);
+        let (stamps, is_stand_in) = (Stamps::of(config), is_stand_in(config));
+        ensure!(
+            !is_stand_in || !self.has_ordered.load(Ordering::Relaxed),
+            "no ordered certificate in the state folder of ACME can be used; look whether the folder is there"
+        );
+        let is_ordered = config.fixed.acme().is_some() && !is_stand_in;
         let Some(certificates) = read(config)? else {
-            return Ok(Usable { https: None, ftp: None, facts: Vec::new(), stamps });
+            return Ok(Usable { https: None, ftp: None, facts: Vec::new(), stamps, is_ordered });
         };
         let facts = Facts::of_all(&certificates);
         log_days_left(&facts);
@@ -132,7 +143,7 @@ impl Encryption {
             None => https,
         });
         let ftp = config.fixed.has_ftp().then(|| settings(FTP)).transpose()?;
-        Ok(Usable { https, ftp, facts, stamps })
+        Ok(Usable { https, ftp, facts, stamps, is_ordered })
     }
 
     /// Uses certificates for new connections.
@@ -142,6 +153,7 @@ impl Encryption {
         }
         self.replace_ftp(usable.ftp);
         self.facts.replace(usable.facts);
+        self.has_ordered.fetch_or(usable.is_ordered, Ordering::Relaxed);
         self.watch.note_used(usable.stamps);
     }
 
