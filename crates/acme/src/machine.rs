@@ -325,13 +325,13 @@ mod tests {
     fn a_window_of_the_server_replaces_two_thirds_until_the_next_certificate() {
         let mut machine = in_state(State::Storing);
         machine.advance(Event::Stored(validity(START, 90)), at(START)).unwrap();
-        let window = Window { begins: at(START + 5), ends: at(START + 6) };
+        let window = Window { begins: at(START + 40), ends: at(START + 41) };
         machine.advance(Event::Informed(Some(window)), at(START)).unwrap();
-        assert!(!machine.is_due(at(START + 4)) && machine.is_due(at(START + 6)));
+        assert!(!machine.is_due(at(START + 39)) && machine.is_due(at(START + 41)));
         machine.advance(Event::Found(validity(START, 90)), at(START)).unwrap();
-        assert!(machine.is_due(at(START + 6)), "the same certificate has the same window");
+        assert!(machine.is_due(at(START + 41)), "the same certificate has the same window");
         machine.advance(Event::Found(validity(START + 1, 90)), at(START)).unwrap();
-        assert!(!machine.is_due(at(START + 6)));
+        assert!(!machine.is_due(at(START + 41)));
     }
 
     #[test]

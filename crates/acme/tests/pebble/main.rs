@@ -186,7 +186,8 @@ fn of_two_fronts_that_share_a_folder_one_orders_and_both_use_the_certificate() {
     let seen: Vec<Observed> = std::thread::scope(|scope| {
         let fronts = [(); 2].map(|()| {
             let front = Front::new(&pebble, state.path());
-            scope.spawn(|| front.run_until(|seen| !seen.used.is_empty()))
+            // The report follows the use.
+            scope.spawn(|| front.run_until(|seen| seen.report.certificate.is_some()))
         });
         fronts.map(|front| front.join().unwrap()).into()
     });
