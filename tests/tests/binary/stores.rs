@@ -193,7 +193,7 @@ fn an_upload_that_is_spooled_is_gone_when_its_front_is_killed(kind: EngineKind) 
     assert_eq!(put(&killed, &file, "/files/large", &[]).0, 201);
     assert_eq!(std::fs::read(kept(&place, "large")).unwrap(), bytes);
     let mut half = killed.visit();
-    let head = "PUT /files/half HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n";
+    let head = "PUT /files/half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n";
     // "alice:correct horse"
     half.send(&format!("{head}Authorization: Basic YWxpY2U6Y29ycmVjdCBob3JzZQ==\r\n\r\n")).unwrap();
     half.send(&"x".repeat(500_000)).unwrap();
