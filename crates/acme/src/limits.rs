@@ -17,8 +17,6 @@ pub const NAMES_MAX: usize = 100;
 pub const NAME_BYTES_MAX: usize = 253;
 /// Bytes of a label of a domain name.
 pub const LABEL_BYTES_MAX: usize = 63;
-/// Bytes of a challenge's token, which is the name of its file.
-pub const TOKEN_BYTES_MAX: usize = 128;
 /// Bytes of a file in the state folder.
 pub const FILE_BYTES_MAX: usize = 256 * 1024;
 

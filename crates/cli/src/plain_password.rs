@@ -3,11 +3,11 @@
 //!
 //! It reads no password. Invariant: the check itself sends no credential and no name.
 
-use core::net::IpAddr;
 use std::io::Write as _;
 
 use anyhow::bail;
 use plimsoll_client::http::{Request, Response, Url};
+use plimsoll_wire::host::is_loopback;
 use plimsoll_wire::http::status::Status;
 
 use crate::failure::Refusal;
@@ -52,12 +52,6 @@ pub fn warn_of_plain_password(url: &str, https: &str) {
     );
 }
 
-/// Whether a host, without brackets, names the loopback interface.
-fn is_loopback(host: &str) -> bool {
-    let is_loopback = |ip: IpAddr| ip.to_canonical().is_loopback();
-    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(is_loopback)
-}
-
 fn accepts_passwords(response: &Response<'_>) -> bool {
     let is_basic = |value: &[u8]| value.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"Basic"));
     let mut fields = response.fields();
@@ -80,16 +74,6 @@ fn https_url(url: &Url) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_loopback_names_and_addresses_are_this_machine() {
-        for host in ["localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in ["files.example", "192.168.1.20", "2001:db8::1", "localhost.example", "0.0.0.0", ""] {
-            assert!(!is_loopback(host), "{host}");
-        }
-    }
 
     #[test]
     fn the_suggested_url_has_the_host_and_the_base_but_not_the_port_of_http() {

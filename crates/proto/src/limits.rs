@@ -43,5 +43,3 @@ pub const GENERATED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 pub const GENERATED_SMALL_BYTES: u64 = 32 * 1024;
 /// HTTP: bytes of the answer to a challenge of an ACME server: a token and a digest.
 pub const CHALLENGE_BYTES_MAX: usize = 1024;
-/// HTTP: bytes of a challenge's token.
-pub const CHALLENGE_TOKEN_BYTES_MAX: usize = 128;

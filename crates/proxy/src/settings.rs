@@ -11,6 +11,7 @@ use plimsoll_client::http::{Resolve, Url};
 use plimsoll_io::{Address, Io, Networks};
 use plimsoll_proto::http::Limits;
 use plimsoll_tls::Connector as TlsConnector;
+use plimsoll_wire::host::{is_loopback, parse_address};
 use plimsoll_wire::proxy::Version as HeaderVersion;
 
 use crate::balance::Balance;
@@ -118,10 +119,9 @@ impl Names {
     /// Adds a host name or an IP address, with or without a port, which is ignored.
     pub fn add(&mut self, authority: &str) {
         let host = split(authority).0;
-        let literal = host.trim_start_matches('[').trim_end_matches(']');
-        match literal.parse::<IpAddr>() {
-            Ok(ip) => self.ips.push(ip.to_canonical()),
-            Err(_) => self.hosts.push(host.to_ascii_lowercase()),
+        match parse_address(host) {
+            Some(ip) => self.ips.push(ip.to_canonical()),
+            None => self.hosts.push(host.to_ascii_lowercase()),
         }
     }
 
@@ -148,16 +148,12 @@ impl Names {
     /// the proxy's own end of the connection. Ports are ignored.
     pub(crate) fn contain(&self, authority: &str, local: Option<IpAddr>) -> bool {
         let host = split(authority).0;
-        let literal = host.trim_start_matches('[').trim_end_matches(']');
-        match literal.parse::<IpAddr>() {
-            Ok(ip) => {
-                let ip = ip.to_canonical();
-                ip.is_loopback() || Some(ip) == local.map(|ip| ip.to_canonical()) || self.ips.contains(&ip)
-            }
-            Err(_) => {
-                host.eq_ignore_ascii_case("localhost")
-                    || self.hosts.iter().any(|name| name.eq_ignore_ascii_case(host))
-            }
+        if is_loopback(host) {
+            return true;
+        }
+        match parse_address(host).map(|ip| ip.to_canonical()) {
+            Some(ip) => Some(ip) == local.map(|ip| ip.to_canonical()) || self.ips.contains(&ip),
+            None => self.hosts.iter().any(|name| name.eq_ignore_ascii_case(host)),
         }
     }
 }

@@ -5,11 +5,13 @@
 //! peer makes this crate panic, loop, or keep more memory than a named limit allows.
 #![forbid(unsafe_code)]
 
+pub mod acme;
 pub mod calendar;
 pub mod classic;
 mod decimal;
 pub mod ftp;
 pub mod hex;
+pub mod host;
 pub mod http;
 pub mod limits;
 pub mod password;

@@ -46,6 +46,9 @@ pub const TRAILER_FIELDS_MAX: u8 = 64;
 /// Maximum number of ranges served per request; a request for more gets the whole representation.
 pub const RANGES_MAX: usize = 16;
 
+/// Maximum length of the token of an ACME challenge in bytes. Tokens name files.
+pub const CHALLENGE_TOKEN_BYTES_MAX: usize = 128;
+
 /// Maximum length of an Authorization value in bytes.
 pub const AUTHORIZATION_BYTES_MAX: usize = 4 << 10;
 

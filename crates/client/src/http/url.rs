@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use plimsoll_io::Address;
+use plimsoll_wire::host::is_localhost;
 use plimsoll_wire::http::target::parse_target;
 
 /// The ports of URLs without one.
@@ -209,7 +210,7 @@ fn address(authority: &str, zone: Option<&str>, default_port: u16) -> Option<Ser
             None => at(&[ip.into()]),
         });
     }
-    if host.eq_ignore_ascii_case("localhost") {
+    if is_localhost(host) {
         return Some(at(&[Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]));
     }
     Some(

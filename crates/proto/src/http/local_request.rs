@@ -1,12 +1,11 @@
 //! Decides whether a request is from a program on this machine: such programs read metrics, are not
-//! redirected to HTTPS, and present passwords without encryption.
+//! redirected to HTTPS, and present passwords over TCP without encryption.
 //!
 //! Invariant: a request with any sign of a proxy never counts as local. A proxy on this machine that is not
 //! trusted is the peer of all of its clients, wherever they are.
 
-use core::net::IpAddr;
-
 use plimsoll_io::Peer;
+use plimsoll_wire::host::is_loopback;
 use plimsoll_wire::http::head::{Head, Version};
 
 use super::request::Arrival;
@@ -49,12 +48,7 @@ fn is_proxy_field(name: &[u8]) -> bool {
 
 /// Whether an authority, with or without a port, names the loopback interface.
 fn is_loopback_name(authority: &[u8]) -> bool {
-    let is_loopback = |ip: IpAddr| ip.to_canonical().is_loopback();
-    host_of(authority).is_some_and(|host| is_localhost(host) || address_of(host).is_some_and(is_loopback))
-}
-
-pub(super) fn is_localhost(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost")
+    host_of(authority).is_some_and(is_loopback)
 }
 
 /// Returns an authority without its port.
@@ -64,11 +58,6 @@ pub(super) fn host_of(authority: &[u8]) -> Option<&str> {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => text,
     })
-}
-
-/// Returns the IP address that a host is, if it is not a name.
-pub(super) fn address_of(host: &str) -> Option<IpAddr> {
-    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 #[cfg(test)]

@@ -7,11 +7,12 @@
 use std::fmt::Write as _;
 
 use plimsoll_io::Peer;
+use plimsoll_wire::host::{is_localhost, parse_address};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
-use super::local_request::{address_of, host_of, is_localhost};
+use super::local_request::host_of;
 use super::problem::problem;
 use super::request::Request;
 use super::status_page::StatusPage;
@@ -58,7 +59,7 @@ impl OperatorHosts {
     fn contain(&self, authority: &[u8]) -> bool {
         host_of(authority).is_some_and(|host| {
             is_localhost(host)
-                || address_of(host).is_some()
+                || parse_address(host).is_some()
                 || self.0.iter().any(|name| name.eq_ignore_ascii_case(host))
         })
     }
