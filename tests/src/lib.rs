@@ -41,6 +41,35 @@ pub use under::{Engine, over_tls, under};
 #[doc(hidden)]
 pub use inventory;
 
+/// Defines a module for each engine, with a test of each behaviour: `$run` runs it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! engines {
+    ($run:ident $names:tt; $($(#[$when:meta])? $module:ident: $engine:ident),* $(,)?) => {
+        $($crate::engines!(@ $(#[$when])? $module $engine $run $names);)*
+    };
+    (@ $(#[$when:meta])? $module:ident $engine:ident $run:ident ($scenario:ident; $($name:ident),*)) => {
+        $(#[$when])?
+        mod $module {
+            use $crate::{Engine, $run};
+            $(#[test] fn $name() { $run(Engine::$engine, super::$scenario, super::$name); })*
+        }
+    };
+}
+
+/// As [`engines`], for the engine `process` in a long run: each test has a process to itself.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forking_engine {
+    ($run:ident $module:ident $scenario:ident; $($name:ident),*) => {
+        #[cfg(feature = "every-engine")]
+        mod $module {
+            use $crate::{Engine, $run};
+            $($crate::alone!($name, || $run(Engine::Process, super::$scenario, super::$name));)*
+        }
+    };
+}
+
 /// Defines a test of each behaviour with HTTP and FTP over TLS. A run on each commit has a real engine and
 /// the simulator; a long run has every engine.
 #[doc(hidden)]
@@ -48,36 +77,16 @@ pub use inventory;
 macro_rules! over_tls {
     ($scenario:ident; $($name:ident),* $(,)?) => {
         $crate::over_tls!($scenario but process; $($name),*);
-        #[cfg(feature = "every-engine")]
-        mod tls_process {
-            use $crate::{Engine, over_tls};
-            $($crate::alone!($name, || over_tls(Engine::Process, super::$scenario, super::$name));)*
-        }
+        $crate::forking_engine!(over_tls tls_process $scenario; $($name),*);
     };
     ($scenario:ident but process; $($name:ident),* $(,)?) => {
-        mod tls_epoll {
-            use $crate::{Engine, over_tls};
-            $(#[test] fn $name() { over_tls(Engine::Epoll, super::$scenario, super::$name); })*
-        }
-        mod tls_simulator {
-            use $crate::{Engine, over_tls};
-            $(#[test] fn $name() { over_tls(Engine::Simulator, super::$scenario, super::$name); })*
-        }
-        #[cfg(feature = "every-engine")]
-        mod tls_thread {
-            use $crate::{Engine, over_tls};
-            $(#[test] fn $name() { over_tls(Engine::Thread, super::$scenario, super::$name); })*
-        }
-        #[cfg(feature = "every-engine")]
-        mod tls_pool {
-            use $crate::{Engine, over_tls};
-            $(#[test] fn $name() { over_tls(Engine::Pool, super::$scenario, super::$name); })*
-        }
-        #[cfg(feature = "every-engine")]
-        mod tls_uring {
-            use $crate::{Engine, over_tls};
-            $(#[test] fn $name() { over_tls(Engine::Uring, super::$scenario, super::$name); })*
-        }
+        $crate::engines!(over_tls ($scenario; $($name),*);
+            tls_epoll: Epoll,
+            tls_simulator: Simulator,
+            #[cfg(feature = "every-engine")] tls_thread: Thread,
+            #[cfg(feature = "every-engine")] tls_pool: Pool,
+            #[cfg(feature = "every-engine")] tls_uring: Uring,
+        );
     };
 }
 
@@ -119,34 +128,16 @@ macro_rules! behaviours {
         }
     };
     ($scenario:ident; $($name:ident),* $(,)?) => {
-        #[cfg(feature = "every-engine")]
-        mod process {
-            use $crate::{Engine, under};
-            $($crate::alone!($name, || under(Engine::Process, super::$scenario, super::$name));)*
-        }
+        $crate::forking_engine!(under process $scenario; $($name),*);
         $crate::behaviours!($scenario but process; $($name),*);
     };
     ($scenario:ident but process; $($name:ident),* $(,)?) => {
-        mod epoll {
-            use $crate::{Engine, under};
-            $(#[test] fn $name() { under(Engine::Epoll, super::$scenario, super::$name); })*
-        }
-        mod thread {
-            use $crate::{Engine, under};
-            $(#[test] fn $name() { under(Engine::Thread, super::$scenario, super::$name); })*
-        }
-        #[cfg(feature = "every-engine")]
-        mod pool {
-            use $crate::{Engine, under};
-            $(#[test] fn $name() { under(Engine::Pool, super::$scenario, super::$name); })*
-        }
-        mod uring {
-            use $crate::{Engine, under};
-            $(#[test] fn $name() { under(Engine::Uring, super::$scenario, super::$name); })*
-        }
-        mod simulator {
-            use $crate::{Engine, under};
-            $(#[test] fn $name() { under(Engine::Simulator, super::$scenario, super::$name); })*
-        }
+        $crate::engines!(under ($scenario; $($name),*);
+            epoll: Epoll,
+            thread: Thread,
+            uring: Uring,
+            simulator: Simulator,
+            #[cfg(feature = "every-engine")] pool: Pool,
+        );
     };
 }
