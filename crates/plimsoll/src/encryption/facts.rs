@@ -32,8 +32,8 @@ pub(crate) struct Facts {
 
 /// Returns the facts about the certificates of a configuration, from their files. Creates nothing.
 pub(crate) fn facts_of(config: &Config) -> Vec<Facts> {
-    let pairs = files::pairs(config).unwrap_or_default();
-    let certificates = files::read(&pairs).ok().flatten();
+    let found = files::find(config).unwrap_or_default();
+    let certificates = files::read(&found.pairs).ok().flatten();
     certificates.map(|certificates| Facts::of_all(&certificates)).unwrap_or_default()
 }
 

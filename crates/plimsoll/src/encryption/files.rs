@@ -27,8 +27,32 @@ pub(super) struct Pair {
     pub(super) key: PathBuf,
 }
 
-/// Returns the pairs of a configuration, in order.
-pub(super) fn pairs(config: &Config) -> Result<Vec<Pair>, String> {
+/// The certificates of a configuration, as they were found once: to find them, files may be read.
+#[derive(Default)]
+pub(super) struct CertificateFiles {
+    /// In order.
+    pub(super) pairs: Vec<Pair>,
+    /// Whether the server makes the certificate itself.
+    pub(super) is_self_signed: bool,
+}
+
+impl CertificateFiles {
+    fn self_signed(config: &Config) -> CertificateFiles {
+        CertificateFiles { pairs: vec![self_signed::pair(config)], is_self_signed: true }
+    }
+
+    fn of(pairs: impl IntoIterator<Item = Pair>) -> CertificateFiles {
+        CertificateFiles { pairs: pairs.into_iter().collect(), is_self_signed: false }
+    }
+
+    /// Returns whether clients get a self-signed certificate because none was ordered yet.
+    pub(super) fn is_stand_in(&self, config: &Config) -> bool {
+        self.is_self_signed && config.fixed.acme().is_some()
+    }
+}
+
+/// Finds the certificates of a configuration.
+pub(super) fn find(config: &Config) -> Result<CertificateFiles, String> {
     let tls = &config.live.tls;
     let (certificates, keys) = (tls.certificate.len(), tls.key.len());
     if tls.self_signed && certificates + keys > 0 {
@@ -47,18 +71,19 @@ pub(super) fn pairs(config: &Config) -> Result<Vec<Pair>, String> {
             return Err("--acme orders the certificate; leave out --certificate and --self-signed".into());
         }
         // Until the first order is complete.
-        return Ok(vec![acme::pair(config).unwrap_or_else(|| self_signed::pair(config))]);
+        let ordered = acme::pair(config).map(|pair| CertificateFiles::of([pair]));
+        return Ok(ordered.unwrap_or_else(|| CertificateFiles::self_signed(config)));
     }
     if tls.self_signed {
-        return Ok(vec![self_signed::pair(config)]);
+        return Ok(CertificateFiles::self_signed(config));
     }
     let files = tls.certificate.iter().cloned().zip(tls.key.iter().cloned());
-    Ok(files.map(|(certificate, key)| Pair { certificate, key }).collect())
+    Ok(CertificateFiles::of(files.map(|(certificate, key)| Pair { certificate, key })))
 }
 
 /// Returns the files of the private keys of a configuration.
 pub(crate) fn key_files(config: &Config) -> Vec<PathBuf> {
-    pairs(config).unwrap_or_default().into_iter().map(|pair| pair.key).collect()
+    find(config).unwrap_or_default().pairs.into_iter().map(|pair| pair.key).collect()
 }
 
 /// Reads pairs of certificates and keys; `None` if there are none.
@@ -116,12 +141,15 @@ type Stamp = Option<[i128; 5]>;
 pub(crate) struct Stamps(Vec<Stamp>);
 
 impl Stamps {
-    /// Returns the present states. Taken before the files are read, so that a later change is noticed.
+    /// Returns the present states.
     pub(crate) fn of(config: &Config) -> Stamps {
-        let pairs = pairs(config).unwrap_or_default().into_iter();
-        let files =
-            pairs.flat_map(|pair| [pair.certificate, pair.key]).chain(config.live.tls.client_ca.clone());
-        Stamps(files.map(|file| stamp(&file)).collect())
+        Stamps::of_found(&find(config).unwrap_or_default(), config)
+    }
+
+    /// Returns the present states. Taken before the files are read, so that a later change is noticed.
+    pub(super) fn of_found(found: &CertificateFiles, config: &Config) -> Stamps {
+        let files = found.pairs.iter().flat_map(|pair| [&pair.certificate, &pair.key]);
+        Stamps(files.chain(&config.live.tls.client_ca).map(|file| stamp(file)).collect())
     }
 }
 

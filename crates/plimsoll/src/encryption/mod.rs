@@ -22,6 +22,7 @@ use plimsoll_tls::{Certificates, ChallengeCertificates, Clock, Handshakes, Roots
 
 pub(crate) use acme::{Renewals, attempts, challenges, start as start_acme};
 pub(crate) use facts::{Facts, facts_of, metrics_of, status_of};
+use files::CertificateFiles;
 pub(crate) use files::{FilesWatch, Stamps, key_files, read_key};
 
 use crate::config::{AuthAt, Config, FtpTls, ServerCommand, StoreAt};
@@ -115,13 +116,17 @@ impl Encryption {
 
     /// Reads the certificates again. Until [`Encryption::replace`] has them, polling tries them again.
     pub(crate) fn read(&self, config: &Config) -> anyhow::Result<Usable> {
-        let (stamps, is_stand_in) = (Stamps::of(config), is_stand_in(config));
+        self.read_found(config, &find(config)?)
+    }
+
+    fn read_found(&self, config: &Config, found: &CertificateFiles) -> anyhow::Result<Usable> {
+        let (stamps, is_stand_in) = (Stamps::of_found(found, config), found.is_stand_in(config));
         ensure!(
             !is_stand_in || !self.has_ordered.load(Ordering::Relaxed),
             "no ordered certificate in the state folder of ACME can be used; look whether the folder is there"
         );
         let is_ordered = config.fixed.acme().is_some() && !is_stand_in;
-        let Some(certificates) = read(config)? else {
+        let Some(certificates) = read_found(config, found)? else {
             return Ok(Usable { https: None, ftp: None, facts: Vec::new(), stamps, is_ordered });
         };
         let facts = Facts::of_all(&certificates);
@@ -165,10 +170,11 @@ impl Encryption {
     /// Uses the certificates again if one of their files has changed, or the self-signed one is due. If the
     /// new ones cannot be used, the old ones stay, and the log says once why.
     pub(crate) fn refresh(&self, config: &Config) -> bool {
-        if self.watch.has_used(&Stamps::of(config)) && !is_due(config) {
+        let found = find(config);
+        if found.as_ref().is_ok_and(|found| is_current(config, found, &self.watch)) {
             return true;
         }
-        match self.read(config) {
+        match found.and_then(|found| self.read_found(config, &found)) {
             Ok(usable) => {
                 self.replace(usable);
                 tracing::info!("the certificates were read again; new connections have them");
@@ -194,15 +200,27 @@ fn log_unusable(watch: &FilesWatch, error: &anyhow::Error) {
 /// Like [`Encryption::refresh`], for the main process of the engine `process`, which has no connections:
 /// `order` has the fork master refresh its certificates, and returns whether it did.
 pub(crate) fn refresh_elsewhere(config: &Config, watch: &FilesWatch, order: impl FnOnce() -> bool) -> bool {
-    let stamps = Stamps::of(config);
-    if watch.has_used(&stamps) && !is_due(config) {
+    let found = find(config);
+    if found.as_ref().is_ok_and(|found| is_current(config, found, watch)) {
         return false;
     }
-    let is_done = check(config).inspect_err(|error| log_unusable(watch, error)).is_ok() && order();
-    if is_done {
-        watch.note_used(stamps);
+    let checked = found.and_then(|found| {
+        let stamps = Stamps::of_found(&found, config);
+        check_found(config, &found).map(|()| stamps)
+    });
+    match checked.inspect_err(|error| log_unusable(watch, error)) {
+        Ok(stamps) if order() => {
+            watch.note_used(stamps);
+            true
+        }
+        _ => false,
     }
-    is_done
+}
+
+/// Returns whether the certificates in use are those of the files, and none is due to be made anew.
+fn is_current(config: &Config, found: &CertificateFiles, watch: &FilesWatch) -> bool {
+    let is_due = found.is_self_signed && self_signed::is_due(config);
+    watch.has_used(&Stamps::of_found(found, config)) && !is_due
 }
 
 /// Returns the file of the self-signed certificate, if the configuration wants one.
@@ -210,36 +228,38 @@ pub(crate) fn self_signed_certificate(config: &Config) -> Option<PathBuf> {
     config.live.tls.self_signed.then(|| self_signed::pair(config).certificate)
 }
 
-fn is_due(config: &Config) -> bool {
-    config.live.tls.self_signed && self_signed::is_due(config)
-}
-
 /// Reads the certificates of the configuration; `None` if it has none. Creates a self-signed one if that is
 /// wanted and missing.
 pub(crate) fn read(config: &Config) -> anyhow::Result<Option<Certificates>> {
-    let pairs = pairs(config)?;
-    if pairs.contains(&self_signed::pair(config)) {
+    read_found(config, &find(config)?)
+}
+
+fn read_found(config: &Config, found: &CertificateFiles) -> anyhow::Result<Option<Certificates>> {
+    if found.is_self_signed {
         self_signed::ensure(config)?;
     }
-    files::read(&pairs)
+    files::read(&found.pairs)
 }
 
 /// Returns whether clients get a self-signed certificate, because none was ordered yet.
 pub(crate) fn is_stand_in(config: &Config) -> bool {
-    config.fixed.acme().is_some() && acme::pair(config).is_none()
+    files::find(config).is_ok_and(|found| found.is_stand_in(config))
 }
 
 /// Checks the certificates of the configuration. Creates nothing.
 pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
-    let pairs = pairs(config)?;
-    clients(config)?;
-    acme::check(config)?;
-    if pairs.contains(&self_signed::pair(config)) { Ok(()) } else { files::read(&pairs).map(drop) }
+    check_found(config, &find(config)?)
 }
 
-/// Returns the files of the certificates.
-fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
-    let pairs = files::pairs(config).map_err(WrongUsage)?;
+fn check_found(config: &Config, found: &CertificateFiles) -> anyhow::Result<()> {
+    clients(config)?;
+    acme::check(config)?;
+    if found.is_self_signed { Ok(()) } else { files::read(&found.pairs).map(drop) }
+}
+
+/// Finds the certificates, and checks them against the other settings.
+fn find(config: &Config) -> anyhow::Result<CertificateFiles> {
+    let found = files::find(config).map_err(WrongUsage)?;
     if config.fixed.https.is_empty() && config.live.tls.http_redirect {
         const ADVICE: &str = "--http-redirect needs HTTPS to redirect to: give --https ADDR";
         return Err(WrongUsage(ADVICE.to_owned()).into());
@@ -248,13 +268,13 @@ fn pairs(config: &Config) -> anyhow::Result<Vec<files::Pair>> {
         const ADVICE: &str = "--ftps begins with TLS: leave it out, or --ftp-tls off";
         return Err(WrongUsage(ADVICE.to_owned()).into());
     }
-    check_client_ca(config, !pairs.is_empty())?;
-    if let Some(flag) = wants_certificate(config).filter(|_| pairs.is_empty()) {
+    check_client_ca(config, !found.pairs.is_empty())?;
+    if let Some(flag) = wants_certificate(config).filter(|_| found.pairs.is_empty()) {
         const ADVICE: &str = "needs a certificate: give --certificate FILE and --key FILE, --acme DOMAIN to \
                               order one, or --self-signed for development";
         return Err(WrongUsage(format!("{flag} {ADVICE}")).into());
     }
-    Ok(pairs)
+    Ok(found)
 }
 
 /// Returns the setting that needs a certificate, if there is one.
@@ -270,7 +290,7 @@ fn wants_certificate(config: &Config) -> Option<String> {
 
 /// Returns whether the configuration has a certificate.
 pub(crate) fn has_certificate(config: &Config) -> bool {
-    files::pairs(config).is_ok_and(|pairs| !pairs.is_empty())
+    files::find(config).is_ok_and(|found| !found.pairs.is_empty())
 }
 
 /// Returns the certificates that vouch for clients, if each must have one.
