@@ -109,8 +109,8 @@ impl From<Error> for Refusal {
                 "Passwords are accepted over HTTPS, or from the server's own machine at localhost and not \
                  through a proxy. Use https://; the server's operator turns it on with --https ADDR \
                  --certificate FILE --key FILE. A reverse proxy that has HTTPS must be named by \
-                 --trusted-proxy ADDR, and send X-Forwarded-Proto. --plain-passwords allow accepts \
-                 passwords over every connection.",
+                 --trusted-proxy ADDR, and send X-Forwarded-Proto: https, or connect to a Unix socket. \
+                 --plain-passwords allow accepts passwords over every connection.",
             ),
             Error::NotPermitted(what) => Refusal::new(
                 Status::FORBIDDEN,

@@ -9,7 +9,7 @@ use plimsoll_tests::binary::visitor::base64;
 use plimsoll_tests::binary::{EngineKind, Member, PATIENCE, Reply, Server, Visitor};
 use plimsoll_tests::on_each_engine;
 
-use super::web_servers::WebServer;
+use super::web_servers::{WebServer, permit_all};
 
 /// A client on another machine.
 const REMOTE: &str = "203.0.113.5";
@@ -134,6 +134,44 @@ fn a_password_that_has_passed_an_untrusted_proxy_on_this_machine_is_refused(kind
     assert_eq!(server.visit().get_with("/files/", &basic()).unwrap().status, 200, "past the proxy");
 }
 
+/// The mode of the socket's file admits a proxy. Its report about the client's connection decides.
+fn a_password_over_a_unix_socket_is_accepted_unless_a_proxy_reports_http(kind: EngineKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let sockets = tempfile::tempdir().unwrap();
+    permit_all(sockets.path());
+    let socket = sockets.path().join("http");
+    let both = ["--http".to_owned(), format!("127.0.0.1:0,unix:{}", socket.display())];
+    for trusts in [&[][..], &["--trusted-proxy", "unix"]] {
+        let flags = [&[both[0].as_str(), &both[1]], trusts].concat();
+        let _server = Server::on_data(kind, &folder.path().join("data"), &flags);
+        permit_all(&socket);
+        for (settings, is_accepted) in [
+            ("", true),
+            ("proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr;", true),
+            ("proxy_http_version 1.1; proxy_set_header X-Forwarded-Proto https;", true),
+            ("proxy_http_version 1.1; proxy_set_header X-Forwarded-Proto $scheme;", false),
+            ("proxy_set_header Forwarded \"for=203.0.113.5;proto=http\";", false),
+        ] {
+            let work = tempfile::tempdir().unwrap();
+            let pass = format!("location / {{ proxy_pass http://unix:{}; {settings} }}", socket.display());
+            let nginx = WebServer::nginx(work.path(), &pass);
+            let mut visitor = Visitor::connect((Ipv4Addr::LOCALHOST, nginx.port).into()).unwrap();
+            let name = if trusts.is_empty() { "alice" } else { "bob" };
+            let account = serde_json::json!({ "name": name, "password": PASSWORD }).to_string();
+            let json = "Content-Type: application/json\r\n";
+            let made = visitor.ask("POST", "/api/accounts", json, account.as_bytes()).unwrap();
+            let expected: &[u16] = if is_accepted { &[201, 409] } else { &[403] };
+            assert!(expected.contains(&made.status), "{trusts:?} {settings}: {}", made.text());
+            let fields =
+                format!("Authorization: Basic {}\r\n", base64(format!("{name}:{PASSWORD}").as_bytes()));
+            let listed = visitor.get_with("/files/", &fields).unwrap();
+            let expected = if is_accepted { 200 } else { 403 };
+            assert_eq!(listed.status, expected, "{trusts:?} {settings}: {}", listed.text());
+            assert!(is_accepted || listed.text().contains("Unix socket"), "{}", listed.text());
+        }
+    }
+}
+
 fn connect(at: SocketAddr, header: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -203,6 +241,7 @@ fn a_client_on_another_machine_is_told_before_it_sends_a_password(kind: EngineKi
 on_each_engine!(forks:
     a_password_is_accepted_where_nobody_else_can_read_it,
     a_password_that_has_passed_an_untrusted_proxy_on_this_machine_is_refused,
+    a_password_over_a_unix_socket_is_accepted_unless_a_proxy_reports_http,
     credentials_of_an_encrypted_request_do_not_admit_an_unencrypted_one,
     a_client_on_another_machine_is_told_before_it_sends_a_password,
 );

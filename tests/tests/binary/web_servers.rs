@@ -130,6 +130,6 @@ impl Drop for WebServer {
 }
 
 /// Permits all accounts to list a folder: nginx may serve files as another user.
-fn permit_all(folder: &Path) {
+pub(super) fn permit_all(folder: &Path) {
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -33,8 +33,8 @@ pub(crate) struct TlsSettings {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) self_signed: bool,
 
-    /// Where clients may log in with a password without encryption: loopback (from this machine alone), or
-    /// allow (from everywhere, where others can read it)
+    /// Where clients may log in with a password without encryption: loopback (from this machine, and over
+    /// Unix sockets unless a proxy reports http), or allow (from everywhere, where others can read it)
     #[arg(
         long,
         value_name = "loopback|allow",

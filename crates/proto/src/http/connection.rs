@@ -92,6 +92,8 @@ pub struct ConnectionState {
     is_trusted: bool,
     /// Whether the connection is encrypted.
     is_encrypted: bool,
+    /// Whether the connection is a Unix socket, and no PROXY header names its client.
+    is_unix: bool,
     /// Whether a response has been sent, and the connection is kept alive.
     is_kept_alive: bool,
 }
@@ -101,7 +103,8 @@ impl<'a> ServerConnection<'a> {
     pub fn new(stream: Stream, common: &'a Common) -> Self {
         let peer = stream.peer().clone();
         let (is_trusted, is_encrypted) = (common.trusted.contain(&peer), stream.is_encrypted());
-        let state = ConnectionState { peer, is_trusted, is_encrypted, is_kept_alive: false };
+        let is_unix = peer == Peer::Unix && !stream.is_behind_proxy();
+        let state = ConnectionState { peer, is_trusted, is_encrypted, is_unix, is_kept_alive: false };
         Self::resumed(stream, common, state)
     }
 
@@ -159,6 +162,12 @@ impl<'a> ServerConnection<'a> {
             true => forwarded::is_https(head, block, &self.common.trusted),
             false => self.state.is_encrypted,
         }
+    }
+
+    /// Whether the current request came over a Unix socket, whose mode admits its peers, and no proxy reports
+    /// that the client has sent it without encryption.
+    pub fn is_unix_without_report(&self, block: &[u8], head: &Head) -> bool {
+        self.state.is_unix && !forwarded::reports_plain(head, block)
     }
 
     /// Notes the end of a request. Until the next one, the connection of a trusted proxy counts for no

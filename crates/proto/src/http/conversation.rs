@@ -148,12 +148,14 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         let cors = shared.snapshot.service.cors();
         let is_of_named_origin = cors.is_some_and(|cors| cors.allowed(head, block).is_some());
         let is_encrypted = self.connection.is_encrypted(block, head);
+        let is_admitted_by_socket = self.connection.is_unix_without_report(block, head);
         let (peer, body) = self.connection.with_body(state);
         let mut request = Request {
             io: &shared.common.io,
             peer,
             arrival: self.arrival,
             is_encrypted,
+            is_admitted_by_socket,
             is_of_named_origin,
             head,
             block,

@@ -90,6 +90,18 @@ pub(super) fn is_https(head: &Head, block: &[u8], trusted: &Networks) -> bool {
     (of_field.is_some() || of_hop.is_some()) && of_field.unwrap_or(true) && of_hop.unwrap_or(true)
 }
 
+/// Whether a field reports a hop without HTTPS, or is malformed. A request without such fields reports
+/// nothing.
+pub(super) fn reports_plain(head: &Head, block: &[u8]) -> bool {
+    let is_https = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"https");
+    let schemes = lines(head, block, FORWARDED_PROTO);
+    let mut schemes = schemes.iter().flat_map(|line| line.split(|byte| *byte == b','));
+    let hops = parse_forwarded(lines(head, block, FORWARDED).into_iter());
+    let is_plain_hop =
+        hops.map_or(true, |hops| hops.iter().any(|hop| hop.proto.is_some_and(|it| !is_https(it))));
+    is_plain_hop || schemes.any(|scheme| !is_https(scheme))
+}
+
 /// Walks from the last hop to the first while these are trusted. A hop that hides its client is taken for the
 /// client. `None` if there are no hops.
 fn last_untrusted(
@@ -194,6 +206,27 @@ mod tests {
             let head = parse_head(block.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
             let trusted = Networks::from(vec!["10.0.0.0/8".parse().unwrap()]);
             assert_eq!(is_https(&head, block.as_bytes(), &trusted), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_reported_as_plain_by_any_hop_without_https() {
+        for (fields, expected) in [
+            ("", false),
+            ("X-Forwarded-For: 192.0.2.1\r\nVia: 1.1 proxy\r\n", false),
+            ("X-Forwarded-Proto:\r\n", false),
+            ("X-Forwarded-Proto: https\r\n", false),
+            ("X-Forwarded-Proto: http\r\n", true),
+            ("X-Forwarded-Proto: HTTPS, http\r\n", true),
+            ("X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n", true),
+            ("Forwarded: for=192.0.2.1\r\n", false),
+            ("Forwarded: for=192.0.2.1;proto=https\r\n", false),
+            ("Forwarded: for=192.0.2.1;proto=https, for=10.1.2.3;proto=http\r\n", true),
+            ("Forwarded: for=192.0.2.1;proto=\"x\r\n", true),
+        ] {
+            let block = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+            let head = parse_head(block.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
+            assert_eq!(reports_plain(&head, block.as_bytes()), expected, "{fields}");
         }
     }
 

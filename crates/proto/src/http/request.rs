@@ -23,6 +23,8 @@ pub struct Request<'a> {
     pub arrival: Arrival,
     /// Whether the client has sent the request encrypted.
     pub is_encrypted: bool,
+    /// Whether it came over a Unix socket, and no proxy reports that its client uses no encryption.
+    pub is_admitted_by_socket: bool,
     /// Whether it is from a page of an origin that the operator has named.
     pub is_of_named_origin: bool,
     /// The parsed head.
@@ -83,9 +85,10 @@ impl<'a> Request<'a> {
         is_local_request(self.peer, self.arrival, self.head, self.block)
     }
 
-    /// Whether no third party can read the request: it is encrypted, or does not leave this machine.
+    /// Whether no third party can read the request, as far as is known: it is encrypted, does not leave this
+    /// machine, or comes over a Unix socket. The socket's mode admits programs that the operator trusts.
     pub fn is_protected(&self) -> bool {
-        self.is_encrypted || self.is_local()
+        self.is_encrypted || self.is_admitted_by_socket || self.is_local()
     }
 
     /// Returns the method.
