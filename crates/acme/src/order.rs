@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use instant_acme::{
-    Account, AccountBuilder, AccountCredentials, AuthorizationStatus, CertificateIdentifier, ChallengeHandle,
-    ChallengeType, Error, ExternalAccountKey, Identifier, NewAccount, NewOrder, Order, OrderStatus, Problem,
+    Account, AccountBuilder, AccountCredentials, AuthorizationState, AuthorizationStatus,
+    CertificateIdentifier, ChallengeHandle, ChallengeType, Error, ExternalAccountKey, Identifier, NewAccount,
+    NewOrder, Order, OrderStatus, Problem,
 };
 use plimsoll_io::{Elapsed, Fs, Io, NotDone, Work};
 use rustls_pki_types::CertificateDer;
@@ -170,7 +171,8 @@ impl Ordering<'_> {
             };
             self.publish(&name, &challenge).await?;
             let ready = self.retried(async || challenge.set_ready().await).await;
-            ready.map_err(|failure| Failure { is_validation: true, ..failure })?;
+            // The validation may have failed before the server answers.
+            ready.map_err(|failure| not_validated(&name, &failure))?;
             is_any_pending = true;
         }
         Ok(is_any_pending)
@@ -227,11 +229,9 @@ impl Ordering<'_> {
         let mut authorizations = order.authorizations();
         while let Some(Ok(mut authorization)) = authorizations.next().await {
             let name = authorization.identifier().to_string();
-            let Ok(state) = authorization.refresh().await else { continue };
-            let error = state.challenges.iter().find_map(|challenge| challenge.error.as_ref());
-            if let Some(error) = error {
-                let reason = format!("the server could not validate {name}: {error}");
-                return Failure { is_validation: true, ..Failure::new(reason) };
+            let error = self.retried(async || authorization.refresh().await.map(validation_error)).await;
+            if let Ok(Some(error)) = error {
+                return not_validated(&name, &Failure::new(error));
             }
         }
         Failure::new(own.unwrap_or_else(|| "the server refused the order, without a reason".to_owned()))
@@ -273,6 +273,17 @@ async fn fetch_authorizations(order: &mut Order) -> std::result::Result<(), Erro
         authorization?;
     }
     Ok(())
+}
+
+/// Says of which name a validation has failed.
+fn not_validated(name: &str, failure: &Failure) -> Failure {
+    let reason = format!("the server could not validate {name}: {}", failure.reason);
+    Failure { is_validation: true, reason, retry_after: failure.retry_after }
+}
+
+/// Returns the error of an authorization's challenge, if one has failed.
+fn validation_error(authorization: &AuthorizationState) -> Option<String> {
+    authorization.challenges.iter().find_map(|challenge| challenge.error.as_ref()).map(Problem::to_string)
 }
 
 /// Runs work on files, where it may block.
