@@ -165,7 +165,7 @@ fn is_served(server: &Server, naming: Naming, client: Ipv4Addr) -> bool {
 
 fn new_clients_of_a_proxy_are_served_beside_its_slow_ones(kind: EngineKind) {
     for naming in [Naming::Header, Naming::Field] {
-        for addresses in [1, 3, 30] {
+        for addresses in [1, 2, 3, 30] {
             a_new_client_is_served_beside_slow_ones(kind, naming, addresses);
         }
     }

@@ -11,8 +11,9 @@
 //! 6. requests and transfers of authenticated clients, from addresses with more connections than the mean,
 //!    those with the most first.
 //!
-//! Any other transfer that makes progress is never evicted. Invariant: a protocol is not pushed below its
-//! reserve by another.
+//! The mean includes the client that waits for a slot, as one more address with one connection. Any other
+//! transfer that makes progress is never evicted. Invariant: a protocol is not pushed below its reserve by
+//! another.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -106,10 +107,9 @@ impl Registry {
 
     /// Marks the connection of lowest rank that keeps a connection to another server waiting.
     pub(super) fn evict_from_upstream(&mut self, now: Instant) -> Option<Arc<Entry>> {
-        let ranked =
-            self.entries.iter().flatten().filter_map(|open| {
-                Some((upstream_rank(&open.entry, || self.load_of(open), now)?, &open.entry))
-            });
+        let ranked = self.entries.iter().flatten().filter_map(|open| {
+            Some((upstream_rank(&open.entry, || self.load_of(open, 0), now)?, &open.entry))
+        });
         let (_, entry) = ranked.min_by_key(|(rank, _)| *rank)?;
         let entry = Arc::clone(entry);
         self.services[entry.service].leaving += 1;
@@ -117,10 +117,14 @@ impl Registry {
         Some(entry)
     }
 
-    fn load_of(&self, open: &Open) -> AddressLoad {
+    /// Returns the load of the address of `open`. The mean includes `newcomers`, as addresses with one
+    /// connection each. Without them, two addresses with half of the slots each would both have just the
+    /// mean, and nobody else would get in.
+    fn load_of(&self, open: &Open, newcomers: usize) -> AddressLoad {
         let connections = open.network.and_then(|network| self.by_network.get(&network)).copied();
         let connections = connections.unwrap_or_default();
-        let is_above_mean = connections.saturating_mul(self.networks()) > self.counted();
+        let is_above_mean =
+            connections.saturating_mul(self.networks() + newcomers) > self.counted() + newcomers;
         AddressLoad { connections: connections as u64, is_above_mean }
     }
 
@@ -138,9 +142,10 @@ impl Registry {
             report.phase != Some(Phase::Ending) && !report.is_parked
         };
         let holds = |entry: &Entry| service.is_some() || holds_worker(entry);
+        let newcomers = usize::from(service.is_some());
         let ranked = self.entries.iter().enumerate().filter_map(|(index, open)| {
             let open = open.as_ref().filter(|open| holds(&open.entry))?;
-            let rank = rank(&open.entry, || self.load_of(open), now);
+            let rank = rank(&open.entry, || self.load_of(open, newcomers), now);
             Some(Reverse((rank.filter(|rank| may(*rank))?, index)))
         });
         let mut ranked: BinaryHeap<_> = ranked.collect();

@@ -139,6 +139,26 @@ fn transfers_of_the_address_with_the_most_are_evicted_if_there_is_nothing_else()
 }
 
 #[test]
+fn two_addresses_with_half_of_the_slots_each_keep_nobody_out() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
+    let crowd = ["192.0.9.1", "192.0.9.2"].map(|ip| (0..16).map(move |_| peer(ip)));
+    let crowd: Vec<_> =
+        crowd.into_iter().flatten().map(|peer| connections.admit(&peer, HTTP).unwrap()).collect();
+    crowd.iter().for_each(|one| one.entry().slot().enter(Phase::Working, since_start()));
+    assert!(connections.is_full(HTTP));
+    assert!(connections.make_room(HTTP), "one of them ends for the client that waits to be accepted");
+    assert_eq!(crowd.iter().filter(|one| one.is_evicted()).count(), 1);
+}
+
+#[test]
+fn no_transfer_ends_for_a_newcomer_while_each_address_has_one() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
+    let open = opened(&connections, HTTP, 32, Phase::Working);
+    assert!(connections.is_full(HTTP) && !connections.make_room(HTTP));
+    drop(open);
+}
+
+#[test]
 fn where_addresses_have_no_shares_no_transfer_is_evicted_for_its_address() {
     let policy = SlotPolicy { per_address: PerAddress::Unlimited, ..SlotPolicy::from(32) };
     let connections = Connections::new(policy);
