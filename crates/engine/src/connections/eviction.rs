@@ -119,7 +119,7 @@ impl Registry {
 
     /// Returns the load of the address of `open`. The mean includes `newcomers`, as addresses with one
     /// connection each. Without them, two addresses with half of the slots each would both have just the
-    /// mean, and nobody else would get in.
+    /// mean, and no other client would get in.
     fn load_of(&self, open: &Open, newcomers: usize) -> AddressLoad {
         let connections = open.network.and_then(|network| self.by_network.get(&network)).copied();
         let connections = connections.unwrap_or_default();

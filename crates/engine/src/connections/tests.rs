@@ -139,7 +139,7 @@ fn transfers_of_the_address_with_the_most_are_evicted_if_there_is_nothing_else()
 }
 
 #[test]
-fn two_addresses_with_half_of_the_slots_each_keep_nobody_out() {
+fn two_addresses_with_half_of_the_slots_each_keep_no_other_client_out() {
     let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
     let crowd = ["192.0.9.1", "192.0.9.2"].map(|ip| (0..16).map(move |_| peer(ip)));
     let crowd: Vec<_> =
