@@ -50,7 +50,7 @@ impl Ordering<'_> {
     pub(crate) async fn order(
         &self,
         replaced: Option<&Certificate>,
-        reached: &mut impl FnMut(Event),
+        reached: &mut dyn FnMut(Event),
     ) -> Result<Certificate> {
         let deadline = self.io.deadline();
         deadline.after(ORDER_TIME_MAX);
@@ -64,7 +64,7 @@ impl Ordering<'_> {
     async fn order_in_time(
         &self,
         replaced: Option<&Certificate>,
-        reached: &mut impl FnMut(Event),
+        reached: &mut dyn FnMut(Event),
     ) -> Result<Certificate> {
         let account = self.account().await?;
         let names = self.settings.names.iter();

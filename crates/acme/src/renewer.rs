@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -110,27 +111,29 @@ impl Renewer {
 
     /// Renews the certificate until the server stops. `uses` gets each certificate in the folder, at the
     /// start and after each change, also by another front. `reports` gets the state after each look at the
-    /// folder.
-    pub async fn run(
-        &self,
-        io: &Io,
+    /// folder. Boxed: its code is compiled in this crate, for size.
+    pub fn run<'a>(
+        &'a self,
+        io: &'a Io,
         network: Network,
-        uses: impl Fn(&Certificate),
-        reports: impl Fn(&Report),
-    ) {
-        let mailbox = Arc::<Mailbox>::default();
-        let Network { tls, resolve } = network;
-        let sending = Sending { io: io.clone(), tls, resolve };
-        let renewing = select(self.renew(io, &mailbox, uses, reports), deliver(&mailbox, &sending));
-        select(io.stopping(), renewing).await;
+        uses: &'a dyn Fn(&Certificate),
+        reports: &'a dyn Fn(&Report),
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        Box::pin(async move {
+            let mailbox = Arc::<Mailbox>::default();
+            let Network { tls, resolve } = network;
+            let sending = Sending { io: io.clone(), tls, resolve };
+            let renewing = select(self.renew(io, &mailbox, uses, reports), deliver(&mailbox, &sending));
+            select(io.stopping(), renewing).await;
+        })
     }
 
     async fn renew(
         &self,
         io: &Io,
         mailbox: &Arc<Mailbox>,
-        uses: impl Fn(&Certificate),
-        reports: impl Fn(&Report),
+        uses: &dyn Fn(&Certificate),
+        reports: &dyn Fn(&Report),
     ) -> Infallible {
         let mut random = [0; 4];
         io.entropy(&mut random);
@@ -145,7 +148,7 @@ impl Renewer {
         };
         let ordering = Ordering { io, settings: &self.settings, folder: &self.folder, mailbox };
         loop {
-            if let Err(error) = self.turn(&mut run, &ordering, &uses).await {
+            if let Err(error) = self.turn(&mut run, &ordering, uses).await {
                 tracing::error!(%error, "the state folder cannot be used; nothing is renewed");
             }
             self.note(&run);
@@ -160,7 +163,7 @@ impl Renewer {
         &self,
         run: &mut Run,
         ordering: &Ordering<'_>,
-        uses: &impl Fn(&Certificate),
+        uses: &dyn Fn(&Certificate),
     ) -> io::Result<()> {
         run.machine.forget_later_than_possible(ordering.io.wall());
         self.look(run, ordering.io, uses).await?;
@@ -179,7 +182,7 @@ impl Renewer {
     }
 
     /// Reads the certificate and the failed attempts, which other fronts may have changed.
-    async fn look(&self, run: &mut Run, io: &Io, uses: &impl Fn(&Certificate)) -> io::Result<()> {
+    async fn look(&self, run: &mut Run, io: &Io, uses: &dyn Fn(&Certificate)) -> io::Result<()> {
         let (folder, name) = (self.folder.clone(), self.name().clone());
         let read = move |fs: &dyn Fs| Ok((folder.certificate(fs, &name)?, folder.attempts(fs)?));
         let (pem, attempts) = on_disk(io, read).await?;
@@ -214,7 +217,7 @@ impl Renewer {
         Ok(())
     }
 
-    fn take(&self, run: &mut Run, certificate: Certificate, uses: &impl Fn(&Certificate)) {
+    fn take(&self, run: &mut Run, certificate: Certificate, uses: &dyn Fn(&Certificate)) {
         uses(&certificate);
         run.file = Some(Zeroizing::new(certificate.pem().to_vec()));
         run.certificate = Some(certificate);
@@ -246,7 +249,7 @@ impl Renewer {
         &self,
         run: &mut Run,
         ordering: &Ordering<'_>,
-        uses: &impl Fn(&Certificate),
+        uses: &dyn Fn(&Certificate),
     ) -> io::Result<()> {
         let io = ordering.io;
         advance(run, Event::Due, io);
@@ -442,7 +445,7 @@ mod tests {
                 requested.borrow_mut().push((parts.uri.path().to_owned(), payload(body)));
                 answer(parts, body, has_information)
             });
-            let renewing = select(renewer.renew(&io, &mailbox, |_| {}, |_| {}), responding);
+            let renewing = select(renewer.renew(&io, &mailbox, &|_| {}, &|_| {}), responding);
             select(renewing, io.sleep(time)).await;
             (renewer.report(), requested.take())
         })

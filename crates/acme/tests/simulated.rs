@@ -44,7 +44,7 @@ fn renew_without_a_server(prepare: impl FnOnce(&Host)) -> Report {
     });
     let io = host.io();
     sim.run(&host, async move {
-        let running = renewer.run(&io, Network { tls, resolve }, |_| {}, |_| {});
+        let running = renewer.run(&io, Network { tls, resolve }, &|_| {}, &|_| {});
         select(running, io.sleep(NEARLY_AN_HOUR)).await;
         renewer.report()
     })

@@ -20,6 +20,7 @@ use crate::limits::{
     REQUESTS_WAITING_MAX, SLOW_ANSWER_TIME, SLOW_CONNECTIONS,
 };
 use crate::request::{AuthRequest, AuthResponse};
+use crate::service::Pending;
 use crate::sessions::SessionId;
 use crate::settings::{InForce, Settings};
 
@@ -141,7 +142,11 @@ impl RemoteService {
     }
 
     /// Sends a request, and waits for the response.
-    pub(crate) async fn call(&self, io: &Io, request: &AuthRequest) -> Result<AuthResponse, Error> {
+    pub(crate) fn call<'a>(&'a self, io: &'a Io, request: &'a AuthRequest) -> Pending<'a> {
+        Box::pin(self.exchange(io, request))
+    }
+
+    async fn exchange(&self, io: &Io, request: &AuthRequest) -> Result<AuthResponse, Error> {
         match self.client.call(io, request).await {
             Ok(response) => response,
             Err(CallError::Busy) => Err(Error::Busy { retry_after: BUSY_RETRY_TIME }),

@@ -4,6 +4,7 @@
 //! bounds apply to all threads together. Invariant: a connection is kept only after a complete response,
 //! and while it is recent: the server may close an older one just as a request is sent.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -182,21 +183,24 @@ impl RpcClient {
         within_deadline(io, method, self.exchange(io, method, network, body)).await
     }
 
-    /// Sends a request and receives the response, with no deadline for both together.
-    async fn exchange(
-        &self,
-        io: &Io,
+    /// Sends a request and receives the response, with no deadline for both together. Boxed: its code is
+    /// compiled once, not for each kind of response.
+    fn exchange<'a>(
+        &'a self,
+        io: &'a Io,
         method: Method,
         network: Network,
         mut body: Zeroizing<Vec<u8>>,
-    ) -> Result<Vec<u8>, CallError> {
-        let _permit = self.permit(method.class, network).await?;
-        let request = self.request("POST", method.path).field("Content-Type", "application/json");
-        // The client wipes it.
-        let body = Body::Bytes(std::mem::take(&mut *body));
-        let request = request.idempotent_if(method.is_idempotent).body(body);
-        let response = self.client(io, method.deadline).send_owned(request).await?;
-        self.receive(io, response).await
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<u8>, CallError>> + 'a>> {
+        Box::pin(async move {
+            let _permit = self.permit(method.class, network).await?;
+            let request = self.request("POST", method.path).field("Content-Type", "application/json");
+            // The client wipes it.
+            let body = Body::Bytes(std::mem::take(&mut *body));
+            let request = request.idempotent_if(method.is_idempotent).body(body);
+            let response = self.client(io, method.deadline).send_owned(request).await?;
+            self.receive(io, response).await
+        })
     }
 
     /// Receives the body of a response, and keeps its connection.

@@ -6,7 +6,7 @@
 use plimsoll_io::{Existing, Io};
 
 use crate::Location;
-use crate::backend::{Destination, HomeRequest, HomeResponse, Removal, StatJson, UploadStart};
+use crate::backend::{Destination, HomeRequest, HomeResponse, Pending, Removal, StatJson, UploadStart};
 use crate::change::LocalEnd;
 use crate::error::Result;
 use crate::home::LocalHome;
@@ -15,8 +15,13 @@ use crate::usage::Quota;
 use crate::write::LocalUpload;
 
 impl LocalHome {
-    /// Executes an operation.
-    pub(crate) async fn execute(&self, io: &Io, request: HomeRequest) -> Result<HomeResponse> {
+    /// Executes an operation. Boxed: callers' futures have no room for it, and its code is compiled once,
+    /// not in each crate that awaits it.
+    pub(crate) fn call<'a>(&'a self, io: &'a Io, request: HomeRequest) -> Pending<'a, HomeResponse> {
+        Box::pin(self.execute(io, request))
+    }
+
+    async fn execute(&self, io: &Io, request: HomeRequest) -> Result<HomeResponse> {
         match request {
             HomeRequest::Usage => self.usage(io).await.map(HomeResponse::Usage),
             HomeRequest::Stat(path) => self.look_up(io, &path).await.map(HomeResponse::from),
@@ -67,16 +72,20 @@ impl LocalHome {
         }
     }
 
-    /// Begins an upload.
-    pub(crate) async fn begin_upload(&self, io: &Io, start: UploadStart) -> Result<LocalUpload> {
-        match start {
-            UploadStart::Whole(terms, expected) => self.upload(io, terms, expected).await,
-            UploadStart::From { terms, begin, keep, .. } => self.upload_from(io, terms, begin, keep).await,
-            UploadStart::Resume { id, offset, digests, terms } => {
-                self.resume_upload(io, id, offset, digests, terms).await
+    /// Begins an upload. Boxed as [`LocalHome::call`].
+    pub(crate) fn begin_upload<'a>(&'a self, io: &'a Io, start: UploadStart) -> Pending<'a, LocalUpload> {
+        Box::pin(async move {
+            match start {
+                UploadStart::Whole(terms, expected) => self.upload(io, terms, expected).await,
+                UploadStart::From { terms, begin, keep, .. } => {
+                    self.upload_from(io, terms, begin, keep).await
+                }
+                UploadStart::Resume { id, offset, digests, terms } => {
+                    self.resume_upload(io, id, offset, digests, terms).await
+                }
+                UploadStart::Parts { terms, parts, .. } => self.upload_of_parts(io, terms, parts).await,
             }
-            UploadStart::Parts { terms, parts, .. } => self.upload_of_parts(io, terms, parts).await,
-        }
+        })
     }
 
     /// Returns the ends of a move or copy, and whether an existing entry is replaced.

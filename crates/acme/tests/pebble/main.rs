@@ -97,7 +97,7 @@ impl Front {
         let used = Mutex::new(Vec::new());
         let uses = |certificate: &Certificate| used.lock().unwrap().push(certificate.pem().to_vec());
         let seen = || Observed { used: used.lock().unwrap().clone(), report: renewer.report() };
-        let running = renewer.run(&io, Network { tls, resolve }, uses, |_| {});
+        let running = renewer.run(&io, Network { tls, resolve }, &uses, &|_| {});
         let began = io.now();
         let done = async {
             while !is_done(&seen()) {

@@ -9,6 +9,7 @@ mod operator;
 mod rights;
 mod verify;
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +27,10 @@ use plimsoll_rpc::time::{self, Millis, millis};
 
 /// The subject of an error, for the log.
 const DIRECTORY: &str = "the directory";
+
+/// The response to a request, boxed. An `async fn` is compiled again in each crate that awaits it, which
+/// costs 100 KB of the binary each time for these; the code of a boxed future is compiled once.
+pub(crate) type Pending<'a> = Pin<Box<dyn Future<Output = Result<AuthResponse, Error>> + 'a>>;
 
 /// The account service.
 pub(crate) struct AccountService {
@@ -90,7 +95,11 @@ impl AccountService {
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(&self, io: &Io, question: AuthRequest) -> Result<AuthResponse, Error> {
+    pub(crate) fn answer<'a>(&'a self, io: &'a Io, question: AuthRequest) -> Pending<'a> {
+        Box::pin(self.execute(io, question))
+    }
+
+    async fn execute(&self, io: &Io, question: AuthRequest) -> Result<AuthResponse, Error> {
         match question {
             AuthRequest::SignUp { name, password, from } => self.sign_up(io, &name, password, from).await,
             AuthRequest::LogIn { name, password, from, is_known } => {

@@ -143,9 +143,9 @@ pub(crate) fn start(
     let run = move || {
         let ran = run_all(EngineKind::Epoll, &stop, Duration::ZERO, |io| {
             let (io, network) = (io.clone(), Network { tls, resolve: resolve(io) });
-            vec![Box::pin(
-                async move { renewer.run(&io, network, |_| {}, |report| renewals.note(report)).await },
-            )]
+            vec![Box::pin(async move {
+                renewer.run(&io, network, &|_| {}, &|report| renewals.note(report)).await
+            })]
         });
         if let Err(error) = ran {
             tracing::error!(%error, "the certificate is not renewed any more");

@@ -44,8 +44,7 @@ impl Home {
     /// Executes an operation.
     pub(crate) async fn call(&self, io: &Io, request: HomeRequest) -> Result<HomeResponse> {
         match &self.0 {
-            // Boxed: it has room for each operation, and inlining it would enlarge all callers' futures.
-            Backend::Local(home) => Box::pin(home.execute(io, request)).await,
+            Backend::Local(home) => home.call(io, request).await,
             Backend::Other(home) => home.call(io, request).await,
         }
     }
@@ -60,7 +59,7 @@ impl Home {
     /// As [`Home::upload`], [`Home::upload_from`], [`Home::resume_upload`] and [`Home::upload_of_parts`].
     pub async fn begin_upload(&self, io: &Io, start: UploadStart) -> Result<Upload> {
         match &self.0 {
-            Backend::Local(home) => Ok(Upload::local(Box::pin(home.begin_upload(io, start)).await?)),
+            Backend::Local(home) => Ok(Upload::local(home.begin_upload(io, start).await?)),
             Backend::Other(home) => Ok(Upload::other(home.begin_upload(io, start).await?)),
         }
     }
