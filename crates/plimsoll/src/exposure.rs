@@ -30,10 +30,18 @@ pub(crate) struct Exposure {
     pub(crate) remedy: String,
 }
 
+/// The process that reports exposures.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reporter {
+    Server,
+    /// With sudo it runs as root, and the owner of the data shows that the server does not.
+    Doctor,
+}
+
 /// Writes each exposure to the log, as a warning.
 pub(crate) fn warn(config: &Config) {
     let data = config.fixed.accounts.then(|| of_data(&config.fixed.data)).flatten();
-    for Exposure { seen, remedy } in data.into_iter().chain(exposures(config)) {
+    for Exposure { seen, remedy } in data.into_iter().chain(exposures(config, Reporter::Server)) {
         tracing::warn!(remedy, "{seen}");
     }
 }
@@ -91,10 +99,10 @@ pub(crate) fn warn_of_arguments() {
 }
 
 /// All that a server with this configuration exposes beside the data folder.
-pub(crate) fn exposures(config: &Config) -> Vec<Exposure> {
+pub(crate) fn exposures(config: &Config, reporter: Reporter) -> Vec<Exposure> {
     let fixed = &config.fixed;
     let data = fixed.accounts.then_some(fixed.data.as_path());
-    let mut found: Vec<Exposure> = of_root(geteuid(), data).into_iter().collect();
+    let mut found: Vec<Exposure> = of_root(geteuid(), data, reporter).into_iter().collect();
     found.extend(of_file(&fixed.secret_file, "the secret that the tiers share"));
     found.extend(key_files(config).iter().filter_map(|file| of_file(file, "a private key of TLS")));
     found.extend(file_of(&fixed.directory).and_then(|file| of_directory(&file)));
@@ -103,12 +111,13 @@ pub(crate) fn exposures(config: &Config) -> Vec<Exposure> {
     found
 }
 
-fn of_root(uid: Uid, data: Option<&Path>) -> Option<Exposure> {
+fn of_root(uid: Uid, data: Option<&Path>, reporter: Reporter) -> Option<Exposure> {
     if !uid.is_root() {
         return None;
     }
     let others = data.and_then(|data| Some((data, data.metadata().ok().filter(|found| found.uid() != 0)?)));
     Some(match others {
+        Some(_) if reporter == Reporter::Doctor => return None,
         Some((data, found)) => {
             let (data, owner) = (data.display(), user(Uid::from_raw(found.uid())));
             Exposure {
@@ -274,7 +283,9 @@ mod tests {
 
     #[test]
     fn the_superuser_is_exposed_and_no_other_user() {
-        assert!(of_root(Uid::ROOT, None).unwrap().remedy.contains("chown"));
-        assert_eq!(of_root(Uid::from_raw(1000), None), None);
+        for reporter in [Reporter::Server, Reporter::Doctor] {
+            assert!(of_root(Uid::ROOT, None, reporter).unwrap().remedy.contains("chown"));
+            assert_eq!(of_root(Uid::from_raw(1000), None, reporter), None);
+        }
     }
 }
