@@ -30,7 +30,7 @@ in_root=(chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr
 
 # Makes a root of Debian 12 from a tarball, which is made once.
 debian_root() {
-  local base="${XDG_CACHE_HOME:-$HOME/.cache}/plimsoll-try/bookworm.tar"
+  local base="${XDG_CACHE_HOME:-$HOME/.cache}/plimsoll-try/bookworm-2.tar"
   if [ ! -e "$base" ]; then
     mkdir -p "${base%/*}"
     fail "there is no $base: packaging/try/base makes it"
@@ -54,7 +54,7 @@ start() {
   privilege="-all,+${privilege#cap_}"
   "${in_root[@]}" setpriv --reuid "$user" --regid "$group" --init-groups --no-new-privs \
     --inh-caps "$privilege" --ambient-caps "$privilege" --bounding-set "$privilege" \
-    sh -c "cd $(of_unit WorkingDirectory) && umask $(of_unit UMask) && exec $(of_unit ExecStart)" >>"$folder/log" 2>&1 &
+    sh -c "cd $(of_unit WorkingDirectory) && umask $(of_unit UMask) && ulimit -c $(of_unit LimitCORE) && exec $(of_unit ExecStart)" >>"$folder/log" 2>&1 &
   server=$!
   answers
 }

@@ -147,7 +147,7 @@ fn a_package_has_every_file_and_lintian_finds_no_fault() {
     let conffiles = dpkg_deb(&["--info", "conffiles"], &deb);
     assert_eq!(conffiles, "/etc/logrotate.d/plimsoll\n/etc/plimsoll/plimsoll.toml\n");
     let needs = dpkg_deb(&["--field", "Depends"], &deb);
-    assert!(needs.contains("libc6 (>= ") && needs.contains("adduser"), "{needs}");
+    assert!(["libc6 (>= ", "adduser", "procps"].iter().all(|package| needs.contains(package)), "{needs}");
     for script in ["config", "postinst", "prerm", "postrm"] {
         let text = dpkg_deb(&["--info", script], &deb);
         assert!(text.starts_with("#!/bin/sh\n"), "{script}: {text}");
@@ -194,7 +194,7 @@ fn packages_are_installed_used_upgraded_and_removed_in_a_root_of_their_own() {
     let earlier = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/upgrade/0.1.0.tar.gz");
     try_out("base", &[]);
     let said = try_out("deb", &[&deb, &newer, &earlier]);
-    assert!(said.contains("ok: purged with the data, as asked\n"), "{said}");
+    assert!(said.contains("ok: purged with the data on disks of its own"), "{said}");
     for (script, ending) in [("tarball", ".tar.gz"), ("image", "-image.tar")] {
         tool::run(tool(packaged(script).to_str().unwrap()).arg(&deb).arg(folder.path())).well();
         let built = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
