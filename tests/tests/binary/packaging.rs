@@ -1,6 +1,7 @@
 //! The packages: their files, scripts, unit, completions and manual pages.
 //!
-//! A long run also installs, upgrades and removes the .deb in a root of its own, and tries tarball and image.
+//! A long run also installs, upgrades and removes the .deb in a root of its own, walks through the README
+//! with it, and tries tarball and image.
 
 use std::path::{Path, PathBuf};
 #[cfg(feature = "every-engine")]
@@ -195,6 +196,7 @@ fn packages_are_installed_used_upgraded_and_removed_in_a_root_of_their_own() {
     try_out("base", &[]);
     let said = try_out("deb", &[&deb, &newer, &earlier]);
     assert!(said.contains("ok: purged with the data on disks of its own"), "{said}");
+    assert!(try_out("internet", &[&deb]).contains("ok: uploaded by lftp "));
     for (script, ending) in [("tarball", ".tar.gz"), ("image", "-image.tar")] {
         tool::run(tool(packaged(script).to_str().unwrap()).arg(&deb).arg(folder.path())).well();
         let built = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
