@@ -3,7 +3,7 @@
 //! It contains nothing specific to one program. A program ends in time or is killed with all processes that
 //! it started. No configuration or proxy setting of this machine affects it.
 
-use std::io::Read;
+use std::io::{Read, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -53,20 +53,33 @@ pub fn first_installed(programs: &[&str]) -> String {
     (*found.unwrap_or_else(|| panic!("none of {programs:?} is installed: run tests/install"))).to_owned()
 }
 
+/// Returns a standard input that has this text.
+pub fn typed(text: &str) -> Stdio {
+    let mut given = tempfile::tempfile().expect("a file");
+    given.write_all(text.as_bytes()).expect("room for a file");
+    given.rewind().expect("a file");
+    Stdio::from(given)
+}
+
 /// Runs a command to its end.
 pub fn run(command: &mut Command) -> Done {
+    run_within(TIME_MAX, command)
+}
+
+/// As [`run`], for a command that may take this long.
+pub fn run_within(time: Duration, command: &mut Command) -> Done {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let spawned = command.spawn();
     let mut child = spawned.unwrap_or_else(|error| panic!("{name}: {error}; run tests/install"));
     let (stdout, stderr) = (child.stdout.take().expect("a pipe"), child.stderr.take().expect("a pipe"));
     let (stdout, stderr) = (reading(stdout), reading(stderr));
-    let in_time = reached_within(TIME_MAX, || child.try_wait().expect("a child").is_some());
+    let in_time = reached_within(time, || child.try_wait().expect("a child").is_some());
     kill(&mut child);
     let status = child.wait().expect("a child");
     let (stdout, stderr) = (stdout.join().expect("no panic"), stderr.join().expect("no panic"));
     let stderr = String::from_utf8_lossy(&stderr).into_owned();
-    assert!(in_time, "{name} did not end within {TIME_MAX:?}; it said: {stderr}");
+    assert!(in_time, "{name} did not end within {time:?}; it said: {stderr}");
     Done { status, stdout, stderr }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! It runs without a window and prints the resulting DOM.
 
-use plimsoll_tests::binary::{EngineKind, Server, tool};
+use plimsoll_tests::binary::tool::{self, Done};
+use plimsoll_tests::binary::{EngineKind, Server};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
@@ -26,17 +27,22 @@ fn served(tree: &Tree, kind: EngineKind) -> (tempfile::TempDir, Server) {
 
 /// Opens a page with an empty profile, and returns the resulting DOM.
 fn open(url: &str) -> String {
-    let home = tempfile::tempdir().unwrap();
-    let browser = tool::first_installed(&["chromium", "chromium-browser", "google-chrome"]);
-    let mut command = tool(&browser);
-    command.env("HOME", home.path()).arg(format!("--user-data-dir={}", home.path().display()));
-    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]);
-    command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
-    command.args(["--disable-dev-shm-usage", "--no-proxy-server", SCRIPT_TIME, "--dump-dom", url]);
-    let done = tool::run(&mut command).well();
+    let done = browse(&[], url).well();
     let page = done.text();
     assert!(page.contains("</html>"), "no page: {page}\n{}", done.stderr);
     page
+}
+
+/// Runs the browser with an empty profile and these flags. It prints the resulting DOM, if there is a page.
+pub(super) fn browse(flags: &[&str], url: &str) -> Done {
+    let home = tempfile::tempdir().unwrap();
+    let browser = tool::first_installed(&["chromium", "chromium-browser", "google-chrome"]);
+    let mut command = tool::tool(&browser);
+    command.env("HOME", home.path()).arg(format!("--user-data-dir={}", home.path().display()));
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]);
+    command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
+    command.args(["--disable-dev-shm-usage", "--no-proxy-server", SCRIPT_TIME, "--dump-dom"]);
+    tool::run(command.args(flags).arg(url))
 }
 
 /// Opens a page whose script reports its end. On a slow machine the browser's virtual time can elapse

@@ -19,7 +19,7 @@ fn folders(tree: &Tree) -> (tempfile::TempDir, PathBuf, PathBuf) {
     (folder, site, out)
 }
 
-fn wget() -> Command {
+pub(super) fn wget() -> Command {
     let mut wget = tool("wget");
     wget.args(["--no-config", "--no-proxy", "--no-hsts", "--tries=1"]);
     wget
@@ -40,20 +40,25 @@ fn a_file_and_its_head(kind: EngineKind) {
 fn a_download_that_was_cut_off_is_resumed(kind: EngineKind) {
     let (_folder, site, out) = folders(&Tree::new().file("large.bin", noise(17, LARGE_BYTES)));
     let server = Server::start(kind, &site, &[]);
-    let (part, url) = (out.join("large.bin"), server.url("/large.bin"));
+    assert_resumed(wget, &server.url("/large.bin"), &out, &noise(17, LARGE_BYTES));
+}
+
+/// Asserts that `wget` resumes its download of `/large.bin`, which has these `bytes`, into the folder `out`.
+pub(super) fn assert_resumed(wget: impl Fn() -> Command, url: &str, out: &Path, bytes: &[u8]) {
+    let part = out.join("large.bin");
     let mut slow = wget();
-    slow.arg("--limit-rate=2m").arg("-P").arg(&out).arg(&url).stdout(Stdio::null()).stderr(Stdio::null());
+    slow.arg("--limit-rate=2m").arg("-P").arg(out).arg(url).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = slow.spawn().unwrap();
     until("a part has come", || std::fs::metadata(&part).is_ok_and(|part| part.len() > 100_000));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(std::fs::metadata(&part).unwrap().len() < LARGE_BYTES as u64, "it was to be cut off");
-    let done = tool::run(wget().arg("-S").arg("-c").arg("-P").arg(&out).arg(&url)).well();
+    assert!(std::fs::metadata(&part).unwrap().len() < bytes.len() as u64, "it was to be cut off");
+    let done = tool::run(wget().arg("-S").arg("-c").arg("-P").arg(out).arg(url)).well();
     assert!(done.stderr.contains("206 Partial Content"), "{}", done.stderr);
-    assert!(std::fs::read(&part).unwrap() == noise(17, LARGE_BYTES));
+    assert!(std::fs::read(&part).unwrap() == bytes);
     // A complete file is left as it is.
-    tool::run(wget().arg("-c").arg("-P").arg(&out).arg(&url)).well();
-    assert!(std::fs::read(&part).unwrap() == noise(17, LARGE_BYTES));
+    tool::run(wget().arg("-c").arg("-P").arg(out).arg(url)).well();
+    assert!(std::fs::read(&part).unwrap() == bytes);
 }
 
 /// A file is fetched only if it is newer than the copy.

@@ -1,10 +1,8 @@
 //! FTP over TLS, with clients that verify the server's certificate: files in both directions, and what each
 //! client reads when it is refused.
 
-use std::io::{Seek as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::binary::tool::{self, Done};
@@ -16,7 +14,7 @@ use super::lftp::SETTINGS;
 use super::{Served, assert_same, fill};
 
 /// Returns a file of the tests' certificates.
-fn data(name: &str) -> PathBuf {
+pub(super) fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tls").join(name)
 }
 
@@ -25,7 +23,7 @@ fn text(path: &Path) -> &str {
 }
 
 /// Serves explicit and implicit TLS, with the certificate of `localhost`.
-fn over_tls(kind: EngineKind, more: &[&str]) -> Served {
+pub(super) fn over_tls(kind: EngineKind, more: &[&str]) -> Served {
     let folder = tempfile::tempdir().unwrap();
     // A key that others can read is refused.
     let key = folder.path().join("key.pem");
@@ -124,13 +122,10 @@ fn lftp_mirrors_a_folder_up_and_down(kind: EngineKind) {
 fn openssl_speaks_ftp_and_a_client_of_another_protocol_gets_an_alert(kind: EngineKind) {
     let served = over_tls(kind, &[]);
     let openssl = |more: &[&str], input: &str| {
-        let mut given = tempfile::tempfile().unwrap();
-        given.write_all(input.as_bytes()).unwrap();
-        given.rewind().unwrap();
         let mut openssl = served.client("openssl");
         openssl.args(["s_client", "-starttls", "ftp", "-connect", &format!("127.0.0.1:{}", served.port())]);
         openssl.args(["-verify_return_error", "-verify_hostname", "localhost", "-CAfile"]);
-        tool::run(openssl.arg(data("ca.pem")).args(more).stdin(Stdio::from(given)))
+        tool::run(openssl.arg(data("ca.pem")).args(more).stdin(tool::typed(input)))
     };
     let done = openssl(&["-crlf", "-ign_eof", "-alpn", "ftp"], "FEAT\nQUIT\n").well();
     let told = done.text();

@@ -6,10 +6,8 @@ use plimsoll_tests::binary::{EngineKind, among_others, reached_within, until};
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
 
-use super::{Secure, plant};
+use super::{LAST_REQUEST, Secure, plant};
 
-/// A request after which the server closes the connection.
-const LAST_REQUEST: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 /// Longer than the time between two polls of the files.
 const POLLED: Duration = Duration::from_secs(13);
 

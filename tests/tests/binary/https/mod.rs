@@ -2,16 +2,16 @@
 //! clients send.
 
 mod certificates;
+mod clients;
 mod hostile;
 mod mistakes;
 mod redirect;
 mod self_signed;
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::binary::tool::{self, Done};
@@ -21,6 +21,9 @@ use plimsoll_tests::tree::noise;
 
 /// Several records, and more than a socket's buffer.
 const LARGE_BYTES: usize = 6_000_000;
+
+/// A request after which the server closes the connection.
+const LAST_REQUEST: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 /// A server with HTTPS, and the folder of its data and certificates.
 struct Secure {
@@ -102,10 +105,7 @@ fn curl() -> Command {
 fn openssl(at: SocketAddr, args: &[&str], input: &str) -> Done {
     let mut command = tool::tool("openssl");
     command.args(["s_client", "-connect", &at.to_string()]).args(args);
-    let mut given = tempfile::tempfile().unwrap();
-    given.write_all(input.as_bytes()).unwrap();
-    std::io::Seek::rewind(&mut given).unwrap();
-    tool::run(command.stdin(Stdio::from(given)))
+    tool::run(command.stdin(tool::typed(input)))
 }
 
 fn files_go_up_and_down_by_curl(kind: EngineKind) {
