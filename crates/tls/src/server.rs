@@ -102,5 +102,7 @@ fn config(
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.max_early_data_size = 0;
+    // The order of the provider: AES-128 first, also for clients of OpenSSL, which list AES-256 first.
+    config.ignore_client_order = true;
     Ok(config)
 }

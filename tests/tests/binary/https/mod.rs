@@ -6,6 +6,8 @@ mod clients;
 mod hostile;
 mod mistakes;
 mod redirect;
+#[cfg(feature = "every-engine")]
+mod scanned;
 mod self_signed;
 
 use std::net::SocketAddr;
