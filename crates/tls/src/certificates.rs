@@ -95,10 +95,11 @@ impl Certificates {
         self.all.iter().filter_map(|certified| Some(&**certified.cert.first()?))
     }
 
-    /// Returns the certificate for a name that a client requests.
+    /// Returns the certificate for a name that a client requests. A dot at its end is ignored: RFC 6066
+    /// (section 3) forbids it, but clients send the host of a URL as it was typed.
     fn find(&self, name: Option<&str>) -> &Arc<CertifiedKey> {
         let named = name.and_then(|name| {
-            let name = name.to_ascii_lowercase();
+            let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
             let wildcard = || Some(format!("*.{}", name.split_once('.')?.1));
             self.by_name.get(&name).or_else(|| self.by_name.get(&wildcard()?))
         });

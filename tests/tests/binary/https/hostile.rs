@@ -107,7 +107,10 @@ const CLIENT_HELLO: &str = "1603010058010000540303\
     000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\
     000002c02b01000029000a00040002001d000d000400020807000b00020100001700000010000b000908687474702f312e31";
 
-fn client_hello() -> Vec<u8> {
+/// Where the length of its extensions is.
+pub(super) const EXTENSIONS_AT: usize = 50;
+
+pub(super) fn client_hello() -> Vec<u8> {
     let bytes = (0..CLIENT_HELLO.len()).step_by(2);
     bytes.map(|at| u8::from_str_radix(&CLIENT_HELLO[at..at + 2], 16).unwrap()).collect()
 }
