@@ -1,15 +1,13 @@
-//! The wrong protocol, refusals, and connections that are cut.
+//! The wrong protocol, refusals, and handshakes that never end.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_tests::binary::visitor::connect_from;
-use plimsoll_tests::binary::{EngineKind, Member, among_others, tool, until};
+use plimsoll_tests::binary::{EngineKind, tool, until};
 use plimsoll_tests::on_each_engine;
-use plimsoll_tests::tree::noise;
 
 use super::{Secure, curl};
 use crate::slots::{OPEN_FILES, assert_served};
@@ -59,47 +57,6 @@ fn a_client_over_its_share_gets_an_alert(kind: EngineKind) {
         assert_eq!(answer, [ALERT, 3, 1, 0, 2, 2, 80]);
         true
     });
-}
-
-/// A connection that sends a request through `openssl`. Killing that cuts it, without the end of TLS.
-struct Uploading(Child);
-
-impl Drop for Uploading {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Sends a head that announces `length` bytes, and the bytes of `body`.
-fn upload(secure: &Secure, member: &Member, length: usize, body: &[u8]) -> Uploading {
-    let mut command = tool("openssl");
-    command.args(["s_client", "-quiet", "-connect", &secure.at().to_string()]).stdin(Stdio::piped());
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let head = format!(
-        "PUT /files/cut.bin HTTP/1.1\r\nHost: localhost\r\n{}Content-Length: {length}\r\n\r\n",
-        member.field()
-    );
-    let stdin = child.stdin.as_mut().unwrap();
-    stdin.write_all(head.as_bytes()).unwrap();
-    stdin.write_all(body).unwrap();
-    Uploading(child)
-}
-
-fn an_upload_that_is_cut_makes_no_file(kind: EngineKind) {
-    const LENGTH: usize = 300_000;
-    let secure = Secure::start(kind, &[]);
-    let mut alice = Member::new(&secure.server, "alice");
-    for sent in [1, LENGTH / 2, LENGTH - 1] {
-        let uploading = upload(&secure, &alice, LENGTH, &noise(1, sent));
-        std::thread::sleep(Duration::from_millis(300));
-        drop(uploading);
-        std::thread::sleep(Duration::from_millis(300));
-        assert_eq!(alice.get("/files/cut.bin").status, 404, "{sent} of {LENGTH}");
-    }
-    let complete = upload(&secure, &alice, LENGTH, &noise(1, LENGTH));
-    until("the complete upload has arrived", || alice.get("/files/cut.bin").status == 200);
-    drop(complete);
 }
 
 /// A ClientHello of TLS 1.2, for Ed25519 and X25519.
@@ -204,12 +161,5 @@ on_each_engine!(alone: half_handshakes_keep_no_honest_client_out);
 on_each_engine!(forks:
     the_wrong_protocol_is_answered_at_once,
     a_client_over_its_share_gets_an_alert,
-    an_upload_that_is_cut_makes_no_file,
     two_sessions_never_have_the_same_random_numbers,
 );
-
-#[test]
-fn an_upload_that_is_cut_makes_no_file_under_the_pool() {
-    let _turn = among_others();
-    an_upload_that_is_cut_makes_no_file(EngineKind::Pool);
-}

@@ -3,6 +3,7 @@
 
 mod certificates;
 mod clients;
+mod cut;
 mod hostile;
 mod mistakes;
 mod redirect;

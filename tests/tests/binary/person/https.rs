@@ -1,15 +1,20 @@
 //! The client commands over TLS, which nginx puts in front of the server: trusted by an authority, or by a
-//! fingerprint.
+//! fingerprint. And downloads from the server's own listener whose connection is cut.
 
+use std::fs::File;
 use std::io::Write as _;
-use std::process::Command;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use plimsoll_tests::binary::tool::{self, Done};
-use plimsoll_tests::binary::{self, EngineKind, among_others, until};
+use plimsoll_tests::binary::{self, EngineKind, Server, among_others, until};
+use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
 use super::accounts::{NEVER, on_a_terminal, read_until};
-use super::{Person, Workspace, lines};
+use super::wire::Wire;
+use super::{Person, Workspace, lines, serving};
 use crate::web_servers::{WebServer, certificate_file, copy_certificate};
 
 /// A server behind nginx, which speaks TLS with a certificate of the tests.
@@ -160,3 +165,61 @@ fn a_server_with_another_name_is_not_asked_about() {
     };
     until("the new certificate is served", || refused().contains("not valid for this name"));
 }
+
+/// More than the buffers of a connection.
+const CUT_BYTES: usize = 10 << 20;
+
+fn serve_https(kind: EngineKind, folder: &Path) -> Server {
+    copy_certificate("server", folder);
+    let (certificate, key) = (folder.join("tls.pem"), folder.join("tls.key"));
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let mut serve = serving(kind, &folder.join("data"), "127.0.0.1:0");
+    serve.args(["--https", "127.0.0.1:0", "--certificate"]).arg(certificate).arg("--key").arg(key);
+    Server::spawn(serve)
+}
+
+/// Returns a command that trusts the tests' authority.
+fn trusting(person: &Person, args: &[&str]) -> Command {
+    let mut command = person.command(args);
+    command.env("PLIMSOLL_CA", certificate_file("ca.pem"));
+    command
+}
+
+/// Downloads, with the file `stream` as standard output. Cuts the connection in the middle, and does
+/// `meanwhile` before the client's next request.
+fn cut_download(alice: &Person, wire: &Wire, args: &[&str], meanwhile: impl FnOnce()) -> Output {
+    wire.hold_after_down((CUT_BYTES / 2) as i64);
+    let stream = File::create(alice.path("stream")).unwrap();
+    let child = trusting(alice, args).stdout(stream).stderr(Stdio::piped()).spawn().unwrap();
+    until("the wire holds it up", || wire.is_held());
+    meanwhile();
+    wire.cut();
+    child.wait_with_output().unwrap()
+}
+
+/// The client resumes by itself. If it cannot, neither the file exists nor does the command succeed.
+fn a_download_that_is_cut_never_makes_a_complete_file(kind: EngineKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve_https(kind, folder.path());
+    let wire = Wire::to(server.https_at());
+    let alice = Person::away(&wire.https_url());
+    let types = |args: &[&str]| tool::run(&mut trusting(&alice, args)).well();
+    types(&["signup", "alice"]);
+    types(&["login", "alice"]);
+    alice.writes("large", noise(7, CUT_BYTES));
+    types(&["put", "large"]);
+    let resumed = cut_download(&alice, &wire, &["get", "large", "whole"], || {});
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    assert!(alice.reads("whole") == noise(7, CUT_BYTES));
+    let elsewhere = Person::away(&server.url(""));
+    elsewhere.types(&["login", "alice"]).well();
+    for args in [&["get", "large", "cut"][..], &["get", "large", "-"]] {
+        types(&["put", "large"]);
+        let cut = cut_download(&alice, &wire, args, || drop(elsewhere.types(&["rm", "large"]).well()));
+        assert_eq!(cut.status.code(), Some(1), "{args:?}: {}", String::from_utf8_lossy(&cut.stderr));
+    }
+    assert!(!alice.path("cut").exists());
+    assert!(alice.reads("stream").len() < CUT_BYTES);
+}
+
+on_each_engine!(a_download_that_is_cut_never_makes_a_complete_file);

@@ -62,6 +62,11 @@ impl Wire {
         format!("http://{}", self.at)
     }
 
+    /// Returns the URL of a server over TLS.
+    pub(super) fn https_url(&self) -> String {
+        format!("https://{}", self.at)
+    }
+
     /// Forwards `bytes` to the server, and then withholds the rest.
     pub(super) fn hold_after_up(&self, bytes: i64) {
         self.left.up.open.store(bytes, Ordering::SeqCst);
