@@ -22,10 +22,20 @@ fn plant(folder: &Path, name: &str) {
 /// The folder of the tiers, with certificates.
 fn place() -> Workspace {
     let place = Workspace::new();
-    for name in ["server", "other", "client"] {
+    for name in ["server", "other", "client", "expired"] {
         plant(&place.path(""), name);
     }
     place
+}
+
+/// Makes a client's certificate that is of no authority.
+fn make_stranger(place: &Workspace) {
+    let mut openssl = tool("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ed25519", "-nodes", "-days", "30", "-subj", "/CN=front"]);
+    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE", "-addext", "extendedKeyUsage=clientAuth"]);
+    openssl.arg("-keyout").arg(place.path("stranger.key")).arg("-out").arg(place.path("stranger.pem"));
+    tool::run(&mut openssl).well();
+    std::fs::set_permissions(place.path("stranger.key"), std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// Starts `plimsoll auth` or `plimsoll store` with a certificate, for clients with one of the tests'
@@ -92,12 +102,15 @@ on_each_engine!(forks: a_front_uses_tiers_that_verify_it_and_that_it_verifies);
 fn the_log_of_a_front_names_what_is_wrong_and_the_flag() {
     let _turn = among_others();
     let place = place();
+    make_stranger(&place);
     let auth = tier(&place, "auth", EngineKind::Epoll, &[]);
     for (ca, name, words_of_log) in [
         ("other.pem", Some("client"), &["no authority that is trusted", "--tier-ca"][..]),
         ("ca.pem", None, &["--tier-certificate", "--client-ca"]),
         // The authority has signed it, but for servers.
         ("ca.pem", Some("other"), &["--tier-certificate", "--client-ca"]),
+        ("ca.pem", Some("stranger"), &["--tier-certificate", "--client-ca"]),
+        ("ca.pem", Some("expired"), &["--tier-certificate", "--client-ca"]),
     ] {
         let front = front(&place, &auth, None, &words(&flags(&place, ca, name)));
         assert_eq!(curl(&front, "/api/whoami", &["--user", ALICE]).0, 503, "{ca} {name:?}");
