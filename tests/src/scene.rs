@@ -112,7 +112,7 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// Returns the same server, whose clients use TLS over HTTP and FTP.
+    /// Returns the scenario with TLS: clients of HTTP and of FTP encrypt their connections.
     pub(crate) fn over_tls(mut self) -> Scenario {
         self.is_encrypted = true;
         self.ftp.iter_mut().for_each(|ftp| ftp.tls = ftp.tls.or(Some(FtpTls::default())));

@@ -99,7 +99,7 @@ impl Front {
         self.start_by(program, EngineKind::Epoll)
     }
 
-    /// Starts the server with `injection` at the system calls that write the certificate.
+    /// Starts the server under strace, which tampers with the system calls on the certificate's file.
     fn start_with(&self, injection: &str) -> Server {
         let mut strace = tool("strace");
         // The traced program is the child, not strace.

@@ -59,7 +59,8 @@ fn clients_of_http_are_redirected_under_the_names_of_the_certificate(kind: Engin
     let (http, name) = (secure.server.at().port(), "files.example.org");
     let [plain, encrypted] = [http, port].map(|port| format!("{name}:{port}:127.0.0.1"));
     let (url, to) = (format!("http://{name}:{http}/x"), ["--resolve", &plain, "--resolve", &encrypted]);
-    // Not from the proxy's address, whose clients may use HTTP although the proxy itself uses HTTPS.
+    // Not from the trusted proxy's address: without X-Forwarded-Proto, its requests over HTTPS are
+    // redirected, too.
     let followed = secure.curl(
         &[&to[..], &["--interface", "127.0.0.9", "-L", "-o", "/dev/null", "-w", "%{url_effective}", &url]]
             .concat(),

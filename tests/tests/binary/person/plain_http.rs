@@ -1,7 +1,7 @@
 //! Passwords for a server without encryption on another machine: not sent, unless the server accepts them.
 //!
-//! The unspecified address stands for another machine: its connections go to this one, but it does not name
-//! the loopback interface, neither to the client nor to the server.
+//! The unspecified address stands for another machine. Its connections go to this machine, but neither the
+//! client nor the server takes it for the loopback interface.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
