@@ -13,14 +13,19 @@ use crate::encryption::read_key;
 /// The protocol of origins and tiers over TLS, as clients name it (ALPN).
 const HTTP: &str = "http/1.1";
 
-/// Returns the means to encrypt connections to servers that certificates of `file` vouch for. `flag` names
-/// it.
+/// Returns the means to encrypt connections over HTTP to servers that certificates of `file` vouch for.
+/// `flag` names it.
 pub(crate) fn connector(file: &CertificateFile, flag: &str) -> anyhow::Result<Connector> {
+    connector_for(HTTP, file, flag)
+}
+
+/// As [`connector`], for another protocol (ALPN).
+pub(crate) fn connector_for(protocol: &str, file: &CertificateFile, flag: &str) -> anyhow::Result<Connector> {
     let roots = match &file.0 {
         Some(path) => read(path, flag)?,
         None => Roots::of_system().with_context(|| format!("give {flag} FILE"))?,
     };
-    Connector::new(&roots, &[HTTP], Clock::new()).context("cannot set up TLS")
+    Connector::new(&roots, &[protocol], Clock::new()).context("cannot set up TLS")
 }
 
 /// Reads trusted certificates. `flag` names their file.

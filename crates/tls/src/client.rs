@@ -4,6 +4,7 @@
 //! that the caller passes, or by its fingerprint. Nothing turns that off.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_io::{Io, Stream};
 use rustls::client::Resumption;
@@ -59,6 +60,7 @@ pub enum BadRoots {
 pub struct Connector {
     config: Arc<ClientConfig>,
     clock: Arc<Clock>,
+    resumes: bool,
 }
 
 /// How a connection was encrypted.
@@ -66,6 +68,8 @@ pub struct Connector {
 pub struct Handshake {
     /// Whether it resumed an earlier session, which is shorter.
     pub is_resumed: bool,
+    /// How long it took.
+    pub time: Duration,
 }
 
 impl Roots {
@@ -136,7 +140,7 @@ impl Connector {
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-        Ok(Connector { config: Arc::new(config), clock })
+        Ok(Connector { config: Arc::new(config), clock, resumes: true })
     }
 
     /// Presents a certificate to servers that request one.
@@ -151,14 +155,17 @@ impl Connector {
     #[must_use]
     pub fn without_resumption(mut self) -> Connector {
         Arc::make_mut(&mut self.config).resumption = Resumption::disabled();
+        self.resumes = false;
         self
     }
 
     /// Remembers no session of other connectors, and shares none of its own: for connections that must resume
-    /// each other's session.
+    /// each other's session. A connector that resumes none stays so.
     #[must_use]
     pub fn with_own_sessions(mut self) -> Connector {
-        Arc::make_mut(&mut self.config).resumption = Resumption::in_memory_sessions(1);
+        if self.resumes {
+            Arc::make_mut(&mut self.config).resumption = Resumption::in_memory_sessions(1);
+        }
         self
     }
 
@@ -170,7 +177,7 @@ impl Connector {
         self.handshake(io, stream, name).await.map(drop)
     }
 
-    /// As [`Connector::connect`]. Returns the kind of the handshake.
+    /// As [`Connector::connect`]. Returns the kind of the handshake, and its time.
     ///
     /// # Errors
     /// As [`Connector::connect`].
@@ -184,8 +191,9 @@ impl Connector {
         let name = ServerName::try_from(name.to_owned()).map_err(bad_name)?;
         self.clock.set(io.wall());
         let session = Session::client(Arc::clone(&self.config), name)?;
+        let start = io.now();
         let tls = perform(io, stream, session).await?;
-        Ok(Handshake { is_resumed: tls.is_resumed() })
+        Ok(Handshake { is_resumed: tls.is_resumed(), time: io.now() - start })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `plimsoll load` against the real server: its figures, its exit codes, and its messages on errors.
 
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -78,6 +79,50 @@ fn https_is_measured_with_full_and_resumed_handshakes() {
     assert!(!untrusted.status.success() && untrusted.stderr.contains("no authority"), "{}", untrusted.stderr);
     let useless = load(&["http://127.0.0.1:1/", "--ca", &ca, "-n", "1"]);
     assert_eq!(useless.status.code(), Some(2), "{}", useless.stderr);
+}
+
+#[test]
+fn ftp_over_tls_is_measured_with_the_handshakes_of_both_kinds_of_connections() {
+    let _turn = among_others();
+    let (folder, work) = (site(1), tempfile::tempdir().unwrap());
+    let key = work.path().join("key.pem");
+    std::fs::copy(certificate_file("server.key"), &key).unwrap();
+    // A key that others can read is refused.
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let (certificate, ca) = (certificate_file("server.pem"), certificate_file("ca.pem"));
+    let server = Server::start(
+        EngineKind::Epoll,
+        folder.path(),
+        &[
+            "--ftp",
+            "127.0.0.1:0",
+            "--ftps",
+            "127.0.0.1:0",
+            "--ftp-guests",
+            "true",
+            "--ftp-tls",
+            "require",
+            "--certificate",
+            &certificate,
+            "--key",
+            key.to_str().unwrap(),
+        ],
+    );
+    let explicit = format!("ftpes://localhost:{}/0.bin", server.ftp_at().port());
+    let implicit = format!("ftps://localhost:{}/0.bin", server.ftps_at().port());
+    let run = |url: &str, more: &[&str]| {
+        let all = [&[url, "--ca", &ca, "-u", "2", "-n", "20", "--verify", "all", "--json"], more].concat();
+        let told = figures(&load(&all).well());
+        assert_eq!((told["verified"].as_u64(), &told["url"]), (Some(20), &url.into()), "{told}");
+        ["full", "resumed"].map(|name| told["tls_handshakes"][name].as_u64().unwrap())
+    };
+    for url in [&explicit, &implicit] {
+        assert_eq!(run(url, &[]), [0, 20], "kept sessions, which begin before the measurement");
+        assert_eq!(run(url, &["--connections", "new"]), [20, 20]);
+        assert_eq!(run(url, &["--connections", "new", "--tls-resume", "off"]), [40, 0]);
+    }
+    let plain = load(&[&explicit.replace("ftpes", "ftp"), "-n", "1"]);
+    assert!(!plain.status.success(), "{}", plain.text());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::io;
 use std::time::Duration;
 
 use plimsoll_io::{Deadline, Io, Lease, Peer, Segment, Stream, Want};
+use plimsoll_tls::Handshake;
 use plimsoll_wire::ftp::command::Verb;
 use plimsoll_wire::ftp::reply_parser::{Reply, ReplyParser};
 
@@ -71,7 +72,7 @@ impl Control {
     }
 
     /// Encrypts the connection behind the answer to AUTH.
-    pub(super) async fn encrypt(&mut self, io: &Io, encryption: &Encryption) -> Result<(), Error> {
+    pub(super) async fn encrypt(&mut self, io: &Io, encryption: &Encryption) -> Result<Handshake, Error> {
         // An attacker may have inserted them, to be taken for encrypted answers.
         if !self.unparsed.is_empty() {
             return Err(self.unexpected());

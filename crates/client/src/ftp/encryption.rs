@@ -1,13 +1,14 @@
 //! The client's side of TLS in a session (RFC 4217).
 //!
 //! The handshakes are in `plimsoll_tls`. Invariant: each data connection resumes the session of its control
-//! connection, by which the server knows that both come from one client.
+//! connection, by which the server knows that both come from one client, unless the connector resumes none.
 
 use plimsoll_io::{Either, Io, Stream, select};
-use plimsoll_tls::{Connector, HandshakeError};
+use plimsoll_tls::{Connector, Handshake, HandshakeError};
 use plimsoll_wire::ftp::command::Verb;
 
 use super::error::Error;
+use super::limits::HANDSHAKES_NOTED_MAX;
 use super::session::Session;
 
 /// How sessions are encrypted.
@@ -38,16 +39,31 @@ impl Encryption {
     }
 
     /// Performs the handshake.
-    pub(super) async fn connect(&self, io: &Io, stream: &mut Stream) -> Result<(), HandshakeError> {
-        self.connector.connect(io, stream, &self.name).await
+    pub(super) async fn connect(&self, io: &Io, stream: &mut Stream) -> Result<Handshake, HandshakeError> {
+        self.connector.handshake(io, stream, &self.name).await
     }
 }
 
 impl Session {
+    /// Returns the handshakes of the control connection and of data connections since the last call, the
+    /// first of them if they are many.
+    pub fn take_handshakes(&mut self) -> Vec<Handshake> {
+        std::mem::take(&mut self.handshakes)
+    }
+
+    /// Records a handshake.
+    fn note(&mut self, handshake: Handshake) {
+        if self.handshakes.len() < HANDSHAKES_NOTED_MAX {
+            self.handshakes.push(handshake);
+        }
+    }
+
     /// Starts TLS by AUTH.
     pub(super) async fn start_tls(&mut self, encryption: &Encryption) -> Result<(), Error> {
         self.ask(Verb::Auth, b"TLS").await?;
-        self.control.encrypt(&self.io, encryption).await
+        let handshake = self.control.encrypt(&self.io, encryption).await?;
+        self.note(handshake);
+        Ok(())
     }
 
     /// Has data connections encrypted.
@@ -69,7 +85,10 @@ impl Session {
         // Boxed: the memory is freed with the handshake.
         let encrypting = Box::pin(encryption.connect(io, data));
         match select(encrypting, refusal).await {
-            Either::Left(Ok(())) => Ok(is_done),
+            Either::Left(Ok(handshake)) => {
+                self.note(handshake);
+                Ok(is_done)
+            }
             Either::Left(Err(error)) => Err(control.late_refusal(deadline, Error::Encryption(error)).await),
             Either::Right(refusal) => Err(refusal),
         }

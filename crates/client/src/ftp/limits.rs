@@ -16,6 +16,8 @@ pub const BETWEEN_BYTES_TIME_MAX: Duration = Duration::from_secs(60);
 pub const LATE_REFUSAL_TIME_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a file that may wait to be sent before more are requested from its source.
 pub const SEND_AHEAD_BYTES_MAX: u64 = 256 * 1024;
+/// Handshakes that a session records until its caller takes them.
+pub const HANDSHAKES_NOTED_MAX: usize = 64;
 
 /// The client's timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

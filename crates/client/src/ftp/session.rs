@@ -6,6 +6,7 @@
 use std::io;
 
 use plimsoll_io::{Address, Deadline, Elapsed, Io, Stream};
+use plimsoll_tls::Handshake;
 use plimsoll_wire::ftp::command::Verb;
 use plimsoll_wire::ftp::reply_parser::Reply;
 
@@ -35,6 +36,8 @@ pub struct Session {
     pub(super) deadline: Deadline,
     /// The encryption of the session.
     pub(super) encryption: Option<Encryption>,
+    /// Its handshakes, until the caller takes them.
+    pub(super) handshakes: Vec<Handshake>,
     /// Whether to try EPSV: true until the server refuses it.
     pub(super) is_extended: bool,
     /// The data connection of the next transfer, if it was opened early.
@@ -79,8 +82,9 @@ impl Session {
         deadline.after(times.connect);
         let timed_out = |Elapsed| Err(failed(to, io::ErrorKind::TimedOut.into()));
         let mut stream = deadline.within(connect(io, to)).await.unwrap_or_else(timed_out)?;
+        let mut handshakes = Vec::new();
         if let Some(encryption) = encryption.as_ref().filter(|tls| tls.start == TlsStart::Implicit) {
-            encryption.connect(io, &mut stream).await.map_err(Error::Encryption)?;
+            handshakes.push(encryption.connect(io, &mut stream).await.map_err(Error::Encryption)?);
         }
         let mut control = Control::new(stream);
         // "120 Service ready in nnn minutes", and 220 when it is (RFC 959, section 5.4).
@@ -89,7 +93,8 @@ impl Session {
             (ReplyClass::Preliminary, _) => drop(control.receive_completion(&deadline, times.answer).await?),
             (ReplyClass::Intermediate, _) => return Err(control.unexpected()),
         }
-        Ok(Session { io: io.clone(), times, control, deadline, encryption, is_extended: true, opened: None })
+        let (io, is_extended, opened) = (io.clone(), true, None);
+        Ok(Session { io, times, control, deadline, encryption, handshakes, is_extended, opened })
     }
 
     /// Logs in, and selects binary transfers. In an encrypted session, also encrypted data connections.

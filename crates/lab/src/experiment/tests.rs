@@ -255,7 +255,7 @@ fn a_mistake_is_refused_with_what_to_write() {
         ("[[contenders]]\nname = \"a\"\nurl = \"http://h/\"", "two contenders"),
         ("[[contenders]]\nname = \"b\"\nurl = \"http://h/{file}\"", "add a [[files]] table"),
         ("[[contenders]]\nlike = \"001-vsftpd\"", "contender: variables = { server_cores = \"VALUE\" }"),
-        ("[[contenders]]\nname = \"b\"\nurl = \"gopher://h/\"", "https://, ftp:// or classic://"),
+        ("[[contenders]]\nname = \"b\"\nurl = \"gopher://h/\"", "ftps://, ftpes:// or classic://"),
         ("[[contenders]]\nname = \"b\"\nurl = \"ftp://h/{}\"", "add a [[files]] table"),
         ("[[contenders]]\nname = \"b\"\nurl = \"http://h:x/\"", "HOST:PORT"),
     ] {

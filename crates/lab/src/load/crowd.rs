@@ -43,7 +43,7 @@ impl Users {
         let plan = Arc::new(Plan::new(workload, run)?);
         Ok(match workload.place.scheme {
             Scheme::Http | Scheme::Https => Users::Http(plan),
-            Scheme::Ftp => Users::Ftp(plan),
+            Scheme::Ftp | Scheme::FtpOverTls(_) => Users::Ftp(plan),
             Scheme::Classic => Users::Classic(plan),
         })
     }

@@ -2,19 +2,22 @@
 //!
 //! The protocol itself is the client library's. Invariants: a control connection is not reused after an
 //! error. With new connections, each request logs in again, and its latency includes the login. With kept
-//! ones, a download user starts with an open data connection, so that RETR is its first command.
+//! ones, a download user starts with an open data connection, so that RETR is its first command. The
+//! handshake of that data connection follows RETR.
 
 use std::io;
 use std::sync::Arc;
 
 use plimsoll_client::SingleSegment;
-use plimsoll_client::ftp::{Error, Session, Times, When};
-use plimsoll_io::{Io, Segment};
+use plimsoll_client::ftp::{Encryption, Error, Session, Times, When};
+use plimsoll_io::{Address, Io, Segment};
+use plimsoll_tls::Handshake;
 
 use crate::load::checking::Taking;
 use crate::load::failure::Failure;
 use crate::load::measure::CorrectResponse;
 use crate::load::plan::{Plan, PlannedRequests, Uploaded, path};
+use crate::load::target::Scheme;
 use crate::load::user::Protocol;
 use crate::load::workload::Login;
 
@@ -28,12 +31,24 @@ pub(crate) struct FtpUser {
     number: u64,
     /// The control connection. Taken out during a request, so that a cancelled request closes it.
     session: Option<Session>,
+    /// The encryption of each session.
+    encryption: Option<Encryption>,
+    /// The handshakes of the present request.
+    handshakes: Vec<Handshake>,
     uploaded: Uploaded,
 }
 
 impl FtpUser {
     pub(crate) fn new(io: &Io, plan: &Arc<Plan>, number: u64, uploaded: &Uploaded) -> FtpUser {
-        FtpUser { io: io.clone(), plan: Arc::clone(plan), number, session: None, uploaded: uploaded.clone() }
+        FtpUser {
+            io: io.clone(),
+            plan: Arc::clone(plan),
+            number,
+            session: None,
+            encryption: encryption(plan),
+            handshakes: Vec::new(),
+            uploaded: uploaded.clone(),
+        }
     }
 
     /// Returns a logged-in control connection: the open one, or a new one.
@@ -49,7 +64,7 @@ impl FtpUser {
         let times = Times { connect: timeout, answer: timeout, between_bytes: timeout };
         let mut failed = Failure::Connect(io::ErrorKind::AddrNotAvailable.into());
         for address in &self.plan.addresses {
-            match Session::connect(&self.io, address, times).await {
+            match self.connect(address, times).await {
                 Ok(mut session) => {
                     let (name, password) = match &self.plan.login {
                         Login::Account { name, password } => (name.as_str(), password.as_str()),
@@ -64,7 +79,15 @@ impl FtpUser {
         Err(failed)
     }
 
-    async fn put_back(&mut self, session: Session) {
+    async fn connect(&self, address: &Address, times: Times) -> Result<Session, Error> {
+        match &self.encryption {
+            Some(encryption) => Session::connect_encrypted(&self.io, address, times, encryption).await,
+            None => Session::connect(&self.io, address, times).await,
+        }
+    }
+
+    async fn put_back(&mut self, mut session: Session) {
+        self.handshakes = session.take_handshakes();
         if self.plan.keeps {
             self.session = Some(session);
         } else {
@@ -93,7 +116,8 @@ impl FtpUser {
     async fn download(&mut self, file: u64, is_due: bool) -> Result<CorrectResponse, Failure> {
         let (path, mut taking) = (self.plan.asked(file), self.plan.taking(is_due));
         let bytes = self.retrieve(&path, &mut taking).await?;
-        self.plan.judge(file, bytes, taking)
+        let handshakes = std::mem::take(&mut self.handshakes);
+        Ok(CorrectResponse { handshakes, ..self.plan.judge(file, bytes, taking)? })
     }
 
     async fn upload(
@@ -108,8 +132,15 @@ impl FtpUser {
         let bytes = session.store(&path(&target), &mut source).await?;
         self.put_back(session).await;
         self.uploaded.note(is_due, target);
-        Ok(CorrectResponse { bytes, ..CorrectResponse::default() })
+        let handshakes = std::mem::take(&mut self.handshakes);
+        Ok(CorrectResponse { bytes, handshakes, ..CorrectResponse::default() })
     }
+}
+
+/// Returns the encryption of sessions, if the server is to be reached so.
+fn encryption(plan: &Plan) -> Option<Encryption> {
+    let (Scheme::FtpOverTls(start), Some((connector, name))) = (plan.scheme, &plan.tls) else { return None };
+    Some(Encryption { connector: connector.clone(), name: name.clone(), start })
 }
 
 impl Protocol for FtpUser {
@@ -122,6 +153,8 @@ impl Protocol for FtpUser {
         }
         if let (PlannedRequests::Download { .. }, Some(session)) = (&self.plan.what, &mut self.session) {
             session.open_data().await?;
+            // They precede the measurement.
+            session.take_handshakes();
         }
         Ok(())
     }

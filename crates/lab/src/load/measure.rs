@@ -8,6 +8,7 @@ use std::io;
 use std::time::Duration;
 
 use plimsoll_io::Instant;
+use plimsoll_tls::Handshake;
 
 use crate::load::failure::Failure;
 use crate::load::histogram::Latencies;
@@ -106,17 +107,10 @@ pub(crate) struct CorrectResponse {
     pub(crate) bytes: u64,
     /// Whether it was compared with a reference.
     pub(crate) verified: bool,
-    /// The TLS handshake before it, on a new connection.
-    pub(crate) handshake: Option<TimedHandshake>,
+    /// The TLS handshakes for it: on a new connection, and on its data connection.
+    pub(crate) handshakes: Vec<Handshake>,
     /// The body, if it is to be saved, and the name to save it under.
     pub(crate) kept: Option<(String, Vec<u8>)>,
-}
-
-/// A TLS handshake, and how long it took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimedHandshake {
-    pub(crate) is_resumed: bool,
-    pub(crate) time: Duration,
 }
 
 impl Measure {
@@ -157,10 +151,11 @@ impl Measure {
         if let Some(kind) = self.kinds.get_mut(answer.kind) {
             kind.record(latency);
         }
-        match answer.handshake {
-            Some(TimedHandshake { is_resumed: false, time }) => self.handshakes.0.record(time),
-            Some(TimedHandshake { is_resumed: true, time }) => self.handshakes.1.record(time),
-            None => {}
+        for handshake in &answer.handshakes {
+            match handshake.is_resumed {
+                false => self.handshakes.0.record(handshake.time),
+                true => self.handshakes.1.record(handshake.time),
+            }
         }
         self.bytes += answer.bytes;
         self.verified += u64::from(answer.verified);

@@ -27,6 +27,7 @@ use crate::load::workload::{Checked, Connections, Login, Requests, Workload};
 /// The requests of a workload's users and the data for them; shared by all threads.
 pub(crate) struct Plan {
     pub(crate) addresses: Vec<Address>,
+    pub(crate) scheme: Scheme,
     /// Encrypts connections, and the name in the server's certificate.
     pub(crate) tls: Option<(Connector, String)>,
     pub(crate) what: PlannedRequests,
@@ -105,6 +106,7 @@ impl Plan {
         };
         Ok(Plan {
             addresses: place.addresses.clone(),
+            scheme: place.scheme,
             tls: workload.tls.clone().map(|tls| (tls, place.host().to_owned())),
             what,
             run,
@@ -210,7 +212,7 @@ fn asked(files: &Files, place: &Target, fields: &str) -> io::Result<Vec<Arc<[u8]
         (Ok(()), Scheme::Http | Scheme::Https) => {
             Ok(get(&target, &fields_for(&target, place, fields)).into())
         }
-        (Ok(()), Scheme::Ftp | Scheme::Classic) => Ok(path(&target).into()),
+        (Ok(()), Scheme::Ftp | Scheme::FtpOverTls(_) | Scheme::Classic) => Ok(path(&target).into()),
         (Err(bad), _) => Err(io::Error::new(io::ErrorKind::InvalidInput, bad.to_string())),
     });
     asked.collect()

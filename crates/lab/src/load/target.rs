@@ -1,11 +1,12 @@
 //! The address of a contender and the pattern of the targets: `http://HOST:PORT/PATH/{}`, `https://`,
-//! `ftp://` or `classic://`.
+//! `ftp://`, `ftps://`, `ftpes://` or `classic://`.
 //!
 //! It connects to nothing, but resolves the host name once. Invariant: a URL with a password is refused,
 //! since it would be written to the results.
 
 use std::net::ToSocketAddrs as _;
 
+use plimsoll_client::ftp::TlsStart;
 use plimsoll_client::http::split_zone;
 use plimsoll_io::Address;
 use plimsoll_wire::http::target::parse_target;
@@ -19,6 +20,8 @@ pub enum Scheme {
     Https,
     /// FTP.
     Ftp,
+    /// FTP over TLS: implicit (`ftps`) or, by AUTH TLS, explicit (`ftpes`).
+    FtpOverTls(TlsStart),
     /// Classic, the protocol of the preceding server.
     Classic,
 }
@@ -42,7 +45,7 @@ pub struct Target {
 #[derive(Debug, thiserror::Error)]
 pub enum BadPlace {
     /// An unsupported scheme.
-    #[error("write a URL that begins with http://, https://, ftp:// or classic://")]
+    #[error("write a URL that begins with http://, https://, ftp://, ftps://, ftpes:// or classic://")]
     Scheme,
     /// The URL has a name or a password before the host.
     #[error(
@@ -67,6 +70,12 @@ impl Scheme {
         matches!(self, Scheme::Http | Scheme::Https)
     }
 
+    /// Whether its connections are encrypted.
+    #[must_use]
+    pub fn is_encrypted(self) -> bool {
+        matches!(self, Scheme::Https | Scheme::FtpOverTls(_))
+    }
+
     /// Returns the scheme's name in URLs.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -74,6 +83,8 @@ impl Scheme {
             Scheme::Http => "http",
             Scheme::Https => "https",
             Scheme::Ftp => "ftp",
+            Scheme::FtpOverTls(TlsStart::Implicit) => "ftps",
+            Scheme::FtpOverTls(TlsStart::Explicit) => "ftpes",
             Scheme::Classic => "classic",
         }
     }
@@ -134,6 +145,8 @@ impl UrlParts<'_> {
             "http" => (Scheme::Http, 80),
             "https" => (Scheme::Https, 443),
             "ftp" => (Scheme::Ftp, 21),
+            "ftps" => (Scheme::FtpOverTls(TlsStart::Implicit), 990),
+            "ftpes" => (Scheme::FtpOverTls(TlsStart::Explicit), 21),
             "classic" => (Scheme::Classic, 9000),
             _ => return Err(BadPlace::Scheme),
         };
@@ -195,6 +208,8 @@ mod tests {
             ("http://127.0.0.1/x?y={}", "127.0.0.1:80", "/x?y={}"),
             ("ftp://127.0.0.1/a/{}", "127.0.0.1:21", "/a/{}"),
             ("https://127.0.0.1/a/{}", "127.0.0.1:443", "/a/{}"),
+            ("ftps://127.0.0.1/a/{}", "127.0.0.1:990", "/a/{}"),
+            ("ftpes://127.0.0.1/a/{}", "127.0.0.1:21", "/a/{}"),
             ("classic://127.0.0.1/a/{}", "127.0.0.1:9000", "/a/{}"),
         ] {
             let place = Target::parse(url).unwrap();

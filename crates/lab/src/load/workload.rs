@@ -17,7 +17,7 @@ use crate::load::ten::{Mix, Request};
 pub struct Workload {
     /// The address of the contender and the pattern of the targets.
     pub place: Target,
-    /// Encrypts the connections to an `https` contender.
+    /// Encrypts the connections to a contender whose scheme demands it.
     pub tls: Option<Connector>,
     /// The credentials of the users, which all use the same account.
     pub login: Login,

@@ -10,12 +10,13 @@ use std::io;
 use std::sync::Arc;
 
 use plimsoll_io::{Io, Segment, Stream, Want};
+use plimsoll_tls::Handshake;
 use plimsoll_wire::http::head::Method;
 
 use crate::load::checking::Taking;
 use crate::load::failure::Failure;
 use crate::load::limits::ONE_RECEIVE_BYTES_MAX;
-use crate::load::measure::{CorrectResponse, TimedHandshake};
+use crate::load::measure::CorrectResponse;
 use crate::load::plan::{Plan, PlannedRequests, Uploaded};
 use crate::load::user::Protocol;
 use answer::{Answer, receive_answer};
@@ -33,7 +34,7 @@ pub(crate) struct HttpUser {
     last_bytes: u64,
     uploaded: Uploaded,
     /// The handshake of the present request's connection.
-    handshake: Option<TimedHandshake>,
+    handshake: Option<Handshake>,
 }
 
 impl HttpUser {
@@ -69,10 +70,8 @@ impl HttpUser {
     /// Encrypts a new connection, if the server is to be reached so.
     async fn encrypted(&mut self, mut stream: Stream) -> Result<Stream, Failure> {
         let Some((tls, name)) = &self.plan.tls else { return Ok(stream) };
-        let start = self.io.now();
         let done = tls.handshake(&self.io, &mut stream, name).await;
-        let done = done.map_err(|error| Failure::Connect(io::Error::other(error)))?;
-        self.handshake = Some(TimedHandshake { is_resumed: done.is_resumed, time: self.io.now() - start });
+        self.handshake = Some(done.map_err(|error| Failure::Connect(io::Error::other(error)))?);
         Ok(stream)
     }
 
@@ -111,8 +110,8 @@ impl HttpUser {
         let mut taking = self.plan.taking(is_due);
         let request = Segment::Shared(self.plan.asked(file));
         let answer = self.exchange(Method::Get, [request], &mut taking).await?;
-        let handshake = self.handshake.take();
-        Ok(CorrectResponse { handshake, ..self.plan.judge(file, answer.bytes, taking)? })
+        let handshakes = self.handshake.take().into_iter().collect();
+        Ok(CorrectResponse { handshakes, ..self.plan.judge(file, answer.bytes, taking)? })
     }
 
     /// Uploads the body under a new name.
@@ -126,8 +125,8 @@ impl HttpUser {
         let head = Segment::Owned(self.plan.upload_head(&target, body.len()));
         self.exchange(Method::Put, [head, Segment::Shared(Arc::clone(body))], &mut None).await?;
         self.uploaded.note(is_due, target);
-        let (bytes, handshake) = (body.len() as u64, self.handshake.take());
-        Ok(CorrectResponse { bytes, handshake, ..CorrectResponse::default() })
+        let (bytes, handshakes) = (body.len() as u64, self.handshake.take().into_iter().collect());
+        Ok(CorrectResponse { bytes, handshakes, ..CorrectResponse::default() })
     }
 }
 

@@ -32,6 +32,7 @@ use crate::config::{Size, Time, engine_name};
   plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10KiB --account alice -u 16 -n 1000
   plimsoll load 'ftp://127.0.0.1:2121/{}.bin' --files 1000 -u 64 -d 10s      as a guest
   plimsoll load https://127.0.0.1:8443/a.txt --ca ca.pem --connections new --tls-resume off -u 8 -d 10s
+  plimsoll load ftpes://127.0.0.1:2121/a.txt --ca ca.pem -u 24 -d 10s       AUTH TLS; implicit: ftps://
   plimsoll load classic://127.0.0.1:9000/a.txt --account alice -u 64 -d 10s
   plimsoll load http://127.0.0.1:8080 --mix ten -u 16 -d 30s       sign up, log in, list, upload, ...
                                      (the server's configuration: [lab] no_attempt_limits = true)
@@ -136,11 +137,12 @@ pub(crate) struct Load {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// For https: the certificate in PEM of the authority that signs the server's, or the server's own;
-    /// default: the authorities that this system trusts
+    /// For https, ftps and ftpes: the certificate in PEM of the authority that signs the server's, or the
+    /// server's own; default: the authorities that this system trusts
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// For https: whether new connections of a user may resume earlier sessions (on), or make full handshakes
+    /// Whether new connections over TLS may resume earlier sessions (on), or make full handshakes. Over FTP,
+    /// a data connection resumes the session of its control connection
     #[arg(long, value_name = "on|off", value_enum, default_value = "on", hide_possible_values = true)]
     tls_resume: Switch,
 

@@ -17,7 +17,7 @@ use plimsoll_tls::Connector;
 use super::{ConnectionReuse, Load, Method, Picked, Share, Switch};
 use crate::config::CertificateFile;
 use crate::limits::THREADS_MAX;
-use crate::trusted_certificates::connector;
+use crate::trusted_certificates::connector_for;
 
 impl Load {
     /// Returns the workload.
@@ -159,14 +159,16 @@ impl Load {
         }
     }
 
-    /// Returns the means to encrypt connections, if the URL is `https`.
+    /// Returns the means to encrypt connections, if the URL demands it.
     fn tls(&self, scheme: Scheme) -> anyhow::Result<Option<Connector>> {
-        if scheme != Scheme::Https {
+        if !scheme.is_encrypted() {
             let is_given = self.ca.is_some() || self.tls_resume == Switch::Off;
-            anyhow::ensure!(!is_given, wrong("--ca and --tls-resume are for https:// URLs".to_owned()));
+            let why = "--ca and --tls-resume are for https://, ftps:// and ftpes:// URLs";
+            anyhow::ensure!(!is_given, wrong(why.to_owned()));
             return Ok(None);
         }
-        let connector = connector(&CertificateFile(self.ca.clone()), "--ca")?;
+        let protocol = if scheme.is_http() { "http/1.1" } else { "ftp" };
+        let connector = connector_for(protocol, &CertificateFile(self.ca.clone()), "--ca")?;
         Ok(Some(if self.tls_resume == Switch::On { connector } else { connector.without_resumption() }))
     }
 
@@ -195,9 +197,10 @@ impl Load {
 /// Warns if others on the network can read the users' password.
 fn warn_if_plain(place: &Target) {
     let is_beyond = |at: &Address| matches!(at, Address::Ip(at) if !at.ip().to_canonical().is_loopback());
-    if place.scheme != Scheme::Https && place.addresses.iter().any(is_beyond) {
+    if !place.scheme.is_encrypted() && place.addresses.iter().any(is_beyond) {
         let url = format!("{}://{}", place.scheme.name(), place.server);
-        warn_of_plain_password(&url, "https://");
+        let encrypted = if place.scheme == Scheme::Ftp { "ftpes://" } else { "https://" };
+        warn_of_plain_password(&url, encrypted);
     }
 }
 
