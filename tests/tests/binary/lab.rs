@@ -518,6 +518,8 @@ fn the_experiments_that_come_with_plimsoll_measure_plimsoll() {
         ("peers", &peers, (8, 0)),
         ("account", &[], (2, 0)),
         ("store", &[], (2, 0)),
+        ("tls", &["--only", "plimsoll-tls", "--at", "users=16,64"], (3, 0)),
+        ("tls-ftp", &["--only", "plimsoll-ftps"], (2, 0)),
     ] {
         let folder = RunFolder::new("");
         let mut run = command();

@@ -36,6 +36,9 @@ pub struct Contender {
     /// The pattern of the requested URLs.
     #[serde(default = "url")]
     pub url: String,
+    /// The path of the certificate by which the generator trusts it, on the generator's machine.
+    #[serde(default)]
+    pub ca: Option<String>,
     /// The address of the machine on which it runs, as the generator reaches it.
     #[serde(default = "host")]
     pub host: String,
@@ -185,13 +188,13 @@ impl Contender {
         tool.check()
     }
 
-    /// Returns the texts of the load on it: the URL, or the command of its load tool.
+    /// Returns the texts of the load on it: the URL and the certificate, or the command of its load tool.
     pub fn load_texts(&self) -> impl Iterator<Item = &str> {
         let words: &[String] = match &self.load_tool {
             Some(tool) => &tool.command,
             None => std::slice::from_ref(&self.url),
         };
-        words.iter().map(String::as_str)
+        words.iter().chain(&self.ca).map(String::as_str)
     }
 
     /// Returns all texts that may have variables, but for those of the load.

@@ -14,7 +14,7 @@ const LIKE: &str = "like";
 /// The keys that belong to one contender alone.
 const OWN: [&str; 2] = ["name", "reference"];
 /// The contenders that come with the program, in the order of `plimsoll lab list`.
-const BUILT_IN: [(&str, &str); 18] = [
+const BUILT_IN: [(&str, &str); 24] = [
     ("plimsoll-epoll", include_str!("../../contenders/plimsoll-epoll.toml")),
     ("plimsoll-uring", include_str!("../../contenders/plimsoll-uring.toml")),
     ("plimsoll-thread", include_str!("../../contenders/plimsoll-thread.toml")),
@@ -26,6 +26,12 @@ const BUILT_IN: [(&str, &str); 18] = [
     ("h2o-tuned", include_str!("../../contenders/h2o-tuned.toml")),
     ("caddy-stock", include_str!("../../contenders/caddy-stock.toml")),
     ("iperf3", include_str!("../../contenders/iperf3.toml")),
+    ("plimsoll-tls", include_str!("../../contenders/tls/plimsoll-tls.toml")),
+    ("nginx-tls", include_str!("../../contenders/tls/nginx-tls.toml")),
+    ("lighttpd-tls", include_str!("../../contenders/tls/lighttpd-tls.toml")),
+    ("plimsoll-ftps", include_str!("../../contenders/tls/plimsoll-ftps.toml")),
+    ("vsftpd-tls", include_str!("../../contenders/tls/vsftpd-tls.toml")),
+    ("pure-ftpd-tls", include_str!("../../contenders/tls/pure-ftpd-tls.toml")),
     ("000-mariadb", include_str!("../../contenders/documents/000-mariadb.toml")),
     ("000-redis", include_str!("../../contenders/documents/000-redis.toml")),
     ("001-plimsoll", include_str!("../../contenders/documents/001-plimsoll.toml")),

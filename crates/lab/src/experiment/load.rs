@@ -18,10 +18,12 @@ pub(crate) const USERS: &str = "users";
 /// The setting with the rate of an open loop.
 pub(crate) const RATE: &str = "rate";
 const THINK: &str = "think";
+/// The setting that permits resumed sessions, of the contenders with TLS.
+const TLS_RESUME: &str = "tls_resume";
 
 /// The settings and the generator's flags for them. Settings without a flag are used by the laboratory
 /// itself.
-const SETTINGS: [(&str, Option<&str>); 22] = [
+const SETTINGS: [(&str, Option<&str>); 23] = [
     (USERS, Some("--users")),
     ("time", Some("--duration")),
     ("requests", Some("--requests")),
@@ -43,6 +45,7 @@ const SETTINGS: [(&str, Option<&str>); 22] = [
     ("files", None),
     ("requests_each", Some("--requests-each")),
     ("password", None),
+    (TLS_RESUME, None),
     ("xml", None),
 ];
 
@@ -139,6 +142,11 @@ impl Settings {
         self.get("password")
     }
 
+    /// Returns whether new connections over TLS may resume sessions (`on`) or not (`off`), if that is stated.
+    pub fn tls_resume(&self) -> Option<&str> {
+        self.get(TLS_RESUME)
+    }
+
     /// Returns whether requests download files, one each.
     pub fn is_download(&self) -> bool {
         self.get("mix").is_none()
@@ -177,6 +185,8 @@ impl Settings {
             self.0.contains_key("account") == self.0.contains_key("password"),
             "`account` and `password` belong together"
         );
+        let is_switch = self.tls_resume().is_none_or(|value| ["on", "off"].contains(&value));
+        ensure!(is_switch, "`tls_resume`: write on or off");
         self.users()?;
         self.think()?;
         self.requests()?;
@@ -251,6 +261,7 @@ mod tests {
             (vec![("time", "1")], "`time`"),
             (vec![("requests", "0")], "`requests`"),
             (vec![("time", "1s"), ("users", "many")], "`users`"),
+            (vec![("time", "1s"), ("tls_resume", "never")], "on or off"),
             (vec![("xml", "<Tests>")], "line 1"),
             (vec![("xml", "<Tests></Tests>"), ("time", "1s")], "leave all but one out"),
         ] {

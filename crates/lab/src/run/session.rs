@@ -219,7 +219,8 @@ impl<'a> Session<'a> {
         root: &Path,
     ) -> Result<Measured> {
         let settle = self.experiment.order.settle()?;
-        let Contender { name, prefix, url, load_tool, .. } = &self.experiment.contenders[contender];
+        let tested = &self.experiment.contenders[contender];
+        let Contender { name, prefix, load_tool, .. } = tested;
         let root = prefix.is_empty().then_some(root);
         let name = name.clone();
         let agent = self.agent(contender)?;
@@ -228,7 +229,7 @@ impl<'a> Session<'a> {
         let program = self.options.program.display().to_string();
         let command = match load_tool {
             Some(tool) => tool_command(tool, settings, values)?,
-            None => command(&program, settings, &fill(url, values)?, root)?,
+            None => command(&program, settings, (tested, values), root)?,
         };
         let attempts = if load_tool.is_some() { TOOL_ATTEMPTS } else { 1 };
         let request = Request::Run(command);

@@ -11,8 +11,9 @@ use serde::Deserialize;
 use super::limits::{COUNTED_TRIAL_SECONDS_MAX, OVERTIME_SECONDS_MAX, QUOTED_CHARACTERS_MAX};
 use crate::agent::{Command, Output};
 use crate::experiment::conditions::Cache;
+use crate::experiment::contender::Contender;
 use crate::experiment::load_tool::LoadTool;
-use crate::experiment::template::Values;
+use crate::experiment::template::{Values, fill};
 use crate::experiment::{TrialSettings, core_list};
 use crate::load::limits::START_SPREAD_SHARE;
 use crate::results::{BEGAN_BUSY, LoadFigures, Measured, ProcessUse};
@@ -62,14 +63,17 @@ fn arguments(settings: &TrialSettings, url: &str, root: Option<&Path>) -> Result
     Ok(arguments)
 }
 
-/// Returns the command of the generator. `root` is the folder with the files, if it can read them.
+/// Returns the command of the generator for a contender, with the values of the variables. `root` is the
+/// folder with the files, if the generator can read them.
 pub(super) fn command(
     program: &str,
     settings: &TrialSettings,
-    url: &str,
+    (contender, values): (&Contender, &Values),
     root: Option<&Path>,
 ) -> Result<Command> {
-    let words = [program.to_owned(), "load".to_owned()].into_iter().chain(arguments(settings, url, root)?);
+    let url = fill(&contender.url, values)?;
+    let words = [program.to_owned(), "load".to_owned()].into_iter().chain(arguments(settings, &url, root)?);
+    let words = words.chain(tls_arguments(settings, contender, values)?);
     let mut environment = std::collections::BTreeMap::new();
     if let Some(password) = settings.load.password() {
         environment.insert("PLIMSOLL_PASSWORD".to_owned(), password.to_owned());
@@ -81,6 +85,18 @@ pub(super) fn command(
         seconds_max: seconds_max(settings)?,
         input: settings.load.xml().unwrap_or_default().to_owned(),
     })
+}
+
+/// Returns the generator's arguments for a contender with TLS. They cannot be checked before it has made its
+/// certificate.
+fn tls_arguments(settings: &TrialSettings, contender: &Contender, values: &Values) -> Result<Vec<String>> {
+    let mut arguments = Vec::new();
+    if let Some(ca) = &contender.ca {
+        arguments.extend(["--ca".to_owned(), fill(ca, values)?]);
+        let resume = settings.load.tls_resume();
+        arguments.extend(resume.into_iter().flat_map(|resume| ["--tls-resume", resume].map(str::to_owned)));
+    }
+    Ok(arguments)
 }
 
 /// Returns the command of a load tool, on the cores of the generator.

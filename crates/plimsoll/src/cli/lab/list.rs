@@ -8,7 +8,7 @@ use plimsoll_cli::output::{print, print_json};
 use plimsoll_lab::experiment::{Experiment, built_in as built_in_contenders};
 
 /// The experiments, by their names.
-pub(super) const EXPERIMENTS: [(&str, &str); 32] = [
+pub(super) const EXPERIMENTS: [(&str, &str); 34] = [
     ("account", include_str!("../../../../../lab/experiments/account.toml")),
     ("beside-large-files", include_str!("../../../../../lab/experiments/beside-large-files.toml")),
     ("calibration", include_str!("../../../../../lab/experiments/calibration.toml")),
@@ -19,6 +19,8 @@ pub(super) const EXPERIMENTS: [(&str, &str); 32] = [
     ("saturation-ftp", include_str!("../../../../../lab/experiments/saturation-ftp.toml")),
     ("saturation-http", include_str!("../../../../../lab/experiments/saturation-http.toml")),
     ("store", include_str!("../../../../../lab/experiments/store.toml")),
+    ("tls", include_str!("../../../../../lab/experiments/tls.toml")),
+    ("tls-ftp", include_str!("../../../../../lab/experiments/tls-ftp.toml")),
     ("000-cores", include_str!("../../../../../lab/experiments/000-cores.toml")),
     ("000-get", include_str!("../../../../../lab/experiments/000-get.toml")),
     ("000-network", include_str!("../../../../../lab/experiments/000-network.toml")),
