@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use plimsoll_io::{Current, Handler, Io, Setup, Stream};
-use plimsoll_tls::{Certificates, Clock, Connector, Roots, Secured, ServerTls, Tickets};
+use plimsoll_tls::{Certificates, Clock, Connector, MinVersion, Roots, Secured, ServerTls, Tickets};
 
 /// A name in the server's certificate.
 pub const SERVER_NAME: &str = "localhost";
@@ -22,7 +22,8 @@ const KEY: &[u8] = include_bytes!("../data/tls/server.key");
 pub fn server(protocols: &[&str]) -> ServerTls {
     let certificates = Certificates::read([(CERTIFICATE, KEY)]).expect("a pair");
     let tickets = Tickets::new().expect("random numbers");
-    ServerTls::new(certificates, protocols, tickets, Clock::new()).expect("cipher suites")
+    ServerTls::new(certificates, protocols, MinVersion::default(), tickets, Clock::new())
+        .expect("cipher suites")
 }
 
 /// Returns the means of a client without TLS 1.3.

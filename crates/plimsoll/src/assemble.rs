@@ -345,11 +345,12 @@ impl Server {
             None => self.http(&self.current.http),
         };
         let https = self.encrypted(&http).map(|https| self.behind_proxies(Proxied::Http, HTTPS, https));
+        let metrics = self.http(&self.current.metrics);
+        let metrics_tls = self.encrypted(&metrics);
         let https_listeners = listening.https.into_iter().zip(https.iter().cycle().cloned());
         let http = self.behind_proxies(Proxied::Http, HTTP, http);
         let ftp = self.behind_proxies(Proxied::Ftp, FTP, self.ftp(|ftp| ftp));
         let ftps = self.behind_proxies(Proxied::Ftp, FTPS, self.ftp(Ftp::implicit));
-        let metrics = self.http(&self.current.metrics);
         let channels = self.over_channels(self.http(&self.current.channels));
         let channels = listening.channel.into_iter().map(|bound| (bound, Arc::clone(&channels)));
         let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
@@ -358,6 +359,8 @@ impl Server {
         let classic = self.classic().map(|classic| self.behind_proxies(Proxied::Classic, CLASSIC, classic));
         let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
         let metrics_listeners = listening.metrics.into_iter().map(|bound| (bound, Arc::clone(&metrics)));
+        let metrics_listeners = metrics_listeners
+            .chain(listening.metrics_tls.into_iter().zip(metrics_tls.iter().cycle().cloned()));
         let listeners =
             http_listeners.chain(https_listeners).chain(ftp_listeners).chain(ftps_listeners).chain(classic);
         listeners.chain(channels).chain(metrics_listeners).collect()

@@ -26,6 +26,8 @@ pub(crate) const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_
 const CHANNEL: Service = Service { number: 0, refusal: b"" };
 /// The metrics listener has slots of its own: operators need it most when the server is overloaded.
 const METRICS: Service = Service { number: 3, refusal: http::OVER_SHARE };
+/// The same slots, and refusals that a client of TLS can read.
+const METRICS_TLS: Service = Service { number: METRICS.number, refusal: REFUSAL };
 
 /// The wait between two attempts to bind.
 const BIND_RETRY_TIME: Duration = Duration::from_millis(10);
@@ -41,6 +43,7 @@ pub(crate) struct Listening {
     pub(crate) channel: Vec<Bound>,
     /// HTTP for operators only.
     pub(crate) metrics: Vec<Bound>,
+    pub(crate) metrics_tls: Vec<Bound>,
 }
 
 /// The addresses of the listeners. For port 0, this is the port that the kernel chose.
@@ -53,6 +56,7 @@ pub(crate) struct Addresses {
     pub(crate) classic: Vec<Address>,
     pub(crate) channel: Vec<Address>,
     pub(crate) metrics: Vec<Address>,
+    pub(crate) metrics_tls: Vec<Address>,
 }
 
 impl Listening {
@@ -72,6 +76,7 @@ impl Listening {
             classic: listen(&wanted.classic, &flag("classic"), CLASSIC)?,
             channel: listen(&wanted.channel, &flag("channel"), CHANNEL)?,
             metrics: speaking_first(&wanted.metrics, "metrics", METRICS)?,
+            metrics_tls: speaking_first(&wanted.metrics_tls, "metrics_tls", METRICS_TLS)?,
         })
     }
 
@@ -85,6 +90,7 @@ impl Listening {
             classic: addresses(&self.classic),
             channel: addresses(&self.channel),
             metrics: addresses(&self.metrics),
+            metrics_tls: addresses(&self.metrics_tls),
         }
     }
 }
@@ -92,7 +98,8 @@ impl Listening {
 /// Checks that the addresses of a configuration can be bound. An address in use is no error if
 /// `may_be_in_use`.
 pub(crate) fn check(config: &Config, may_be_in_use: bool) -> anyhow::Result<()> {
-    let Addresses { http, https, ftp, ftps, classic, channel, metrics } = Addresses::wanted(config);
+    let Addresses { http, https, ftp, ftps, classic, channel, metrics, metrics_tls } =
+        Addresses::wanted(config);
     for (addresses, id) in [
         (http, "http"),
         (https, "https"),
@@ -101,6 +108,7 @@ pub(crate) fn check(config: &Config, may_be_in_use: bool) -> anyhow::Result<()> 
         (classic, "classic"),
         (channel, "channel"),
         (metrics, "metrics"),
+        (metrics_tls, "metrics_tls"),
     ] {
         for at in &addresses {
             match check_bind(at) {
@@ -143,9 +151,10 @@ impl Addresses {
         let fixed = &config.fixed;
         let [ftp, ftps] = [&fixed.ftp, &fixed.ftps].map(|of| of.iter().copied().map(Address::Ip).collect());
         let (http, https) = (fixed.http.clone(), fixed.https.clone());
-        let (classic, metrics) = (fixed.classic.clone(), fixed.metrics.clone());
+        let (classic, metrics, metrics_tls) =
+            (fixed.classic.clone(), fixed.metrics.clone(), fixed.metrics_tls.clone());
         let channel = fixed.channel.iter().cloned().map(Address::Unix).collect();
-        Addresses { http, https, ftp, ftps, classic, channel, metrics }
+        Addresses { http, https, ftp, ftps, classic, channel, metrics, metrics_tls }
     }
 
     /// Returns the addresses of HTTP, encrypted or not.
@@ -161,10 +170,14 @@ impl Addresses {
             Address::Ip(at) => format!("classic://{at}"),
             Address::Unix(_) => format!("classic at {at}"),
         });
-        let metrics = self.metrics.iter().map(|at| match at {
-            Address::Ip(at) => format!("http://{at}/metrics"),
-            Address::Unix(_) => format!("metrics at {at}"),
-        });
+        let of_metrics = |scheme: &'static str| {
+            move |at: &Address| match at {
+                Address::Ip(at) => format!("{scheme}://{at}/metrics"),
+                Address::Unix(_) => format!("metrics at {at}"),
+            }
+        };
+        let metrics = self.metrics.iter().map(of_metrics("http"));
+        let metrics_tls = self.metrics_tls.iter().map(of_metrics("https"));
         let channel = self.channel.iter().map(|at| format!("channel at {at}"));
         let https = self.https.iter().map(|at| match at {
             Address::Ip(at) => format!("https://{at}"),
@@ -179,6 +192,7 @@ impl Addresses {
             .chain(classic)
             .chain(channel)
             .chain(metrics)
+            .chain(metrics_tls)
             .collect()
     }
 }

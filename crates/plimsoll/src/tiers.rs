@@ -23,7 +23,7 @@ use crate::config::{AuthAt, Config, Durability, Fixed, Relay, StoreAt};
 use crate::directory_name::directory_name;
 use crate::locked_folder::make_data_folder;
 use crate::resolve::resolve;
-use crate::trusted_certificates::{connector, identity};
+use crate::trusted_certificates::{connector_since, identity};
 use crate::{access, homes, open_files};
 
 /// The cost of the laboratory's fast password hashes: next to none, so they give no protection.
@@ -119,7 +119,7 @@ pub(crate) fn tier_server(fixed: &Fixed, url: &Url) -> anyhow::Result<ServerAddr
 
 /// Returns the means to encrypt connections to tiers, with this server's certificate, if it has one.
 fn tier_tls(fixed: &Fixed) -> anyhow::Result<Connector> {
-    let tls = connector(&fixed.tier_ca, "--tier-ca")?;
+    let tls = connector_since(fixed.tls_min_version.0, &fixed.tier_ca, "--tier-ca")?;
     match (fixed.tier_certificate.as_slice(), fixed.tier_key.as_slice()) {
         ([], []) => Ok(tls),
         ([certificate], [key]) => Ok(tls.with_identity(&identity(certificate, key)?)),

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use plimsoll_tls::{Clock, Connector, Identity, Roots};
+use plimsoll_tls::{Clock, Connector, Identity, MinVersion, Roots};
 
 use crate::config::CertificateFile;
 use crate::encryption::read_key;
@@ -21,11 +21,28 @@ pub(crate) fn connector(file: &CertificateFile, flag: &str) -> anyhow::Result<Co
 
 /// As [`connector`], for another protocol (ALPN).
 pub(crate) fn connector_for(protocol: &str, file: &CertificateFile, flag: &str) -> anyhow::Result<Connector> {
+    connect_by((protocol, MinVersion::default()), file, flag)
+}
+
+/// As [`connector`], for servers with TLS `min` or newer.
+pub(crate) fn connector_since(
+    min: MinVersion,
+    file: &CertificateFile,
+    flag: &str,
+) -> anyhow::Result<Connector> {
+    connect_by((HTTP, min), file, flag)
+}
+
+fn connect_by(
+    (protocol, min): (&str, MinVersion),
+    file: &CertificateFile,
+    flag: &str,
+) -> anyhow::Result<Connector> {
     let roots = match &file.0 {
         Some(path) => read(path, flag)?,
         None => Roots::of_system().with_context(|| format!("give {flag} FILE"))?,
     };
-    Connector::new(&roots, &[protocol], Clock::new()).context("cannot set up TLS")
+    Connector::since(min, &roots, &[protocol], Clock::new()).context("cannot set up TLS")
 }
 
 /// Reads trusted certificates. `flag` names their file.

@@ -20,6 +20,7 @@ use crate::handshake::{HandshakeError, perform};
 use crate::provider::provider;
 use crate::session::Session;
 use crate::verifier::Verifier;
+use crate::versions::MinVersion;
 
 /// The certificates that a client trusts to vouch for servers.
 #[derive(Clone, Debug)]
@@ -110,7 +111,20 @@ impl Connector {
         protocols: &[&str],
         clock: Arc<Clock>,
     ) -> Result<Connector, rustls::Error> {
-        Connector::of_versions(&[&version::TLS13, &version::TLS12], &trust.into(), protocols, clock)
+        Connector::since(MinVersion::default(), trust, protocols, clock)
+    }
+
+    /// As [`Connector::new`], for TLS `min` or newer.
+    ///
+    /// # Errors
+    /// As [`Connector::new`].
+    pub fn since(
+        min: MinVersion,
+        trust: impl Into<Trust>,
+        protocols: &[&str],
+        clock: Arc<Clock>,
+    ) -> Result<Connector, rustls::Error> {
+        Connector::of_versions(min.versions(), &trust.into(), protocols, clock)
     }
 
     /// As [`Connector::new`], for servers without TLS 1.3. Tests use it.

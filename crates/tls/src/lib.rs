@@ -28,6 +28,7 @@ mod session;
 mod tickets;
 mod transport;
 mod verifier;
+mod versions;
 
 pub use admission::{Admission, Handshakes, Outcome};
 pub use bound_session::{BoundSession, Direction, Proof};
@@ -41,3 +42,4 @@ pub use handshake::HandshakeError;
 pub use server::ServerTls;
 pub use tickets::{TicketSecret, Tickets};
 pub use verifier::{Distrust, Untrusted};
+pub use versions::MinVersion;

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_io::{Io, Stream};
+use rustls::ServerConfig;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use rustls::{ServerConfig, version};
 
 use crate::certificates::Certificates;
 use crate::challenges::{ACME_PROTOCOL, ChallengeCertificates, WithChallenges};
@@ -20,6 +20,7 @@ use crate::provider::provider;
 use crate::session::Session;
 use crate::tickets::Tickets;
 use crate::transport::Tls;
+use crate::versions::MinVersion;
 
 /// The settings of a server's sessions.
 #[derive(Debug)]
@@ -29,18 +30,20 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Creates the settings of sessions for the protocols with these names (ALPN); a client that names none
-    /// may speak what it likes.
+    /// Creates the settings of sessions of TLS `min` or newer, for the protocols with these names (ALPN); a
+    /// client that names none may speak what it likes.
     ///
     /// # Errors
     /// The provider has no cipher suite for a version: a bug.
     pub fn new(
         certificates: Certificates,
         protocols: &[&str],
+        min: MinVersion,
         tickets: Tickets,
         clock: Arc<Clock>,
     ) -> Result<ServerTls, rustls::Error> {
-        let mut config = config(WebPkiClientVerifier::no_client_auth(), certificates, protocols, &clock)?;
+        let clients = WebPkiClientVerifier::no_client_auth();
+        let mut config = config(clients, certificates, (protocols, min), &clock)?;
         config.ticketer = tickets.0;
         Ok(ServerTls { config: Arc::new(config), clock })
     }
@@ -54,11 +57,12 @@ impl ServerTls {
         roots: &Roots,
         certificates: Certificates,
         protocols: &[&str],
+        min: MinVersion,
         clock: Arc<Clock>,
     ) -> Result<ServerTls, rustls::Error> {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots.store), provider());
         let verifier = verifier.build().map_err(|error| rustls::Error::General(error.to_string()))?;
-        let mut config = config(verifier, certificates, protocols, &clock)?;
+        let mut config = config(verifier, certificates, (protocols, min), &clock)?;
         config.send_tls13_tickets = 0;
         Ok(ServerTls { config: Arc::new(config), clock })
     }
@@ -91,12 +95,12 @@ impl ServerTls {
 fn config(
     clients: Arc<dyn ClientCertVerifier>,
     certificates: Certificates,
-    protocols: &[&str],
+    (protocols, min): (&[&str], MinVersion),
     clock: &Arc<Clock>,
 ) -> Result<ServerConfig, rustls::Error> {
     let time: Arc<Clock> = Arc::clone(clock);
     let mut config = ServerConfig::builder_with_details(provider(), time)
-        .with_protocol_versions(&[&version::TLS13, &version::TLS12])?
+        .with_protocol_versions(min.versions())?
         .with_client_cert_verifier(clients)
         .with_cert_resolver(Arc::new(certificates));
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();

@@ -13,8 +13,8 @@ use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Current, Handler, Io, LocalFuture, Segment, Setup, Stream, Want};
 use plimsoll_tls::limits::HANDSHAKE_TIME_MAX;
 use plimsoll_tls::{
-    Certificates, Clock, Connector, Distrust, Fingerprint, HandshakeError, Identity, Roots, Secured,
-    ServerTls, Tickets, Trust,
+    Certificates, Clock, Connector, Distrust, Fingerprint, HandshakeError, Identity, MinVersion, Roots,
+    Secured, ServerTls, Tickets, Trust,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -62,8 +62,12 @@ async fn echo(mut stream: Stream) -> io::Result<usize> {
 }
 
 fn server_tls(protocols: &[&str]) -> ServerTls {
+    server_tls_since(MinVersion::default(), protocols)
+}
+
+fn server_tls_since(min: MinVersion, protocols: &[&str]) -> ServerTls {
     let certificates = Certificates::read([SERVER, OTHER]).unwrap();
-    ServerTls::new(certificates, protocols, Tickets::new().unwrap(), Clock::new()).unwrap()
+    ServerTls::new(certificates, protocols, min, Tickets::new().unwrap(), Clock::new()).unwrap()
 }
 
 struct World {
@@ -254,7 +258,24 @@ fn resumes(tls: ServerTls) -> bool {
 fn a_clients_certificate_is_verified_on_each_connection_and_no_session_is_resumed() {
     assert!(resumes(server_tls(&[])), "without certificates of clients");
     let (certificates, roots) = (Certificates::read([SERVER]).unwrap(), Roots::read(CA).unwrap());
-    assert!(!resumes(ServerTls::for_clients_of(&roots, certificates, &[], Clock::new()).unwrap()));
+    assert!(!resumes(
+        ServerTls::for_clients_of(&roots, certificates, &[], MinVersion::default(), Clock::new()).unwrap()
+    ));
+}
+
+#[test]
+fn a_server_of_tls_13_alone_refuses_clients_of_tls_12() {
+    let roots = Roots::read(CA).unwrap();
+    for (min, is_served) in [(MinVersion::Tls12, true), (MinVersion::Tls13, false)] {
+        for (connector, is_served) in [
+            (Connector::tls12(&roots, &[], Clock::new()).unwrap(), is_served),
+            (Connector::since(MinVersion::Tls13, &roots, &[], Clock::new()).unwrap(), true),
+        ] {
+            let world = World::of(0, Faults::none(), server_tls_since(min, &[]));
+            let done = world.run(async move |io, mut stream| connector.connect(&io, &mut stream, NAME).await);
+            assert_eq!(done.is_ok(), is_served, "{min:?}: {done:?}");
+        }
+    }
 }
 
 #[test]

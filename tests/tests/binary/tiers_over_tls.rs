@@ -3,10 +3,12 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Stdio;
 
 use plimsoll_tests::binary::{EngineKind, Server, among_others, command, tool, until};
 use plimsoll_tests::on_each_engine;
 
+use super::reverse_proxy::free_port;
 use super::tiers::{ALICE, Workspace, curl, sign_up};
 use super::web_servers::certificate_file;
 
@@ -97,6 +99,44 @@ fn a_front_uses_tiers_that_verify_it_and_that_it_verifies(kind: EngineKind) {
 }
 
 on_each_engine!(forks: a_front_uses_tiers_that_verify_it_and_that_it_verifies);
+
+#[test]
+fn a_tier_of_tls_13_alone_refuses_tls_12_and_serves_fronts() {
+    let _turn = among_others();
+    let place = place();
+    let auth = tier(&place, "auth", EngineKind::Epoll, &["--tls-min-version", "1.3"]);
+    let more = [flags(&place, "ca.pem", Some("client")), vec!["--tls-min-version=1.3".to_owned()]].concat();
+    let front = front(&place, &auth, None, &words(&more));
+    sign_up(&front);
+    let mut openssl = tool("openssl");
+    openssl.args(["s_client", "-tls1_2", "-connect", &auth.https_at().to_string()]);
+    let refused = tool::run(openssl.stdin(Stdio::null()));
+    assert!(refused.stderr.contains("alert protocol version"), "{} {}", refused.text(), refused.stderr);
+}
+
+#[test]
+fn a_front_of_tls_13_alone_connects_to_no_tier_of_tls_12() {
+    let _turn = among_others();
+    let place = place();
+    let (at, pair) =
+        (format!("127.0.0.1:{}", free_port()), ["server.pem", "server.key"].map(|name| place.path(name)));
+    let mut older = tool("openssl");
+    older
+        .args(["s_server", "-www", "-tls1_2", "-accept", &at, "-cert"])
+        .arg(&pair[0])
+        .arg("-key")
+        .arg(&pair[1]);
+    let mut older = older.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the tier listens", || std::net::TcpStream::connect(&at).is_ok());
+    let mut serve = command();
+    serve.args(["serve", "--http", "127.0.0.1:0", "--auth", &format!("https://{at}"), "--secret-file"]);
+    serve.arg(place.path("secret")).arg("--data").arg(place.path("front"));
+    serve.args(["--tls-min-version", "1.3", "--tier-ca", &certificate_file("ca.pem")]);
+    let front = Server::spawn(serve);
+    assert_eq!(curl(&front, "/api/whoami", &["--user", ALICE]).0, 503);
+    until("the log says why", || front.stderr().to_lowercase().contains("protocol"));
+    tool::kill(&mut older);
+}
 
 #[test]
 fn the_log_of_a_front_names_what_is_wrong_and_the_flag() {

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use plimsoll_client::http::{Client, Dial, Error, Request, When};
 use plimsoll_io::sim::{Faults, Sim, seeds};
 use plimsoll_io::{Io, Segment, Stream, Transport, Want, join};
-use plimsoll_tls::{Certificates, Clock, Connector, Distrust, HandshakeError, Roots, ServerTls, Tickets};
+use plimsoll_tls::{
+    Certificates, Clock, Connector, Distrust, HandshakeError, MinVersion, Roots, ServerTls, Tickets,
+};
 
 use crate::{Peer, SECOND, Server, get, status_and_body};
 
@@ -21,7 +23,14 @@ fn connector(roots: &[u8]) -> Connector {
 /// Encrypts a connection as the server. Returns also the transport below.
 async fn accepted(io: &Io, mut stream: Stream) -> Option<(Peer, Rc<dyn Transport>)> {
     let certificates = Certificates::read([(CERTIFICATE, KEY)]).unwrap();
-    let tls = ServerTls::new(certificates, &["http/1.1"], Tickets::new().unwrap(), Clock::new()).unwrap();
+    let tls = ServerTls::new(
+        certificates,
+        &["http/1.1"],
+        MinVersion::default(),
+        Tickets::new().unwrap(),
+        Clock::new(),
+    )
+    .unwrap();
     let below = stream.transport();
     tls.accept(io, &mut stream).await.ok()?;
     Some((Peer { stream, received: Vec::new() }, below))
@@ -171,7 +180,14 @@ fn a_preface_is_sent_in_clear_before_the_handshake() {
             let (mut stream, received) = (peer.stream, peer.received);
             stream.unreceive(plimsoll_io::Lease::owned(received));
             let certificates = Certificates::read([(CERTIFICATE, KEY)]).unwrap();
-            let tls = ServerTls::new(certificates, &[], Tickets::new().unwrap(), Clock::new()).unwrap();
+            let tls = ServerTls::new(
+                certificates,
+                &[],
+                MinVersion::default(),
+                Tickets::new().unwrap(),
+                Clock::new(),
+            )
+            .unwrap();
             tls.accept(&server.io, &mut stream).await.unwrap();
             let _ = stream.finish().await;
         },

@@ -5,7 +5,7 @@
 
 use plimsoll_client::ftp::TlsStart;
 use plimsoll_io::Listener;
-use plimsoll_tls::{Certificates, Clock, Connector, Roots, ServerTls, Tickets};
+use plimsoll_tls::{Certificates, Clock, Connector, MinVersion, Roots, ServerTls, Tickets};
 
 use super::*;
 
@@ -153,7 +153,10 @@ fn trial(
 
 fn server_tls() -> Arc<ServerTls> {
     let certificates = Certificates::read([(CERTIFICATE, KEY)]).unwrap();
-    Arc::new(ServerTls::new(certificates, &["ftp"], Tickets::new().unwrap(), Clock::new()).unwrap())
+    Arc::new(
+        ServerTls::new(certificates, &["ftp"], MinVersion::default(), Tickets::new().unwrap(), Clock::new())
+            .unwrap(),
+    )
 }
 
 fn is(verb: &'static str) -> impl Fn(&(String, Duration)) -> bool {

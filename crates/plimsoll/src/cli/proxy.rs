@@ -19,7 +19,8 @@ use plimsoll_io::{Address, Network};
 use crate::assemble::Server;
 use crate::cli::check::{CheckFlags, Plan};
 use crate::config::{
-    Channel, Config, ENGINES, ForwardHost, HeaderVersion, Loaded, Origin, ServerCommand, unknown_variables,
+    Channel, Config, ENGINES, ForwardHost, HeaderVersion, Loaded, Origin, ServerCommand, TlsVersion,
+    unknown_variables,
 };
 use crate::exposure;
 use crate::forked::{self, Role};
@@ -101,6 +102,14 @@ pub(crate) struct ProxyServer {
     /// Where to listen for operators: /metrics, /api/status, /healthz and /readyz, for every client
     #[arg(long, value_name = "ADDR", value_delimiter = ',')]
     metrics: Vec<Address>,
+
+    /// The same over TLS, with the certificates of --listen-tls; several may be given
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    metrics_tls: Vec<Address>,
+
+    /// The oldest version of TLS that clients may use: 1.2, or 1.3 alone
+    #[arg(long, value_name = "1.2|1.3", hide_possible_values = true)]
+    tls_min_version: Option<TlsVersion>,
 
     /// The folder of the cache; without it, nothing is cached
     #[arg(long, value_name = "DIR")]
@@ -201,6 +210,8 @@ impl ProxyServer {
         flags.extend(self.channel.map(|channel| format!("--proxy-channel={channel}")));
         flags.extend(self.forward.iter().map(|host| format!("--proxy-forward={}", host.host)));
         flags.extend(self.metrics.iter().map(|at| format!("--metrics={at}")));
+        flags.extend(self.metrics_tls.iter().map(|at| format!("--metrics-tls={at}")));
+        flags.extend(self.tls_min_version.map(|version| format!("--tls-min-version={version}")));
         flags.extend(self.trusted_proxy.iter().map(|network| format!("--trusted-proxy={network}")));
         flags.extend(self.proxy_protocol.then(|| "--proxy-protocol=http".to_owned()));
         flags.extend(self.send_proxy_protocol.map(|version| format!("--proxy-header={version}")));

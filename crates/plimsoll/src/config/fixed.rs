@@ -18,7 +18,7 @@ use super::ftp::ftp_address;
 use super::proxy::{CacheFolder, CertificateFile};
 use super::server_command::ServerCommand;
 use super::values::{
-    AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name, number_within,
+    AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, TlsVersion, engine_name, number_within,
 };
 use crate::log_file::Destination;
 
@@ -40,6 +40,16 @@ pub(crate) struct Fixed {
     /// --key, --acme, or --self-signed
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_HTTPS", value_delimiter = ',')]
     pub(crate) https: Vec<Address>,
+
+    /// The oldest version of TLS that is accepted, by every listener and by tiers: 1.2, or 1.3 alone
+    #[arg(
+        long,
+        value_name = "1.2|1.3",
+        hide_possible_values = true,
+        env = "PLIMSOLL_TLS_MIN_VERSION",
+        default_value = "1.2"
+    )]
+    pub(crate) tls_min_version: TlsVersion,
 
     #[command(flatten)]
     pub(crate) acme: AcmeSettings,
@@ -80,6 +90,10 @@ pub(crate) struct Fixed {
     /// several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_METRICS", value_delimiter = ',')]
     pub(crate) metrics: Vec<Address>,
+
+    /// The same over TLS, with the certificates of HTTPS, such as 10.0.0.5:9443; several may be given
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_METRICS_TLS", value_delimiter = ',')]
+    pub(crate) metrics_tls: Vec<Address>,
 
     /// Listeners on which proxies send a header of the PROXY protocol, version 1 or 2, before anything else:
     /// http, ftp, classic, or all; without a value, all

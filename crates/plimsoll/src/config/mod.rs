@@ -32,7 +32,7 @@ pub(crate) use sites::{CacheFlag, SiteFlag};
 use tls::TlsSettings;
 pub(crate) use values::{
     AcmeChallenge, AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, PlainPasswords, Proxied, Relay,
-    SignUp, StoreAt, engine_name,
+    SignUp, StoreAt, TlsVersion, engine_name,
 };
 
 use std::ffi::OsString;
@@ -106,6 +106,7 @@ impl Config {
         fixed.classic.clear();
         fixed.channel.clear();
         fixed.metrics.clear();
+        fixed.metrics_tls.clear();
         fixed.proxy_protocol.clear();
         live.site.clear();
         live.trusted_proxy.clear();
@@ -117,6 +118,7 @@ impl Config {
         self.fixed.https.clear();
         self.fixed.acme.acme.clear();
         self.fixed.ftps.clear();
+        self.fixed.metrics_tls.clear();
         self.live.tls = TlsSettings::default();
     }
 

@@ -10,6 +10,7 @@ use crate::limits::THREADS_MAX;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use plimsoll_client::http::Url;
 use plimsoll_engine::EngineKind;
+use plimsoll_tls::MinVersion;
 use plimsoll_wire::units::{Size, Time};
 
 /// The engines as `--engine` names them, in the order for shell completion.
@@ -186,6 +187,10 @@ pub(crate) struct Threads(Option<usize>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AtMost(pub(crate) Option<u64>);
 
+/// The oldest version of TLS that is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TlsVersion(pub(crate) MinVersion);
+
 /// A time, or off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimeOrOff(pub(crate) Option<Time>);
@@ -197,6 +202,8 @@ const PLAIN_PASSWORDS: [(&str, PlainPasswords); 2] =
     [("loopback", PlainPasswords::Loopback), ("allow", PlainPasswords::Allow)];
 const ACME_CHALLENGES: [(&str, AcmeChallenge); 2] =
     [("http-01", AcmeChallenge::Http), ("tls-alpn-01", AcmeChallenge::TlsAlpn)];
+const TLS_VERSIONS: [(&str, TlsVersion); 2] =
+    [("1.2", TlsVersion(MinVersion::Tls12)), ("1.3", TlsVersion(MinVersion::Tls13))];
 const PROXIED: [(&str, Proxied); 4] =
     [("all", Proxied::All), ("http", Proxied::Http), ("ftp", Proxied::Ftp), ("classic", Proxied::Classic)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
@@ -255,6 +262,7 @@ pub(super) use words;
 words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, Proxied: PROXIED);
 words!(PlainPasswords: PLAIN_PASSWORDS);
 words!(AcmeChallenge: ACME_CHALLENGES);
+words!(TlsVersion: TLS_VERSIONS);
 words!(LogFormat: FORMATS, LogLevel: LEVELS);
 
 impl Proxied {

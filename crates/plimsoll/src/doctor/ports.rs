@@ -46,12 +46,17 @@ const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 p
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let Addresses { http, https, ftp, ftps, classic, channel: _, metrics } = Addresses::wanted(config);
+    let Addresses { http, https, ftp, ftps, classic, channel: _, metrics, metrics_tls } =
+        Addresses::wanted(config);
     let may_be_ours = !config.fixed.accounts || is_folder_held(&config.fixed.data);
     let of_https = Spoken { may_be_ours, ..HTTPS };
     let of_ftps = Spoken { name: "ftps", ..of_https };
-    [(http, HTTP), (https, of_https), (ftp, FTP), (ftps, of_ftps), (classic, CLASSIC), (metrics, METRICS)]
+    let of_metrics = Spoken { name: "metrics-tls", ..of_https };
+    let clear = [(http, HTTP), (ftp, FTP), (classic, CLASSIC), (metrics, METRICS)];
+    let encrypted = [(https, of_https), (ftps, of_ftps), (metrics_tls, of_metrics)];
+    clear
         .iter()
+        .chain(&encrypted)
         .flat_map(|(addresses, spoken)| addresses.iter().map(|at| check_one(at, spoken)))
         .collect()
 }

@@ -81,7 +81,7 @@ impl Encryption {
         Ok(Encryption { https: https.map(Current::new), ..encryption })
     }
 
-    /// Returns the settings of new connections to HTTPS; `None` without a listener.
+    /// Returns the settings of new connections to HTTPS, also of operators; `None` without a listener.
     pub(crate) fn https(&self) -> Option<&Arc<Current<ServerTls>>> {
         self.https.as_ref()
     }
@@ -132,17 +132,19 @@ impl Encryption {
         let facts = Facts::of_all(&certificates);
         log_days_left(&facts);
         let clients = clients(config)?;
+        let min = config.fixed.tls_min_version.0;
         let settings = |protocol: &str| {
             let (certificates, clock) = (certificates.clone(), Arc::clone(&self.clock));
             match &clients {
                 None => {
                     let tickets = self.tickets.tickets(protocol, Arc::clone(&clock));
-                    ServerTls::new(certificates, &[protocol], tickets, clock)
+                    ServerTls::new(certificates, &[protocol], min, tickets, clock)
                 }
-                Some(roots) => ServerTls::for_clients_of(roots, certificates, &[protocol], clock),
+                Some(roots) => ServerTls::for_clients_of(roots, certificates, &[protocol], min, clock),
             }
         };
-        let https = (!config.fixed.https.is_empty()).then(|| settings(HTTP)).transpose()?;
+        let has_https = !config.fixed.https.is_empty() || !config.fixed.metrics_tls.is_empty();
+        let https = has_https.then(|| settings(HTTP)).transpose()?;
         let https = https.map(|https| match &self.challenges {
             Some(challenges) => https.with_challenges(Arc::clone(challenges)),
             None => https,
@@ -281,11 +283,14 @@ fn find(config: &Config) -> anyhow::Result<CertificateFiles> {
 fn wants_certificate(config: &Config) -> Option<String> {
     let Config { fixed, live } = config;
     let of_ftp = fixed.has_ftp() && live.ftp.ftp_tls == FtpTls::Require;
-    match (fixed.https.is_empty(), fixed.ftps.is_empty()) {
-        (false, _) => Some(fixed.command.flag("https")),
-        (true, false) => Some(fixed.command.flag("ftps")),
-        (true, true) => of_ftp.then(|| "--ftp-tls require".to_owned()),
-    }
+    let listeners = [
+        ("https", fixed.https.is_empty()),
+        ("ftps", fixed.ftps.is_empty()),
+        ("metrics_tls", fixed.metrics_tls.is_empty()),
+    ];
+    let mut wanting =
+        listeners.iter().filter(|(_, is_empty)| !is_empty).map(|(id, _)| fixed.command.flag(id));
+    wanting.next().or_else(|| of_ftp.then(|| "--ftp-tls require".to_owned()))
 }
 
 /// Returns whether the configuration has a certificate.

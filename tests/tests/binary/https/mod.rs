@@ -5,11 +5,13 @@ mod certificates;
 mod clients;
 mod cut;
 mod hostile;
+mod metrics;
 mod mistakes;
 mod redirect;
 #[cfg(feature = "every-engine")]
 mod scanned;
 mod self_signed;
+mod versions;
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;

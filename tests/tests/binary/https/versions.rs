@@ -1,0 +1,37 @@
+//! A server that accepts TLS 1.3 alone (`--tls-min-version 1.3`), at each of its listeners.
+
+use std::net::TcpListener;
+
+use plimsoll_tests::binary::EngineKind;
+use plimsoll_tests::on_each_engine;
+
+use super::Secure;
+use crate::reverse_proxy::free_port;
+
+fn every_listener_of_a_server_of_tls_13_alone_refuses_tls_12(kind: EngineKind) {
+    // Under the engine `process`, two processes would get a free port if both listened at port 0.
+    let ftps = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let metrics = format!("127.0.0.1:{}", free_port());
+    let more = ["--ftp", "127.0.0.1:0", "--ftps", &ftps, "--metrics-tls", &metrics];
+    for min in ["1.2", "1.3"] {
+        let secure = Secure::start(kind, &[&more[..], &["--tls-min-version", min]].concat());
+        let (direct, starttls): (&[&str], &[&str]) = (&[], &["-starttls", "ftp"]);
+        for (at, how) in [
+            (secure.at(), direct),
+            (ftps.parse().unwrap(), direct),
+            (metrics.parse().unwrap(), direct),
+            (secure.server.ftp_at(), starttls),
+        ] {
+            let newer = super::openssl(at, &[how, &["-tls1_3"]].concat(), "");
+            assert!(newer.text().contains("TLSv1.3"), "{at} {how:?}: {} {}", newer.text(), newer.stderr);
+            let older = super::openssl(at, &[how, &["-tls1_2"]].concat(), "");
+            let is_refused = older.stderr.contains("alert protocol version");
+            assert_eq!(is_refused, min == "1.3", "{at} {how:?}: {} {}", older.text(), older.stderr);
+        }
+        let old = secure.curl(&["--tls-max", "1.2", &secure.url("/healthz")]);
+        assert_eq!(old.status.success(), min == "1.2", "{}", old.stderr);
+        secure.curl(&["--tlsv1.3", &secure.url("/healthz")]).well();
+    }
+}
+
+on_each_engine!(forks: every_listener_of_a_server_of_tls_13_alone_refuses_tls_12);
