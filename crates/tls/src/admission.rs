@@ -1,19 +1,15 @@
-//! Bounds handshakes: how many one network has at a time, and how many begin in one turn of an event loop.
-//! Counts their results.
+//! Bounds the handshakes that one network has at a time, and counts their results.
 //!
-//! It performs none. Invariants: a handshake that ends releases its permit, however it ends. No loop signs
-//! more than [`HANDSHAKES_PER_TURN`] handshakes before it serves its other connections.
+//! It performs none. Invariant: a handshake that ends releases its permit and is counted, however it ends.
 
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use plimsoll_io::{Cells, ClientNetwork, Instant, Io, Networks, Peer, Stream};
+use plimsoll_io::{Cells, ClientNetwork, Io, Networks, Peer, Stream};
 
 use crate::handshake::{HandshakeError, first_bytes};
-use crate::limits::{HANDSHAKES_PER_NETWORK, HANDSHAKES_PER_TURN, TURNS_WAITED_MAX};
+use crate::limits::HANDSHAKES_PER_NETWORK;
 
 /// The result of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +57,22 @@ pub struct Handshakes {
     counts: Cells,
 }
 
-/// The handshakes of one thread, within the limits of its server.
+/// The admission to the handshakes of a server.
 #[derive(Clone, Debug)]
 pub struct Admission {
     handshakes: Arc<Handshakes>,
-    turns: Rc<Turns>,
+}
+
+/// Counts a handshake once, as broken if its task is dropped before it ends: FTP's ABOR, or an eviction.
+struct Counting<'a> {
+    handshakes: &'a Handshakes,
+    outcome: Outcome,
+}
+
+impl Drop for Counting<'_> {
+    fn drop(&mut self) {
+        self.handshakes.note(self.outcome);
+    }
 }
 
 /// The permit of a handshake, one of those that its network has.
@@ -136,14 +143,14 @@ impl Handshakes {
 }
 
 impl Admission {
-    /// Creates the admission of one thread to the handshakes of its server.
+    /// Creates the admission to these handshakes.
     #[must_use]
     pub fn new(handshakes: Arc<Handshakes>) -> Admission {
-        Admission { handshakes, turns: Rc::default() }
+        Admission { handshakes }
     }
 
-    /// Performs a handshake when its client has sent something, and a permit and a turn are free for it.
-    /// Counts its result. A client that has sent nothing takes no share of its neighbours' handshakes.
+    /// Performs a handshake when its client has sent something, and a permit is free for it. Counts its
+    /// result. A client that has sent nothing takes no share of its neighbours' handshakes.
     ///
     /// # Errors
     /// The handshake failed, or has not begun because the client's network has too many
@@ -154,8 +161,9 @@ impl Admission {
         stream: &mut Stream,
         handshake: impl AsyncFnOnce(&mut Stream) -> Result<T, HandshakeError>,
     ) -> Result<T, HandshakeError> {
+        let mut counting = Counting { handshakes: &self.handshakes, outcome: Outcome::Broken };
         let result = self.admit(io, stream, handshake).await;
-        self.note(result.as_ref().map_or_else(Outcome::of, |_| Outcome::Complete));
+        counting.outcome = result.as_ref().map_or_else(Outcome::of, |_| Outcome::Complete);
         result
     }
 
@@ -167,7 +175,6 @@ impl Admission {
     ) -> Result<T, HandshakeError> {
         first_bytes(io, stream).await?;
         let permit = self.handshakes.admit(stream.peer()).ok_or(HandshakeError::OverShare)?;
-        self.turns.wait(io).await;
         // Boxed: the memory is freed before the connection is served.
         let result = Box::pin(handshake(stream)).await;
         drop(permit);
@@ -190,37 +197,8 @@ impl Drop for HandshakePermit {
     }
 }
 
-/// The handshakes that begin in the same turn of one thread.
-#[derive(Debug, Default)]
-struct Turns {
-    at: Cell<Option<Instant>>,
-    begun: Cell<u32>,
-}
-
-impl Turns {
-    /// Waits for a turn with room for a handshake that is about to use the processor.
-    async fn wait(&self, io: &Io) {
-        for _ in 0..TURNS_WAITED_MAX {
-            // `Io::now` is constant within one turn of the event loop.
-            if self.at.replace(Some(io.now())) != Some(io.now()) {
-                self.begun.set(0);
-            }
-            if self.begun.get() < HANDSHAKES_PER_TURN {
-                break;
-            }
-            io.yield_now().await;
-        }
-        self.begun.set(self.begun.get() + 1);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::task::{Context, Waker};
-    use std::time::Duration;
-
-    use plimsoll_io::sim::{Faults, Sim};
-
     use super::*;
 
     #[test]
@@ -250,21 +228,6 @@ mod tests {
         assert!(admits(&handshakes));
         handshakes.exempt(Networks::default());
         assert!(!admits(&handshakes));
-    }
-
-    #[test]
-    fn handshakes_beyond_those_of_a_turn_wait_for_the_next() {
-        let (sim, turns) = (Sim::new(0, Faults::none()), Turns::default());
-        let host = sim.host("server");
-        let io = host.io();
-        sim.run(&host, async move {
-            let mut cx = Context::from_waker(Waker::noop());
-            let mut waiting: Vec<_> = (0..=HANDSHAKES_PER_TURN).map(|_| Box::pin(turns.wait(&io))).collect();
-            waiting.retain_mut(|wait| wait.as_mut().poll(&mut cx).is_pending());
-            assert_eq!(waiting.len(), 1);
-            io.sleep(Duration::from_millis(1)).await;
-            assert!(waiting.pop().unwrap().as_mut().poll(&mut cx).is_ready());
-        });
     }
 
     #[test]

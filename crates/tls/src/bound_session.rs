@@ -34,6 +34,7 @@ pub struct BoundSession {
     clock: Arc<Clock>,
     tickets: Arc<SessionTickets>,
     history: History,
+    signing_weight: u32,
 }
 
 /// The direction of the data on a further connection.
@@ -114,11 +115,12 @@ impl ServerTls {
         config.ticketer = Arc::new(FirstTicketer(Arc::clone(&tickets)));
         config.send_tls13_tickets = SESSION_TICKETS;
         self.clock.set(io.wall());
-        let tls = perform_observed(io, stream, Session::server(Arc::new(config))?, |_| {}).await?;
+        let session = Session::server(Arc::new(config), self.signing_weight)?;
+        let tls = perform_observed(io, stream, session, |_| {}).await?;
         let mut history = History::new();
         history.issued(tls.facts(), SESSION_TICKETS, io.now());
         let (config, clock) = (Arc::clone(&self.config), Arc::clone(&self.clock));
-        Ok(BoundSession { config, clock, tickets, history })
+        Ok(BoundSession { config, clock, tickets, history, signing_weight: self.signing_weight })
     }
 }
 
@@ -147,7 +149,7 @@ impl BoundSession {
         config.ticketer = Arc::<FurtherTicketer>::clone(&ticketer);
         config.send_tls13_tickets = issued;
         self.clock.set(io.wall());
-        let session = Session::server(Arc::new(config))?;
+        let session = Session::server(Arc::new(config), self.signing_weight)?;
         let tls = perform_observed(io, stream, session, |facts| ticketer.observe(facts)).await?;
         let (facts, opened) = (tls.facts(), ticketer.opened.load(Ordering::Relaxed));
         match opened.checked_sub(1).filter(|_| facts.is_resumed()) {

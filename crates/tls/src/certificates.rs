@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rustls::SignatureAlgorithm;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use crate::limits::{CERTIFICATES_MAX, CHAIN_CERTIFICATES_MAX};
+use crate::limits::{CERTIFICATES_MAX, CHAIN_CERTIFICATES_MAX, SIGNING_WEIGHT_MAX, SIGNING_WEIGHT_MIN};
 use crate::provider::provider;
 
 /// Certificates with their keys.
@@ -93,6 +94,12 @@ impl Certificates {
     /// Returns each certificate itself, in DER, without those that vouch for it, in the order of the pairs.
     pub fn leaves(&self) -> impl Iterator<Item = &[u8]> {
         self.all.iter().filter_map(|certified| Some(&**certified.cert.first()?))
+    }
+
+    /// Returns the weight of a signature with the slowest of the keys, among those of one turn.
+    pub(crate) fn signing_weight(&self) -> u32 {
+        let is_slow = |certified: &Arc<CertifiedKey>| certified.key.algorithm() == SignatureAlgorithm::RSA;
+        if self.all.iter().any(is_slow) { SIGNING_WEIGHT_MAX } else { SIGNING_WEIGHT_MIN }
     }
 
     /// Returns the certificate for a name that a client requests. A dot at its end is ignored: RFC 6066

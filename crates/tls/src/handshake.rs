@@ -11,6 +11,7 @@ use plimsoll_io::{Deadline, Elapsed, Io, Phase, Segment, Stream, Want};
 use crate::limits::{ALERT_TIME_MAX, HANDSHAKE_BYTES_MAX, HANDSHAKE_TIME_MAX};
 use crate::session::{Facts, Session};
 use crate::transport::Tls;
+use crate::turns::Turns;
 use crate::verifier::Untrusted;
 
 /// The reason why a handshake failed.
@@ -76,7 +77,7 @@ pub(crate) async fn perform_observed(
     deadline.after(HANDSHAKE_TIME_MAX);
     stream.slot().enter(Phase::Waiting, io.now());
     let mut session = session;
-    let result = exchange(stream, &mut session, &deadline, observe).await;
+    let result = exchange(io, stream, &mut session, &deadline, observe).await;
     send(stream, &mut session);
     match result {
         Ok(()) => Ok(encrypt(stream, session)),
@@ -95,19 +96,25 @@ pub(crate) fn encrypt(stream: &mut Stream, session: Session) -> Rc<Tls> {
 }
 
 async fn exchange(
+    io: &Io,
     stream: &mut Stream,
     session: &mut Session,
     deadline: &Deadline,
     observe: impl Fn(Facts),
 ) -> Result<(), HandshakeError> {
-    let mut left = HANDSHAKE_BYTES_MAX;
+    let (mut left, weight) = (HANDSHAKE_BYTES_MAX, session.signing_weight());
+    let turns = (weight > 0).then(|| Turns::of(io));
     while session.is_handshaking() {
         send(stream, session);
         let received = deadline.within(stream.rx.recv(Want::Head)).await;
         let received = received.map_err(|Elapsed| HandshakeError::Late)??;
         let mut received = received.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
         left = left.checked_sub(received.len()).ok_or(HandshakeError::TooLong)?;
+        if let Some(turns) = &turns {
+            deadline.within(turns.wait(io)).await.map_err(|Elapsed| HandshakeError::Late)?;
+        }
         session.receive(&mut received)?;
+        turns.iter().filter(|_| session.has_answered()).for_each(|turns| turns.charge(io, weight));
         observe(session.facts());
         stream.unreceive(received);
     }

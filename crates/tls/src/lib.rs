@@ -27,6 +27,7 @@ mod server;
 mod session;
 mod tickets;
 mod transport;
+mod turns;
 mod verifier;
 mod versions;
 

@@ -27,6 +27,7 @@ use crate::versions::MinVersion;
 pub struct ServerTls {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) clock: Arc<Clock>,
+    pub(crate) signing_weight: u32,
 }
 
 impl ServerTls {
@@ -42,10 +43,11 @@ impl ServerTls {
         tickets: Tickets,
         clock: Arc<Clock>,
     ) -> Result<ServerTls, rustls::Error> {
-        let clients = WebPkiClientVerifier::no_client_auth();
+        let (clients, signing_weight) =
+            (WebPkiClientVerifier::no_client_auth(), certificates.signing_weight());
         let mut config = config(clients, certificates, (protocols, min), &clock)?;
         config.ticketer = tickets.0;
-        Ok(ServerTls { config: Arc::new(config), clock })
+        Ok(ServerTls { config: Arc::new(config), clock, signing_weight })
     }
 
     /// As [`ServerTls::new`], for clients with a certificate that one of `roots` has signed. They get no
@@ -62,9 +64,10 @@ impl ServerTls {
     ) -> Result<ServerTls, rustls::Error> {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots.store), provider());
         let verifier = verifier.build().map_err(|error| rustls::Error::General(error.to_string()))?;
+        let signing_weight = certificates.signing_weight();
         let mut config = config(verifier, certificates, (protocols, min), &clock)?;
         config.send_tls13_tickets = 0;
-        Ok(ServerTls { config: Arc::new(config), clock })
+        Ok(ServerTls { config: Arc::new(config), clock, signing_weight })
     }
 
     /// Also answers the challenges of an ACME server, by these certificates.
@@ -87,7 +90,7 @@ impl ServerTls {
 
     pub(crate) async fn perform(&self, io: &Io, stream: &mut Stream) -> Result<Rc<Tls>, HandshakeError> {
         self.clock.set(io.wall());
-        perform(io, stream, Session::server(Arc::clone(&self.config))?).await
+        perform(io, stream, Session::server(Arc::clone(&self.config), self.signing_weight)?).await
     }
 }
 

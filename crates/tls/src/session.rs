@@ -24,6 +24,8 @@ pub(crate) struct Session {
     plain: usize,
     /// Whether the peer has ended the session.
     has_ended: bool,
+    /// The weight of the signature of its handshake; 0 for a client, which computes none.
+    signing_weight: u32,
 }
 
 /// The decisions of a session's handshake so far.
@@ -42,9 +44,9 @@ impl Facts {
 }
 
 impl Session {
-    /// Begins a session as the server.
-    pub(crate) fn server(config: Arc<ServerConfig>) -> Result<Session, Error> {
-        Ok(Session::new(ServerConnection::new(config)?.into()))
+    /// Begins a session as the server, whose signature has this weight.
+    pub(crate) fn server(config: Arc<ServerConfig>, signing_weight: u32) -> Result<Session, Error> {
+        Ok(Session { signing_weight, ..Session::new(ServerConnection::new(config)?.into()) })
     }
 
     /// Begins a session as a client of the server with this name.
@@ -55,13 +57,24 @@ impl Session {
     fn new(mut connection: Connection) -> Session {
         // What is written is taken at once, so the limit of rustls would only lose bytes.
         connection.set_buffer_limit(None);
-        Session { connection, plain: 0, has_ended: false }
+        Session { connection, plain: 0, has_ended: false, signing_weight: 0 }
     }
 
     /// Returns the decisions of the handshake so far.
     pub(crate) fn facts(&self) -> Facts {
         let is_tls13 = self.connection.protocol_version() == Some(ProtocolVersion::TLSv1_3);
         Facts { kind: self.connection.handshake_kind(), is_tls13 }
+    }
+
+    /// Returns the weight of the signature that the next messages of the peer may need; 0 for none.
+    pub(crate) fn signing_weight(&self) -> u32 {
+        self.signing_weight
+    }
+
+    /// Whether the messages that were received last have an answer within the handshake, which a server
+    /// signs.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.connection.is_handshaking() && self.connection.wants_write()
     }
 
     /// Whether the handshake is not complete.

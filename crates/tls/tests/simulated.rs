@@ -4,17 +4,18 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::cell::RefCell;
+use std::future::pending;
 use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
-use plimsoll_io::{Address, Current, Handler, Io, LocalFuture, Segment, Setup, Stream, Want};
+use plimsoll_io::{Address, Current, Handler, Io, LocalFuture, Segment, Setup, Stream, Want, select};
 use plimsoll_tls::limits::HANDSHAKE_TIME_MAX;
 use plimsoll_tls::{
-    Certificates, Clock, Connector, Distrust, Fingerprint, HandshakeError, Identity, MinVersion, Roots,
-    Secured, ServerTls, Tickets, Trust,
+    Admission, Certificates, Clock, Connector, Distrust, Fingerprint, HandshakeError, Handshakes, Identity,
+    MinVersion, Outcome, Roots, Secured, ServerTls, Tickets, Trust,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -261,6 +262,41 @@ fn a_clients_certificate_is_verified_on_each_connection_and_no_session_is_resume
     assert!(!resumes(
         ServerTls::for_clients_of(&roots, certificates, &[], MinVersion::default(), Clock::new()).unwrap()
     ));
+}
+
+/// Abandons each handshake after a second, as FTP does one of a data connection at ABOR.
+struct Abandoning(Io, Arc<Handshakes>);
+
+impl Handler for Abandoning {
+    fn serve(&self, stream: Stream) -> LocalFuture {
+        let (io, admission) = (self.0.clone(), Admission::new(Arc::clone(&self.1)));
+        Box::pin(async move {
+            let mut stream = stream;
+            let handshake = async |_: &mut Stream| -> Result<(), HandshakeError> { pending().await };
+            select(admission.perform(&io, &mut stream, handshake), io.sleep(Duration::from_secs(1))).await;
+        })
+    }
+}
+
+#[test]
+fn an_abandoned_handshake_is_counted_as_broken() {
+    let sim = Sim::new(0, Faults::none());
+    let (server, client) = (sim.host("server"), sim.host("client"));
+    let handshakes = Handshakes::new();
+    let counted = Arc::clone(&handshakes);
+    let setup: Setup = Arc::new(move |io: Io| Rc::new(Abandoning(io, Arc::clone(&counted))));
+    let at = sim.serve(&server, &":443".parse().unwrap(), &setup).unwrap();
+    let io = client.io();
+    sim.run(&client, async move {
+        let mut stream = io.connect(&at).await.unwrap();
+        stream.tx.push(Segment::Static(&[0x16]));
+        while stream.rx.recv(Want::Body).await.is_ok_and(|lease| lease.is_some()) {}
+    });
+    let counts = Outcome::ALL.map(|(outcome, _)| (outcome, handshakes.count(outcome)));
+    assert!(
+        counts.iter().all(|(outcome, count)| *count == u64::from(*outcome == Outcome::Broken)),
+        "{counts:?}"
+    );
 }
 
 #[test]

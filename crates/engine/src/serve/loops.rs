@@ -68,8 +68,10 @@ fn run_on(
 ) -> io::Result<()> {
     let mut accepting = Vec::new();
     let open = Rc::new(());
+    // The listeners share the thread's resources, and its bounds.
+    let io = driver.io();
     for (bound, setup) in listeners {
-        let handler = setup(driver.io());
+        let handler = setup(io.clone());
         driver.spawn(handler.background());
         let (spawner, counted) = (Rc::clone(driver), Rc::clone(&open));
         let serve = move |accepted| serve_here(&spawner, &handler, accepted, &counted);
