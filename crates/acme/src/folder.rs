@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `account.json` | the account's URL and its private key |
+//! | `account-DIRECTORY.json` | the account at a directory: its URL, its private key, and its contacts |
 //! | `attempts.json` | the failed attempts since the last certificate |
 //! | `certificates/NAME.pem` | a chain and its private key, so that one rename replaces both |
 //! | `challenges/TOKEN` | the answer to a challenge, for any front that shares the folder |
@@ -11,6 +11,7 @@
 //! one stays, also with the power cut at every call. Only the server's user may read the files. No name of a
 //! file comes unchecked from a server or a client.
 
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
@@ -22,7 +23,6 @@ use crate::limits::FILE_BYTES_MAX;
 use crate::machine::Attempts;
 use crate::names::DomainName;
 
-const ACCOUNT: &[u8] = b"account.json";
 /// The file of the failed attempts, in the state folder.
 pub const ATTEMPTS: &str = "attempts.json";
 const CERTIFICATES: &[u8] = b"certificates";
@@ -71,20 +71,20 @@ impl StateFolder {
         Ok(StateFolder { root, certificates, challenges })
     }
 
-    /// Returns the account's credentials, if there is one.
+    /// Returns the credentials of the account at a directory, if there is one.
     ///
     /// # Errors
     /// Any error of the file system.
-    pub fn account(&self, fs: &dyn Fs) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
-        Ok(read_whole(fs, &self.root, ACCOUNT, FILE_BYTES_MAX)?.map(Zeroizing::new))
+    pub fn account(&self, fs: &dyn Fs, directory: &str) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+        Ok(read_whole(fs, &self.root, &account_file(directory), FILE_BYTES_MAX)?.map(Zeroizing::new))
     }
 
-    /// Stores the account's credentials.
+    /// Stores the credentials of the account at a directory. Those at other directories stay.
     ///
     /// # Errors
     /// Any error of the file system; the old ones stay then.
-    pub fn store_account(&self, fs: &dyn Fs, json: &[u8]) -> io::Result<()> {
-        replace(fs, &self.root, ACCOUNT, json)
+    pub fn store_account(&self, fs: &dyn Fs, directory: &str, json: &[u8]) -> io::Result<()> {
+        replace(fs, &self.root, &account_file(directory), json)
     }
 
     /// Returns the chain and key for a name, if there are any.
@@ -147,6 +147,19 @@ impl StateFolder {
     pub fn store_attempts(&self, fs: &dyn Fs, attempts: &Attempts) -> io::Result<()> {
         replace(fs, &self.root, ATTEMPTS.as_bytes(), &serde_json::to_vec(attempts)?)
     }
+}
+
+/// Returns the name of the account's file at a directory. No two directories have the same.
+fn account_file(directory: &str) -> Vec<u8> {
+    let mut name = "account-".to_owned();
+    for byte in directory.strip_prefix("https://").unwrap_or(directory).bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' => name.push(byte.into()),
+            // Writing to a string does not fail.
+            _ => drop(write!(name, "_{byte:02X}")),
+        }
+    }
+    (name + ".json").into_bytes()
 }
 
 fn file_name(name: &DomainName) -> Vec<u8> {
@@ -246,6 +259,22 @@ mod tests {
         assert_eq!(open(&disk).answer(&*disk, &token).unwrap().unwrap(), b"token.thumbprint");
         folder.clear_answers(&*disk).unwrap();
         assert_eq!(folder.answer(&*disk, &token).unwrap(), None);
+    }
+
+    #[test]
+    fn each_directory_has_an_account_of_its_own() {
+        let disk = disk();
+        let folder = open(&disk);
+        let directories = ["https://acme.test/a_b", "https://acme.test/a/b", "https://acme.test:80/a?b"];
+        for directory in directories {
+            assert!(folder.account(&*disk, directory).unwrap().is_none());
+            folder.store_account(&*disk, directory, directory.as_bytes()).unwrap();
+        }
+        for directory in directories {
+            assert_eq!(*folder.account(&*disk, directory).unwrap().unwrap(), directory.as_bytes());
+        }
+        let name = account_file("https://acme-v02.api.letsencrypt.org/directory");
+        assert_eq!(name, b"account-acme-v02.api.letsencrypt.org_2Fdirectory.json");
     }
 
     #[test]

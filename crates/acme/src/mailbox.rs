@@ -105,12 +105,10 @@ pub(crate) async fn deliver(mailbox: &Mailbox, sending: &Sending) -> std::conver
         let deadline = sending.io.deadline();
         deadline.after(RESPONSE_TIME_MAX);
         let uri = request.uri().clone();
-        let sent = deadline.within(send(sending, request)).await;
-        let sent = sent.unwrap_or_else(|Elapsed| Err(other(format!("{uri} does not answer in time"))));
-        if let Ok((_, retry_after)) = &sent {
-            mailbox.lock().retry_after = *retry_after;
-        }
-        answer.send(sent.map(|(response, _)| response));
+        let mut retry_after = None;
+        let sent = deadline.within(send(sending, request, &mut retry_after)).await;
+        mailbox.lock().retry_after = retry_after;
+        answer.send(sent.unwrap_or_else(|Elapsed| Err(other(format!("{uri} does not answer in time")))));
     }
 }
 
@@ -130,10 +128,12 @@ pub(crate) async fn respond(
 }
 
 /// Sends one request over a connection of its own, so that a server that closes idle connections breaks none.
+/// `retry_after` gets the wait that the response requests, also if that is an error.
 async fn send(
     sending: &Sending,
     request: http::Request<BodyWrapper<Bytes>>,
-) -> Result<(BytesResponse, Option<Duration>), Error> {
+    retry_after: &mut Option<Duration>,
+) -> Answer {
     let (parts, body) = request.into_parts();
     let uri = parts.uri.clone();
     let failed = |error: String| other(format!("{uri}: {error}"));
@@ -146,7 +146,7 @@ async fn send(
     connection.close();
     let status = head.status().code();
     let asked = head.named(&block, RETRY_AFTER).and_then(|value| std::str::from_utf8(value).ok());
-    let retry_after = asked.and_then(|text| retry_after(text, sending.io.wall()));
+    *retry_after = asked.and_then(|text| parse_retry_after(text, sending.io.wall()));
     let mut response = http::Response::builder().status(status);
     for (name, value) in head.fields(&block) {
         if !name.eq_ignore_ascii_case(RETRY_AFTER.as_bytes()) {
@@ -154,14 +154,14 @@ async fn send(
         }
     }
     // `instant-acme` adds the time to the present without a bound.
-    if let Some(time) = retry_after {
+    if let Some(time) = *retry_after {
         response = response.header(RETRY_AFTER, time.as_secs());
     }
     if status >= 400 && serde_json::from_slice::<Problem>(&body).is_err() {
         return Err(failed(format!("the server answers with status {status}")));
     }
     let (parts, ()) = response.body(())?.into_parts();
-    Ok((BytesResponse { parts, body: Box::new(Bytes::from(body)) }, retry_after))
+    Ok(BytesResponse { parts, body: Box::new(Bytes::from(body)) })
 }
 
 /// Connects to the server of a URL: to the first of its addresses that accepts.
@@ -251,7 +251,7 @@ async fn bytes_of(body: BodyWrapper<Bytes>) -> Result<Bytes, Error> {
 }
 
 /// Parses `Retry-After`: seconds, or a date.
-fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let time = match text.trim().parse() {
         Ok(seconds) => Duration::from_secs(seconds),
         Err(_) => httpdate::parse_http_date(text.trim()).ok()?.duration_since(now).ok()?,
@@ -271,11 +271,11 @@ mod tests {
     #[test]
     fn retry_after_is_seconds_or_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_700);
-        assert_eq!(retry_after("120", now), Some(Duration::from_secs(120)));
-        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(77)));
-        assert_eq!(retry_after("18446744073709551615", now), Some(RETRY_AFTER_TIME_MAX));
+        assert_eq!(parse_retry_after("120", now), Some(Duration::from_secs(120)));
+        assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(77)));
+        assert_eq!(parse_retry_after("18446744073709551615", now), Some(RETRY_AFTER_TIME_MAX));
         for text in ["", "-1", "soon", "Sun, 06 Nov 1990 08:49:37 GMT"] {
-            assert_eq!(retry_after(text, now), None, "{text}");
+            assert_eq!(parse_retry_after(text, now), None, "{text}");
         }
     }
 

@@ -16,7 +16,7 @@ use instant_acme::{
 };
 use plimsoll_io::{Elapsed, Fs, Io, NotDone, Work};
 use rustls_pki_types::CertificateDer;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::certificate::Certificate;
@@ -34,6 +34,8 @@ use crate::schedule::Window;
 
 /// The type of the problem of a refused nonce.
 const BAD_NONCE: &str = "urn:ietf:params:acme:error:badNonce";
+/// The type of the problem of an account that the server does not know.
+const NO_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -66,14 +68,13 @@ impl Ordering<'_> {
         replaced: Option<&Certificate>,
         reached: &mut dyn FnMut(Event),
     ) -> Result<Certificate> {
-        let account = self.account().await?;
         let names = self.settings.names.iter();
         let names: Vec<_> = names.map(|name| Identifier::Dns(name.to_string())).collect();
         let mut new = NewOrder::new(&names);
         if let Some(id) = replaced.and_then(identifier) {
             new = new.replaces(id);
         }
-        let mut order = self.retried(async || account.new_order(&new).await).await?;
+        let mut order = self.new_order(&new).await?;
         if order.state().status == OrderStatus::Pending && self.answer_challenges(&mut order).await? {
             reached(Event::Challenged);
         }
@@ -91,10 +92,23 @@ impl Ordering<'_> {
         Ok(certificate)
     }
 
+    /// Creates an order, by a new account if the server has forgotten the stored one.
+    async fn new_order(&self, new: &NewOrder<'_>) -> Result<Order> {
+        let account = self.account().await?;
+        match self.attempted(async || account.new_order(new).await).await {
+            Err(Error::Api(problem)) if problem.r#type.as_deref() == Some(NO_ACCOUNT) => {
+                tracing::warn!("the ACME server does not know the account any more; creating another");
+                let account = self.create_account().await?;
+                self.retried(async || account.new_order(new).await).await
+            }
+            ordered => self.result(ordered),
+        }
+    }
+
     /// Requests the window in which the server suggests to renew a certificate, and returns the time after
     /// which that is to be repeated. No window if the server has no renewal information.
     pub(crate) async fn renewal_info(&self, of: &Certificate) -> Result<(Option<Window>, Duration)> {
-        let (Some(account), Some(id)) = (self.stored_account().await?, identifier(of)) else {
+        let (Some((account, _)), Some(id)) = (self.stored_account().await?, identifier(of)) else {
             return Ok((None, RENEWAL_INFO_TIME_MAX));
         };
         match account.renewal_info(&id).await {
@@ -108,22 +122,53 @@ impl Ordering<'_> {
         }
     }
 
-    /// Returns the account, created if there is none at this directory.
+    /// Returns the account with the contacts of the settings, created if there is none at this directory.
     async fn account(&self) -> Result<Account> {
-        match self.stored_account().await? {
-            Some(account) => Ok(account),
-            None => self.create_account().await,
+        let Some((account, json)) = self.stored_account().await? else { return self.create_account().await };
+        if contacts_of(&json) != self.settings.contacts {
+            self.change_contacts(&account, &json).await;
+        }
+        Ok(account)
+    }
+
+    /// Returns the account at this directory, and its file.
+    async fn stored_account(&self) -> Result<Option<(Account, Zeroizing<Vec<u8>>)>> {
+        let (folder, directory) = (self.folder.clone(), self.settings.directory.clone());
+        let stored = self.on_disk(move |fs| folder.account(fs, &directory)).await?;
+        let Some(json) = stored else { return Ok(None) };
+        match serde_json::from_slice(&json) {
+            Ok(credentials) => {
+                let account = self.result(self.builder().from_credentials(credentials).await)?;
+                Ok(Some((account, json)))
+            }
+            Err(_) => Ok(None),
         }
     }
 
-    async fn stored_account(&self) -> Result<Option<Account>> {
-        let folder = self.folder.clone();
-        let stored = self.on_disk(move |fs| folder.account(fs)).await?;
-        // A key is of use only at the directory that knows it.
-        let same = stored.filter(|json| directory_of(json).as_ref() == Some(&self.settings.directory));
-        match same.and_then(|json| serde_json::from_slice::<AccountCredentials>(&json).ok()) {
-            Some(credentials) => self.result(self.builder().from_credentials(credentials).await).map(Some),
-            None => Ok(None),
+    async fn store_account(&self, credentials: &AccountCredentials) -> Result<()> {
+        let contacts = &self.settings.contacts;
+        let json = serde_json::to_vec(&StoredAccount { credentials, contacts }).map(Zeroizing::new);
+        let json = json.map_err(|error| Failure::new(format!("the account cannot be written: {error}")))?;
+        let (folder, directory) = (self.folder.clone(), self.settings.directory.clone());
+        self.on_disk(move |fs| folder.store_account(fs, &directory, &json)).await
+    }
+
+    /// Changes the contacts at the server, and in the account's file. A failure ends no order: the next one
+    /// tries again.
+    async fn change_contacts(&self, account: &Account, json: &[u8]) {
+        let contacts: Vec<&str> = self.settings.contacts.iter().map(String::as_str).collect();
+        let changed = match self.retried(async || account.update_contacts(&contacts).await).await {
+            Ok(()) => match serde_json::from_slice(json) {
+                Ok(credentials) => self.store_account(&credentials).await,
+                Err(error) => Err(Failure::new(error.to_string())),
+            },
+            Err(failure) => Err(failure),
+        };
+        match changed {
+            Ok(()) => tracing::info!("changed the contacts of the account for certificates"),
+            Err(Failure { reason, .. }) => {
+                tracing::warn!(reason, "the contacts of the account for certificates could not be changed");
+            }
         }
     }
 
@@ -140,10 +185,7 @@ impl Ordering<'_> {
         let external = external.map(|account| ExternalAccountKey::new(account.id.clone(), &account.key));
         let create = async || self.builder().create(&new, directory.clone(), external.as_ref()).await;
         let (account, credentials) = self.retried(create).await?;
-        let json = serde_json::to_vec(&credentials).map(Zeroizing::new);
-        let json = json.map_err(|error| Failure::new(format!("the account cannot be written: {error}")))?;
-        let folder = self.folder.clone();
-        self.on_disk(move |fs| folder.store_account(fs, &json)).await?;
+        self.store_account(&credentials).await?;
         tracing::info!(account = account.id(), "created an account for certificates");
         Ok(account)
     }
@@ -239,14 +281,22 @@ impl Ordering<'_> {
 
     /// Makes a request, and again if the server refuses its nonce: "the client SHOULD retry the request after
     /// receiving a new nonce" (RFC 8555, section 6.5). The server has done nothing then.
-    async fn retried<T>(&self, mut request: impl AsyncFnMut() -> std::result::Result<T, Error>) -> Result<T> {
+    async fn attempted<T>(
+        &self,
+        mut request: impl AsyncFnMut() -> std::result::Result<T, Error>,
+    ) -> std::result::Result<T, Error> {
         for _ in 1..NONCE_TRIES_MAX {
             match request().await {
                 Err(Error::Api(problem)) if problem.r#type.as_deref() == Some(BAD_NONCE) => {}
-                answered => return self.result(answered),
+                answered => return answered,
             }
         }
-        self.result(request().await)
+        request().await
+    }
+
+    /// As [`Ordering::attempted`], with the failure for an operator.
+    async fn retried<T>(&self, request: impl AsyncFnMut() -> std::result::Result<T, Error>) -> Result<T> {
+        self.result(self.attempted(request).await)
     }
 
     fn result<T>(&self, result: std::result::Result<T, Error>) -> Result<T> {
@@ -316,14 +366,23 @@ fn identifier(certificate: &Certificate) -> Option<CertificateIdentifier<'static
     CertificateIdentifier::try_from(&leaf).ok().map(CertificateIdentifier::into_owned)
 }
 
-/// The part of an account's credentials that their type does not show.
-#[derive(Deserialize)]
-struct AccountDirectory {
-    directory: Option<String>,
+/// The contents of an account's file.
+#[derive(Serialize)]
+struct StoredAccount<'a> {
+    #[serde(flatten)]
+    credentials: &'a AccountCredentials,
+    contacts: &'a [String],
 }
 
-fn directory_of(account: &[u8]) -> Option<String> {
-    serde_json::from_slice::<AccountDirectory>(account).ok()?.directory
+/// The part of them that is not the credentials.
+#[derive(Default, Deserialize)]
+struct StoredContacts {
+    #[serde(default)]
+    contacts: Vec<String>,
+}
+
+fn contacts_of(account: &[u8]) -> Vec<String> {
+    serde_json::from_slice::<StoredContacts>(account).unwrap_or_default().contacts
 }
 
 #[cfg(test)]

@@ -432,7 +432,7 @@ mod tests {
         let name = DomainName::parse(NAME).unwrap();
         folder.store_certificate(&**host.disk(), &name, CERTIFICATE.as_bytes()).unwrap();
         let account = json!({"id": "https://acme.test/1", "key_pkcs8": ACCOUNT_KEY, "directory": DIRECTORY});
-        folder.store_account(&**host.disk(), account.to_string().as_bytes()).unwrap();
+        folder.store_account(&**host.disk(), DIRECTORY, account.to_string().as_bytes()).unwrap();
         let names = Names::new([name]).unwrap();
         let (directory, contacts) = (DIRECTORY.to_owned(), Vec::new());
         let (external_account, proof) = (None, Proof::Http);

@@ -250,6 +250,58 @@ fn a_name_is_proved_by_tls_at_the_port_of_https_alone() {
 }
 
 #[test]
+fn a_server_whose_state_folder_goes_away_keeps_its_ordered_certificate() {
+    let front = Front::new();
+    let server = front.start();
+    until("the certificate is in use", || front.uses_new(&server));
+    let elsewhere = front.folder.path().join("elsewhere");
+    fs::rename(&front.state, &elsewhere).unwrap();
+    server.signal(rustix::process::Signal::HUP);
+    until("the log names the folder", || server.stderr().contains("look whether the folder is there"));
+    assert!(front.uses_new(&server), "no self-signed one replaces it");
+    fs::rename(&elsewhere, &front.state).unwrap();
+    server.signal(rustix::process::Signal::HUP);
+    until("the folder is read again", || server.stderr().matches("a certificate is in use").count() >= 3);
+    assert!(front.uses_new(&server));
+}
+
+#[test]
+fn a_damaged_certificate_in_the_state_folder_hinders_no_start_and_is_ordered_again() {
+    let front = Front::with_old_certificate();
+    fs::write(front.certificate(), &OLD[..OLD.len() / 2]).unwrap();
+    let server = front.start();
+    assert_eq!(server.visit().get("/healthz").unwrap().status, 200);
+    until("the certificate is in use", || front.uses_new(&server));
+}
+
+#[test]
+fn a_certificate_of_another_acme_server_is_replaced_at_once() {
+    let front = Front::with_old_certificate();
+    let path = |name: &str| front.folder.path().join(name);
+    let mut make = tool("openssl");
+    make.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "90",
+    ]);
+    make.args(["-subj", "/CN=staging", "-addext", &format!("subjectAltName=DNS:{NAME}")]);
+    run(make.arg("-keyout").arg(path("key")).arg("-out").arg(path("staging"))).well();
+    let [chain, key] = ["staging", "key"].map(|name| fs::read_to_string(path(name)).unwrap());
+    fs::write(front.certificate(), format!("Issued by https://staging.test/directory\n{chain}{key}"))
+        .unwrap();
+    let server = front.start();
+    assert!(is_trusted(&server, NAME, path("staging").to_str().unwrap()), "it serves until then");
+    until("the certificate is in use", || front.uses_new(&server));
+    assert!(server.stderr().contains("is of another ACME server"), "{}", server.stderr());
+}
+
+#[test]
 fn settings_of_acme_that_cannot_work_are_refused_with_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("eab.key");

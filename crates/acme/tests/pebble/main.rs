@@ -123,6 +123,16 @@ fn files_in(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
+/// Returns the file of the account at a server.
+fn account_file(state: &Path, pebble: &Pebble) -> PathBuf {
+    let directory = pebble.directory().replace("https://", "").replace(':', "_3A").replace('/', "_2F");
+    state.join(format!("account-{directory}.json"))
+}
+
+fn json_of(file: &Path) -> serde_json::Value {
+    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+}
+
 fn attempts(state: &Path) -> Attempts {
     serde_json::from_slice(&fs::read(state.join("attempts.json")).unwrap()).unwrap()
 }
@@ -144,7 +154,7 @@ fn a_certificate_is_ordered_and_renewed_by_a_server_with_bad_nonces_and_slow_val
     assert_eq!((seen.report.failures, seen.report.last_failure), (0, None));
     let file = state.path().join(format!("certificates/{NAME}.pem"));
     assert_eq!(fs::read(&file).unwrap(), second.pem());
-    for file in [file, state.path().join("account.json")] {
+    for file in [file, account_file(state.path(), &pebble)] {
         assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
     }
     assert_eq!(files_in(&state.path().join("challenges")), Vec::<String>::new());
@@ -219,5 +229,48 @@ fn an_unverified_server_gets_no_account() {
     let seen = front.run_until(|seen| seen.report.failures == 1);
     let reason = seen.report.last_failure.unwrap();
     assert!(reason.contains("certificate"), "{reason}");
-    assert!(!state.path().join("account.json").exists());
+    assert!(!account_file(state.path(), &pebble).exists());
+}
+
+#[test]
+fn an_account_stays_when_another_server_is_used_and_is_replaced_when_its_server_has_forgotten_it() {
+    let state = state();
+    let answers = Answers::serve(state.path());
+    let behaviour = Behaviour { valid_seconds: 3600, ..Behaviour::default() };
+    let [first, second] = [(); 2].map(|()| Pebble::start(&behaviour, answers.port));
+    let order_at = |pebble: &Pebble| {
+        let seen = Front::new(pebble, state.path()).run_until(|seen| seen.report.renewals == 1);
+        assert_eq!(seen.report.failures, 0);
+    };
+    order_at(&first);
+    let of_first = fs::read(account_file(state.path(), &first)).unwrap();
+    // The second server does not know the account that its file has.
+    let [of, at] = [&first, &second].map(|pebble| pebble.directory().replace("/dir", ""));
+    let unknown = String::from_utf8(of_first.clone()).unwrap().replace(&of, &at);
+    fs::write(account_file(state.path(), &second), &unknown).unwrap();
+    order_at(&second);
+    assert_ne!(
+        json_of(&account_file(state.path(), &second))["key_pkcs8"],
+        json_of(&account_file(state.path(), &first))["key_pkcs8"]
+    );
+    assert_eq!(fs::read(account_file(state.path(), &first)).unwrap(), of_first);
+    // Back at the first one, without another account.
+    order_at(&first);
+    assert!(!first.log().contains("There are now 2 accounts"), "{}", first.log());
+}
+
+#[test]
+fn a_changed_contact_is_sent_with_the_next_order() {
+    let state = state();
+    let answers = Answers::serve(state.path());
+    let pebble = Pebble::start(&Behaviour { valid_seconds: 3600, ..Behaviour::default() }, answers.port);
+    for contact in ["mailto:admin@example.org", "mailto:other@example.org"] {
+        let mut front = Front::new(&pebble, state.path());
+        front.settings.contacts = vec![contact.to_owned()];
+        assert_eq!(front.run_until(|seen| seen.report.renewals == 1).report.failures, 0);
+        let stored = json_of(&account_file(state.path(), &pebble));
+        assert_eq!(stored["contacts"], serde_json::json!([contact]));
+        fs::remove_file(state.path().join(format!("certificates/{NAME}.pem"))).unwrap();
+    }
+    assert!(!pebble.log().contains("There are now 2 accounts"), "{}", pebble.log());
 }

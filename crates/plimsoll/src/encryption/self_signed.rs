@@ -57,19 +57,19 @@ pub(super) fn ensure(config: &Config) -> anyhow::Result<()> {
             read => return read.map(drop),
         }
     }
-    make(config, &pair).with_context(|| {
+    make(config, &pair, VALID).with_context(|| {
         let folder = pair.certificate.parent().unwrap_or(&pair.certificate).display();
         format!("cannot make a self-signed certificate in {folder}; choose another folder with --data")
     })
 }
 
-fn make(config: &Config, pair: &Pair) -> anyhow::Result<()> {
+fn make(config: &Config, pair: &Pair, valid: Duration) -> anyhow::Result<()> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut parameters = CertificateParams::new(names(config))?;
     parameters.distinguished_name = DistinguishedName::new();
     parameters.distinguished_name.push(DnType::CommonName, "plimsoll, self-signed");
     parameters.not_before = rcgen::date_time_ymd(1970, 1, 1) + now.saturating_sub(CLOCK_SKEW);
-    parameters.not_after = rcgen::date_time_ymd(1970, 1, 1) + now + VALID;
+    parameters.not_after = rcgen::date_time_ymd(1970, 1, 1) + now + valid;
     parameters.is_ca = IsCa::ExplicitNoCa;
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let key = KeyPair::generate()?;
@@ -96,4 +96,26 @@ fn names(config: &Config) -> Vec<String> {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The stand-in of a certificate that ACME does not order, and one that the configuration asks for.
+    #[test]
+    fn a_self_signed_certificate_is_made_anew_before_it_ends_and_not_sooner() {
+        for args in [&["--acme", "files.example.org"][..], &["--self-signed"]] {
+            let data = tempfile::tempdir().unwrap();
+            let config = Config::of(&[args, &["--data", data.path().to_str().unwrap()]].concat());
+            let found = files::find(&config).unwrap();
+            assert!(found.is_self_signed && !is_due(&config), "{args:?}: there is none yet");
+            make(&config, &found.pairs[0], VALID).unwrap();
+            assert!(!is_due(&config), "{args:?}");
+            make(&config, &found.pairs[0], DAY).unwrap();
+            assert!(is_due(&config), "{args:?}");
+            ensure(&config).unwrap();
+            assert!(!is_due(&config), "{args:?}");
+        }
+    }
 }
