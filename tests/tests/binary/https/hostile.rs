@@ -2,15 +2,17 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use plimsoll_tests::binary::figures::{Figures, WakeupDelays};
 use plimsoll_tests::binary::visitor::connect_from;
-use plimsoll_tests::binary::{EngineKind, tool, until};
+use plimsoll_tests::binary::{EngineKind, Server, is_long, process, tool, until};
 use plimsoll_tests::on_each_engine;
 
 use super::{Secure, curl};
-use crate::slots::{OPEN_FILES, assert_served};
+use crate::slots::{OPEN_FILES, SERVED_TIME, assert_served};
 
 /// The first byte of a TLS alert.
 const ALERT: u8 = 0x15;
@@ -91,14 +93,16 @@ fn two_sessions_never_have_the_same_random_numbers(kind: EngineKind) {
     assert_eq!(all.len(), 8);
 }
 
-/// Bytes that end in the middle of a ClientHello, and a whole one that no other message follows.
-const HALVES: [usize; 3] = [1, 50, usize::MAX];
+/// Bytes of a silent client, those that end in the middle of a ClientHello, and a whole one that no other
+/// message follows.
+const HALVES: [usize; 4] = [0, 1, 50, usize::MAX];
 /// More than the server has slots for.
-const HALF_HANDSHAKES: usize = 300;
+const HALF_HANDSHAKES: usize = 1000;
+/// The addresses that they come from.
+const HALF_ADDRESSES: usize = 300;
 
-/// Begins handshakes from as many addresses, and begins each that the server ends again.
-fn begin_handshakes(at: SocketAddr, ended: &AtomicBool) {
-    let hello = client_hello();
+/// Begins handshakes from many addresses, and begins each that the server ends again.
+fn begin_handshakes(at: SocketAddr, hello: &[u8], ended: &AtomicBool) {
     let mut clients: Vec<Option<TcpStream>> = (0..HALF_HANDSHAKES).map(|_| None).collect();
     while !ended.load(Ordering::Relaxed) {
         for (number, client) in clients.iter_mut().enumerate() {
@@ -111,7 +115,7 @@ fn begin_handshakes(at: SocketAddr, ended: &AtomicBool) {
             if client.as_ref().is_some_and(|client| !is_over(client)) {
                 continue;
             }
-            let [.., high, low] = u32::try_from(number + 256).unwrap().to_be_bytes();
+            let [.., high, low] = u32::try_from(number % HALF_ADDRESSES + 256).unwrap().to_be_bytes();
             *client = connect_from([127, 9, high, low].into(), at, None).ok().inspect(|mut new| {
                 new.set_nonblocking(true).unwrap();
                 let sent = HALVES[number % HALVES.len()].min(hello.len());
@@ -133,30 +137,142 @@ impl Drop for Attack<'_> {
 
 /// The oldest handshakes end first, before connections that have completed a request.
 fn half_handshakes_keep_no_honest_client_out(kind: EngineKind) {
+    process::raise_open_files();
     let secure = Secure::start_with(kind, "127.0.0.1:0", &[], Some(OPEN_FILES));
     let mut kept = secure.server.visit();
     assert_eq!(kept.get("/healthz").unwrap().status, 200);
-    let ended = AtomicBool::new(false);
+    let (hello, ended) = (client_hello(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let _attack = Attack(&ended);
-        scope.spawn(|| begin_handshakes(secure.at(), &ended));
+        scope.spawn(|| begin_handshakes(secure.at(), &hello, &ended));
         std::thread::sleep(Duration::from_secs(1));
         let url = secure.url("/healthz");
         for _ in 0..5 {
             let time = assert_served("a page over HTTPS", || {
                 secure.curl(&["--max-time", "2", "-o", "/dev/null", &url]).status.success()
             });
-            println!("{kind}: {time:?}");
-        }
-        // A connection cannot be evicted before its thread has started. If all others wait for that, an idle
-        // one goes instead.
-        if kind != EngineKind::Thread {
-            assert_eq!(kept.get("/healthz").unwrap().status, 200);
+            // A connection cannot be evicted before its thread has started. If all others wait for that, an
+            // idle one goes instead; so does one of a pool that waits without a worker.
+            let began = Instant::now();
+            if !matches!(kind, EngineKind::Thread | EngineKind::Pool) {
+                assert_eq!(kept.get("/healthz").unwrap().status, 200);
+            }
+            let of_kept = began.elapsed();
+            println!("{kind}: {time:?}, on a connection from before {of_kept:?}");
+            assert!(of_kept < SERVED_TIME, "on a connection from before: {of_kept:?}");
         }
     });
 }
 
 on_each_engine!(alone: half_handshakes_keep_no_honest_client_out);
+
+/// The engines with a worker for each connection.
+mod workers {
+    mod alone {
+        use plimsoll_tests::binary::{EngineKind, alone};
+
+        use super::super::half_handshakes_keep_no_honest_client_out;
+
+        #[test]
+        fn half_handshakes_keep_no_honest_client_out_of_a_pool() {
+            let _turn = alone();
+            half_handshakes_keep_no_honest_client_out(EngineKind::Pool);
+        }
+
+        #[test]
+        fn half_handshakes_keep_no_honest_client_out_of_processes() {
+            let _turn = alone();
+            half_handshakes_keep_no_honest_client_out(EngineKind::Process);
+        }
+    }
+}
+
+/// The time of a few signatures with RSA of 4096 bits, also on a slow machine.
+const LONG_SIGNATURES_TIME: Duration = Duration::from_millis(60);
+
+/// As [`CLIENT_HELLO`], for a certificate with RSA.
+fn client_hello_for_rsa() -> Vec<u8> {
+    let mut hello = client_hello();
+    let replace = |hello: &mut Vec<u8>, old: &[u8], new: [u8; 2]| {
+        let at = hello.windows(old.len()).position(|window| window == old).unwrap();
+        hello[at..at + 2].copy_from_slice(&new);
+    };
+    replace(&mut hello, &[0xc0, 0x2b], [0xc0, 0x2f]);
+    replace(&mut hello, &[0x08, 0x07], [0x08, 0x04]);
+    hello
+}
+
+/// Each whole ClientHello costs the server a signature of about 4 ms. Those of one turn of the event loop
+/// delay its other connections.
+fn a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_much(kind: EngineKind) {
+    process::raise_open_files();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (certificate, key) = (path("rsa.pem"), path("rsa.key"));
+    let mut make = tool("openssl");
+    make.args(["req", "-x509", "-newkey", "rsa:4096", "-nodes", "-subj", "/CN=localhost", "-days", "9"]);
+    tool::run(make.args(["-keyout", &key, "-out", &certificate])).well();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let args = ["--https", "127.0.0.1:0", "--threads", "1", "--certificate", &certificate, "--key", &key];
+    let server = Server::on_data(kind, &folder.path().join("data"), &args);
+    let mut kept = server.visit();
+    let mut wait = || {
+        let began = Instant::now();
+        assert_eq!(kept.get("/healthz").unwrap().status, 200);
+        std::thread::sleep(Duration::from_millis(2));
+        began.elapsed() - Duration::from_millis(2)
+    };
+    let before = Figures::of((0..200).map(|_| wait()).collect());
+    let (hello, ended) = (client_hello_for_rsa(), AtomicBool::new(false));
+    let delays = WakeupDelays::measure();
+    let during = std::thread::scope(|scope| {
+        let _attack = Attack(&ended);
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                // A whole ClientHello each, in two parts, and the second parts at the same time.
+                let mut clients: Vec<TcpStream> = (0..200)
+                    .filter_map(|number: u8| {
+                        let mut stream =
+                            connect_from([127, 9, 1, number].into(), server.https_at(), None).ok()?;
+                        stream.write_all(&hello[..9]).ok()?;
+                        Some(stream)
+                    })
+                    .collect();
+                std::thread::sleep(Duration::from_millis(50));
+                clients.iter_mut().for_each(|client| drop(client.write_all(&hello[9..])));
+                std::thread::sleep(Duration::from_millis(900));
+            }
+        });
+        Figures::of((0..if is_long() { 600 } else { 100 }).map(|_| wait()).collect())
+    });
+    let delays = delays.end().within(990);
+    println!("{kind}: before {before}; during {during}; wake-ups are late by {delays:?}");
+    assert!(during.within(990) < LONG_SIGNATURES_TIME + 4 * delays, "{during}");
+}
+
+/// The engines with an event loop. The kernel shares the processor among threads or processes.
+mod loops {
+    mod alone {
+        use plimsoll_tests::binary::{EngineKind, alone};
+
+        use super::super::a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_much;
+
+        #[test]
+        fn a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_of_epoll_much() {
+            let _turn = alone();
+            a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_much(EngineKind::Epoll);
+        }
+
+        #[cfg(feature = "every-engine")]
+        #[test]
+        fn a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_of_uring_much() {
+            let _turn = alone();
+            if plimsoll_tests::binary::has_a_ring() {
+                a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_much(EngineKind::Uring);
+            }
+        }
+    }
+}
 
 on_each_engine!(forks:
     the_wrong_protocol_is_answered_at_once,
