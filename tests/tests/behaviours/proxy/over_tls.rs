@@ -91,8 +91,8 @@ mod failing {
     );
 }
 
-/// An origin whose connection is cut in the middle of a body without a length, as a machine on the way can
-/// do.
+/// An origin whose connection is cut in the middle of a body, or before its end, as a machine on the way can
+/// do. The target names the framing of the body.
 mod cut {
     use super::*;
 
@@ -109,9 +109,10 @@ mod cut {
         let Some(head) = next_head(&mut stream, &mut bytes).await else { return };
         let target = head.split(' ').nth(1).expect("a target").to_owned();
         let is_whole = target.contains("whole");
+        let rest = FRAMINGS.iter().find(|(name, _)| target.contains(name)).expect("a framing").1;
         CUT.lock().unwrap().push(target);
-        let response = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nhello";
-        stream.tx.push(Segment::Static(response.as_bytes()));
+        let response = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{rest}");
+        stream.tx.push(Segment::Owned(response.into_bytes()));
         if is_whole {
             stream.tx.finish();
         }
@@ -122,25 +123,35 @@ mod cut {
         while let Ok(Some(_)) = stream.rx.recv(Want::Body).await {}
     }
 
+    /// The framings of a body, each with the rest of the head and a body that lacks its end.
+    const FRAMINGS: [(&str, &str); 4] = [
+        ("until-the-end", "\r\nhello"),
+        ("sized", "Content-Length: 6\r\n\r\nhello"),
+        ("in-a-chunk", "Transfer-Encoding: chunked\r\n\r\n6\r\nhello"),
+        ("behind-a-chunk", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
+    ];
+
     fn requests(target: &str) -> usize {
         CUT.lock().unwrap().iter().filter(|other| *other == target).count()
     }
 
     async fn a_response_that_was_cut_is_an_abort_and_never_cached(scene: Scene) {
-        let target = format!("/{}", log_key());
-        for number in 1..3 {
-            let mut client = scene.connect().await;
-            client.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n")).await;
-            match client.try_answer(true).await {
-                Ok(answer) => assert_eq!(answer.status, 502),
-                Err(error) => assert_ne!(error.kind(), std::io::ErrorKind::TimedOut),
+        for (framing, _) in FRAMINGS {
+            let target = format!("/{framing}-{}", log_key());
+            for number in 1..3 {
+                let mut client = scene.connect().await;
+                client.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n")).await;
+                match client.try_answer(true).await {
+                    Ok(answer) => assert_eq!(answer.status, 502, "{framing}"),
+                    Err(error) => assert_ne!(error.kind(), std::io::ErrorKind::TimedOut, "{framing}"),
+                }
+                assert_eq!(requests(&target), number, "{framing}");
             }
-            assert_eq!(requests(&target), number);
         }
     }
 
     async fn a_response_that_ends_with_its_session_is_whole(scene: Scene) {
-        let target = format!("/whole-{}", log_key());
+        let target = format!("/whole-until-the-end-{}", log_key());
         assert_eq!(scene.get(&target).await.text(), "hello");
         assert_eq!(requests(&target), 1);
     }
