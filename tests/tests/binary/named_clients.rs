@@ -164,7 +164,7 @@ fn is_served(server: &Server, naming: Naming, client: Ipv4Addr) -> bool {
 }
 
 fn new_clients_of_a_proxy_are_served_beside_its_slow_ones(kind: EngineKind) {
-    // As many addresses as there are slots can hold these, and under process there are 28.
+    // Nothing is evicted while each slot has an address of its own. The engine process has 28 slots here.
     let many = if kind == EngineKind::Process { 20 } else { 30 };
     for naming in [Naming::Header, Naming::Field] {
         for addresses in [1, 2, 3, many] {

@@ -11,7 +11,7 @@
 //! 6. requests and transfers of authenticated clients, from addresses with more connections than the mean,
 //!    those with the most first.
 //!
-//! The mean includes the client that waits for a slot, as one more address with one connection. Any other
+//! The mean includes a client that waits to be accepted, as one more address with one connection. Any other
 //! transfer that makes progress is never evicted. Invariant: a protocol is not pushed below its reserve by
 //! another.
 
@@ -28,6 +28,14 @@ use crate::limits::STALLED_TIME;
 
 /// How soon a connection is evicted, lowest first: its class, and since when, in milliseconds.
 type Rank = (u8, u64);
+
+/// The connections that others are evicted for.
+#[derive(Clone, Copy)]
+pub(super) struct Newcomers {
+    pub(super) service: usize,
+    /// Those that are not accepted yet, so that no address is known and no slot is taken.
+    pub(super) waiting: usize,
+}
 
 /// How many connections an address has, and whether these are more than the mean of all addresses.
 #[derive(Clone, Copy, Default)]
@@ -75,16 +83,16 @@ fn upstream_rank(entry: &Entry, address: impl FnOnce() -> AddressLoad, now: Inst
 }
 
 impl Registry {
-    /// Marks connections to be closed in favour of new ones of `service`, if slots run short.
+    /// Marks connections to be closed in favour of `newcomers`, if slots run short.
     pub(super) fn evict_for(
         &mut self,
-        service: usize,
+        newcomers: Newcomers,
         authenticated: usize,
         policy: &SlotPolicy,
         now: Instant,
     ) -> Vec<Arc<Entry>> {
         let staying = |used: usize| used.saturating_sub(self.leaving());
-        let over = staying(self.used_for(service)).saturating_sub(policy.max - policy.spare());
+        let over = staying(self.used_for(newcomers.service)).saturating_sub(policy.max - policy.spare());
         let unauthenticated = staying(self.open()).saturating_sub(authenticated);
         let over_unauthenticated = unauthenticated.saturating_sub(policy.unauthenticated_max());
         if over == 0 && over_unauthenticated == 0 {
@@ -93,9 +101,9 @@ impl Registry {
         // Some more than needed, because each choice visits all connections.
         let wanted = over.max(over_unauthenticated) + policy.spare() / 2;
         let is_unauthenticated = |rank: Rank| rank.0 < AUTHENTICATED_IDLE;
-        let mut evicted = self.evict(wanted, Some(service), is_unauthenticated, now);
+        let mut evicted = self.evict(wanted, Some(newcomers), is_unauthenticated, now);
         if evicted.len() < over {
-            evicted.extend(self.evict(over - evicted.len(), Some(service), |_| true, now));
+            evicted.extend(self.evict(over - evicted.len(), Some(newcomers), |_| true, now));
         }
         evicted
     }
@@ -117,22 +125,21 @@ impl Registry {
         Some(entry)
     }
 
-    /// Returns the load of the address of `open`. The mean includes `newcomers`, as addresses with one
-    /// connection each. Without them, two addresses with half of the slots each would both have just the
+    /// Returns the load of the address of `open`. The mean includes `waiting` clients, as addresses with
+    /// one connection each. Without them, two addresses with half of the slots each would both have just the
     /// mean, and no other client would get in.
-    fn load_of(&self, open: &Open, newcomers: usize) -> AddressLoad {
+    fn load_of(&self, open: &Open, waiting: usize) -> AddressLoad {
         let connections = open.network.and_then(|network| self.by_network.get(&network)).copied();
         let connections = connections.unwrap_or_default();
-        let is_above_mean =
-            connections.saturating_mul(self.networks() + newcomers) > self.counted() + newcomers;
+        let is_above_mean = connections.saturating_mul(self.networks() + waiting) > self.counted() + waiting;
         AddressLoad { connections: connections as u64, is_above_mean }
     }
 
-    /// Marks the `count` connections of lowest rank: for new connections of `service`, or else for a worker.
+    /// Marks the `count` connections of lowest rank: for `newcomers`, or else for a worker.
     fn evict(
         &mut self,
         count: usize,
-        service: Option<usize>,
+        newcomers: Option<Newcomers>,
         may: impl Fn(Rank) -> bool,
         now: Instant,
     ) -> Vec<Arc<Entry>> {
@@ -141,11 +148,11 @@ impl Registry {
             let report = entry.report();
             report.phase != Some(Phase::Ending) && !report.is_parked
         };
-        let holds = |entry: &Entry| service.is_some() || holds_worker(entry);
-        let newcomers = usize::from(service.is_some());
+        let holds = |entry: &Entry| newcomers.is_some() || holds_worker(entry);
+        let waiting = newcomers.map_or(0, |newcomers| newcomers.waiting);
         let ranked = self.entries.iter().enumerate().filter_map(|(index, open)| {
             let open = open.as_ref().filter(|open| holds(&open.entry))?;
-            let rank = rank(&open.entry, || self.load_of(open, newcomers), now);
+            let rank = rank(&open.entry, || self.load_of(open, waiting), now);
             Some(Reverse((rank.filter(|rank| may(*rank))?, index)))
         });
         let mut ranked: BinaryHeap<_> = ranked.collect();
@@ -156,7 +163,7 @@ impl Registry {
             let Some(Open { entry, .. }) = &self.entries[index] else { continue };
             let slots = &mut self.services[entry.service];
             let is_over_reserve = slots.open - slots.leaving > slots.reserved;
-            if is_over_reserve || service.is_none_or(|service| entry.service == service) {
+            if is_over_reserve || newcomers.is_none_or(|newcomers| entry.service == newcomers.service) {
                 slots.leaving += 1;
                 entry.evict();
                 evicted.push(Arc::clone(entry));

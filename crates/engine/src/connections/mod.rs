@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use plimsoll_io::{Cells, ClientNetwork, Networks, Peer};
 
+use eviction::Newcomers;
 pub use policy::{NoPerAddress, PerAddress, SlotPolicy};
 use registry::Registry;
 use slot::State;
@@ -271,7 +272,7 @@ impl Connections {
         });
         self.add(Count::Open, 1);
         self.add(Count::Accepted, 1);
-        self.evict_in(registry, service);
+        self.evict_in(registry, Newcomers { service, waiting: 0 });
         Some(Admitted { entry })
     }
 
@@ -281,10 +282,11 @@ impl Connections {
         cell.into_iter().for_each(|cell| cell.store(ClientNetwork::word(network), Ordering::SeqCst));
     }
 
-    /// Evicts connections of lower priority than a new one of the protocol `service`, if slots run short.
+    /// Evicts connections of lower priority than the one of the protocol `service` that waits to be accepted,
+    /// if slots run short.
     /// Returns whether any is about to end.
     pub(crate) fn make_room(&self, service: usize) -> bool {
-        self.evict_in(self.registry(), service)
+        self.evict_in(self.registry(), Newcomers { service, waiting: 1 })
     }
 
     /// Closes `count` connections that hold a worker, while others wait for one.
@@ -305,11 +307,11 @@ impl Connections {
         self.end(evicted.as_slice());
     }
 
-    fn evict_in(&self, mut registry: MutexGuard<'_, Registry>, service: usize) -> bool {
+    fn evict_in(&self, mut registry: MutexGuard<'_, Registry>, newcomers: Newcomers) -> bool {
         if self.open() < self.policy.plenty() {
             return false;
         }
-        let evicted = registry.evict_for(service, self.authenticated(), &self.policy, since_start());
+        let evicted = registry.evict_for(newcomers, self.authenticated(), &self.policy, since_start());
         let are_leaving = registry.leaving() > 0;
         drop(registry);
         self.end(&evicted);

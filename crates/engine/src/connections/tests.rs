@@ -141,13 +141,15 @@ fn transfers_of_the_address_with_the_most_are_evicted_if_there_is_nothing_else()
 #[test]
 fn two_addresses_with_half_of_the_slots_each_keep_no_other_client_out() {
     let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
-    let crowd = ["192.0.9.1", "192.0.9.2"].map(|ip| (0..16).map(move |_| peer(ip)));
-    let crowd: Vec<_> =
-        crowd.into_iter().flatten().map(|peer| connections.admit(&peer, HTTP).unwrap()).collect();
+    let crowd = (0..31).map(|number| peer(if number % 2 == 0 { "192.0.9.1" } else { "192.0.9.2" }));
+    let crowd: Vec<_> = crowd.map(|peer| connections.admit(&peer, HTTP).unwrap()).collect();
     crowd.iter().for_each(|one| one.entry().slot().enter(Phase::Working, since_start()));
+    let last = connections.admit(&peer("192.0.9.2"), HTTP).unwrap();
     assert!(connections.is_full(HTTP));
+    assert_eq!(connections.evicted(), 0, "its address has no more than the mean");
     assert!(connections.make_room(HTTP), "one of them ends for the client that waits to be accepted");
     assert_eq!(crowd.iter().filter(|one| one.is_evicted()).count(), 1);
+    drop(last);
 }
 
 #[test]
