@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_auth::directory::{file_of, without_password};
+use plimsoll_io::Address;
 use rustix::process::{Uid, geteuid};
 
 use crate::access::user;
@@ -63,7 +64,8 @@ pub(crate) fn of_plain_passwords(config: &Config) -> Option<Exposure> {
     let (fixed, tls) = (&config.fixed, &config.live.tls);
     let plain = config.plain_beyond_loopback();
     let has_proxies = !config.live.trusted_proxy.is_empty() || !fixed.proxy_protocol.is_empty();
-    if !fixed.accounts || (plain.is_empty() && !has_proxies) {
+    let has_sockets = fixed.http.iter().any(|at| matches!(at, Address::Unix(_)));
+    if !fixed.accounts || (plain.is_empty() && !has_proxies && !has_sockets) {
         return None;
     }
     let protocols = plain.join(", ");
@@ -72,6 +74,11 @@ pub(crate) fn of_plain_passwords(config: &Config) -> Option<Exposure> {
         PlainPasswords::Allow => Some(Exposure {
             seen: format!("passwords over {protocols} from other machines are not encrypted"),
             remedy: "--https ADDR --certificate FILE --key FILE, and --plain-passwords loopback".to_owned(),
+        }),
+        PlainPasswords::Loopback if plain.is_empty() && has_sockets => Some(Exposure {
+            seen: "passwords over a Unix socket are accepted unless the proxy that connects reports http"
+                .to_owned(),
+            remedy: "let a proxy that also accepts clients without HTTPS send X-Forwarded-Proto".to_owned(),
         }),
         PlainPasswords::Loopback if plain.is_empty() => Some(Exposure {
             seen: "passwords from other machines are refused unless the trusted proxy reports https"
@@ -263,7 +270,6 @@ mod tests {
         let of =
             |args: &[&str]| of_plain_passwords(&Config::of(args)).map(|found| found.seen + &found.remedy);
         assert_eq!(of(&[]), None);
-        assert_eq!(of(&["--http", "unix:/run/p"]), None);
         assert_eq!(of(&["--http", "0.0.0.0:80", "--accounts", "false"]), None);
         let https = ["--https", "0.0.0.0:443", "--certificate", "a", "--key", "b"];
         assert_eq!(of(&https), None);
@@ -272,6 +278,8 @@ mod tests {
             (&["--http", "[::]:80", "--ftp", "0.0.0.0:21"], &["http, ftp", "--plain-passwords allow"]),
             (&["--http", "0.0.0.0:80", "--plain-passwords", "allow"], &["http", "not encrypted"]),
             (&["--trusted-proxy", "127.0.0.1"], &["proxy", "X-Forwarded-Proto"]),
+            (&["--http", "unix:/run/p"], &["Unix socket", "accepted", "X-Forwarded-Proto"]),
+            (&["--http", "unix:/run/p", "--trusted-proxy", "unix"], &["Unix socket", "accepted"]),
         ] {
             let told = of(args).unwrap_or_default();
             assert!(words.iter().all(|word| told.contains(word)), "{args:?}: {told}");

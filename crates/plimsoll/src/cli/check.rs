@@ -162,8 +162,8 @@ fn of_proxies(config: &Config) -> Option<(&'static str, String)> {
 /// The rule of passwords, which the server cannot check against the proxies in front of it.
 fn rule_of_passwords(config: &Config) -> Option<(&'static str, String)> {
     let is_bound = config.live.tls.plain_passwords == PlainPasswords::Loopback;
-    let rule = "passwords over HTTPS, from this machine and over Unix sockets; through a reverse proxy at an \
-                address of IP, only if --trusted-proxy names it and it reports https";
+    let rule = "passwords over HTTPS, from this machine and over Unix sockets; through a reverse proxy that \
+                connects over TCP, only if --trusted-proxy names it and it reports https";
     (config.fixed.accounts && is_bound).then(|| ("accept", rule.to_owned()))
 }
 
