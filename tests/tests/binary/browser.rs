@@ -27,7 +27,11 @@ fn served(tree: &Tree, kind: EngineKind) -> (tempfile::TempDir, Server) {
 
 /// Opens a page with an empty profile, and returns the resulting DOM.
 fn open(url: &str) -> String {
-    let done = browse(&[], url).well();
+    open_with(&[], url)
+}
+
+fn open_with(flags: &[&str], url: &str) -> String {
+    let done = browse(flags, url).well();
     let page = done.text();
     assert!(page.contains("</html>"), "no page: {page}\n{}", done.stderr);
     page
@@ -47,9 +51,9 @@ pub(super) fn browse(flags: &[&str], url: &str) -> Done {
 
 /// Opens a page whose script reports its end. On a slow machine the browser's virtual time can elapse
 /// first: then the page is opened again, a few times.
-fn open_until_ended(url: &str) -> String {
+pub(super) fn open_until_ended(flags: &[&str], url: &str) -> String {
     const TRIES: usize = 5;
-    let mut pages = (0..TRIES).map(|_| open(url));
+    let mut pages = (0..TRIES).map(|_| open_with(flags, url));
     let ended = pages.find(|page| !page.contains("the script has not ended"));
     ended.expect("the script ends in one of a few tries")
 }
@@ -101,7 +105,7 @@ fn a_script_gets_what_it_asks_for(kind: EngineKind) {
         tree = tree.file(format!("many/{number}.txt"), format!("number {number}"));
     }
     let (_folder, server) = served(&tree, kind);
-    let page = open_until_ended(&server.url("/page.html"));
+    let page = open_until_ended(&[], &server.url("/page.html"));
     let got = result_of(&page);
     let expected = serde_json::json!({
         "whole": [200, 100_000, "application/octet-stream"],
@@ -133,7 +137,7 @@ fn a_browser_and_a_proxy_cache_the_same_response(kind: EngineKind) {
     let cache = tempfile::tempdir().unwrap();
     let (origin, cache) = (format!("http://{}", server.at()), cache.path().to_str().unwrap().to_owned());
     let proxy = proxy(kind, &["--origin", &origin, "--cache", &cache]);
-    let visit = || result_of(&open_until_ended(&proxy.url("/page.html")));
+    let visit = || result_of(&open_until_ended(&[], &proxy.url("/page.html")));
     // Each visit is of a browser with an empty cache. The proxy stores the response at the first one.
     let is_stored = |got: &serde_json::Value| got["first"][2].as_str().is_some_and(|it| it.contains("; hit"));
     let got = (0..5).map(|_| visit()).find(is_stored).expect("the proxy stores the response");

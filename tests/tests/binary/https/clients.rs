@@ -11,7 +11,7 @@ use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
 use super::{LAST_REQUEST, Secure, data};
-use crate::browser::browse;
+use crate::browser::{browse, open_until_ended};
 use crate::reverse_proxy::{LARGE_BYTES, site};
 use crate::wget::{assert_resumed, wget};
 
@@ -123,7 +123,7 @@ fn key_hash(certificate: &Path) -> String {
 }
 
 /// A page whose script reports what the browser says of its connection.
-const PAGE: &str = "<!doctype html><p id=p>as served</p><script>\
+const PAGE: &str = "<!doctype html><p id=p>the script has not ended</p><script>\
     fetch('small.txt').then((answer) => answer.text()).then((text) => {\
     const [page] = performance.getEntriesByType('navigation');\
     p.textContent = ['loaded', isSecureContext, page.nextHopProtocol, text.trim()].join(' '); });</script>";
@@ -140,7 +140,7 @@ fn a_browser_loads_a_page_with_a_certificate_that_it_trusts() {
     let url = format!("https://127.0.0.1:{}/", server.https_at().port());
     let trusted = key_hash(&data.join("tls/self-signed.pem"));
     let flag = format!("--ignore-certificate-errors-spki-list={trusted}");
-    let loaded = browse(&[&flag], &url).text();
+    let loaded = open_until_ended(&[&flag], &url);
     assert!(loaded.contains("loaded true http/1.1 small"), "{loaded}");
     let refused = browse(&[], &url);
     assert!(refused.stderr.contains("ERR_CERT_AUTHORITY_INVALID"), "{}", refused.stderr);
