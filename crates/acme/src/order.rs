@@ -32,6 +32,8 @@ use crate::names::DomainName;
 use crate::renewer::Settings;
 use crate::schedule::Window;
 
+/// The types of problems by which a server reports a failed validation (RFC 8555, section 6.7).
+const VALIDATION_ERRORS: [&str; 6] = ["caa", "connection", "dns", "incorrectResponse", "tls", "unauthorized"];
 /// The type of the problem of a refused nonce.
 const BAD_NONCE: &str = "urn:ietf:params:acme:error:badNonce";
 /// The type of the problem of an account that the server does not know.
@@ -212,9 +214,10 @@ impl Ordering<'_> {
                 return Err(Failure::new(format!("the server offers no validation of {name} by {told}")));
             };
             self.publish(&name, &challenge).await?;
-            let ready = self.retried(async || challenge.set_ready().await).await;
-            // The validation may have failed before the server answers.
-            ready.map_err(|failure| not_validated(&name, &failure))?;
+            let error = self.retried(async || early_error(challenge.set_ready().await)).await?;
+            if let Some(error) = error {
+                return Err(not_validated(&name, &error));
+            }
             is_any_pending = true;
         }
         Ok(is_any_pending)
@@ -273,7 +276,7 @@ impl Ordering<'_> {
             let name = authorization.identifier().to_string();
             let error = self.retried(async || authorization.refresh().await.map(validation_error)).await;
             if let Ok(Some(error)) = error {
-                return not_validated(&name, &Failure::new(error));
+                return not_validated(&name, &error);
             }
         }
         Failure::new(own.unwrap_or_else(|| "the server refused the order, without a reason".to_owned()))
@@ -325,10 +328,23 @@ async fn fetch_authorizations(order: &mut Order) -> std::result::Result<(), Erro
     Ok(())
 }
 
-/// Says of which name a validation has failed.
-fn not_validated(name: &str, failure: &Failure) -> Failure {
-    let reason = format!("the server could not validate {name}: {}", failure.reason);
-    Failure { is_validation: true, reason, retry_after: failure.retry_after }
+fn not_validated(name: &str, error: &str) -> Failure {
+    let reason = format!("the server could not validate {name}: {error}");
+    Failure { is_validation: true, ..Failure::new(reason) }
+}
+
+/// Returns the error of a validation that failed before the server answered that it begins. `instant-acme`
+/// returns such an error as it returns a refusal of the request.
+fn early_error(answered: std::result::Result<(), Error>) -> std::result::Result<Option<String>, Error> {
+    match answered {
+        Err(Error::Api(problem)) if is_of_validation(&problem) => Ok(Some(problem.to_string())),
+        answered => answered.map(|()| None),
+    }
+}
+
+fn is_of_validation(problem: &Problem) -> bool {
+    let kind = problem.r#type.as_deref().and_then(|kind| kind.strip_prefix("urn:ietf:params:acme:error:"));
+    kind.is_some_and(|kind| VALIDATION_ERRORS.contains(&kind))
 }
 
 /// Returns the error of an authorization's challenge, if one has failed.
