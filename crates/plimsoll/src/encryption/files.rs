@@ -27,7 +27,8 @@ pub(super) struct Pair {
     pub(super) key: PathBuf,
 }
 
-/// The certificates of a configuration, as they were found once: to find them, files may be read.
+/// The certificate files of a configuration, from one lookup. A lookup can read files, so callers reuse its
+/// result.
 #[derive(Default)]
 pub(super) struct CertificateFiles {
     /// In order.

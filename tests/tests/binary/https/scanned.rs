@@ -15,8 +15,8 @@ const SCAN_TIME: Duration = Duration::from_secs(1200);
 const CHECKS: [&str; 6] = ["-p", "-s", "-f", "-P", "-S", "-U"];
 const FAILURES: [&str; 4] = ["MEDIUM", "HIGH", "CRITICAL", "FATAL"];
 
-/// Makes a key of this kind, and a certificate that only its chain of trust distinguishes from one of an
-/// authority.
+/// Makes a key of this kind, and a self-signed certificate with the extensions of one that an authority
+/// issues: a scan finds fault with its chain of trust alone.
 fn certificate(folder: &Path, key: &[&str]) -> (String, String) {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let (certificate, private) = (path("own.pem"), path("own.key"));
