@@ -9,7 +9,8 @@ use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::{self, cipher_suite as suite};
 
 /// Returns the provider of this process. A server picks the first suite of this order that the client
-/// offers; a client offers the suites in this order. AES-128 precedes AES-256: it is as safe here, and faster.
+/// offers; a client offers the suites in this order. AES-128 precedes AES-256: it is as safe here, and
+/// faster.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
     let provider = PROVIDER.get_or_init(|| {
