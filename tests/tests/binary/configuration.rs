@@ -62,7 +62,7 @@ fn a_flag_counts_more_than_the_environment_that_more_than_the_file_that_more_tha
         assert!(said.contains(word), "{word:?} is not in: {said}");
     }
     assert!(!said.contains(":7001"), "a list is replaced as a whole: {said}");
-    let file = place.file("site = [\"/=SITE\"]");
+    let file = place.file("http = [\":0\"]\nsite = [\"/=SITE\"]");
     assert!(check(&file, &[], &[]).well().text().contains("grace 30s"), "the default");
 }
 
@@ -70,7 +70,8 @@ fn a_flag_counts_more_than_the_environment_that_more_than_the_file_that_more_tha
 fn what_ftp_would_do_is_told_where_it_is_on() {
     let _turn = among_others();
     let place = Workspace::new();
-    let file = place.file("site = [\"/=SITE\"]\nftp_ports = \"21000-21010\"\nxferlog = \"-\"\n");
+    let file =
+        place.file("http = [\":0\"]\nsite = [\"/=SITE\"]\nftp_ports = \"21000-21010\"\nxferlog = \"-\"\n");
     let off = check(&file, &[], &[]).well().text();
     assert!(!off.contains("FTP"), "{off}");
     let set = [("PLIMSOLL_FTP", ":7021,[::1]:7021"), ("PLIMSOLL_FTP_ANNOUNCE", "203.0.113.7")];
@@ -93,7 +94,7 @@ fn what_ftp_would_do_is_told_where_it_is_on() {
 fn the_environment_can_name_the_file() {
     let _turn = among_others();
     let place = Workspace::new();
-    let file = place.file("site = [\"/docs=SITE\"]\nlog.level = \"debug\"");
+    let file = place.file("http = [\":0\"]\nsite = [\"/docs=SITE\"]\nlog.level = \"debug\"");
     let mut serve = command();
     serve.args(["serve", "--check"]).env("PLIMSOLL_CONFIG", file);
     let said = tool::run(&mut serve).well().text();

@@ -161,8 +161,8 @@ fn a_password_in_a_url_is_shown_by_nothing() {
         let url = fresh(kind);
         let server = serve(EngineKind::Epoll, data.path(), &url);
         let folder = data.path().to_str().unwrap();
-        let check =
-            tool::run(command().args(["serve", "--check", "--data", folder, "--directory", &url])).well();
+        let args = ["serve", "--check", "--http", ":0", "--data", folder, "--directory", &url];
+        let check = tool::run(command().args(args)).well();
         let doctor = tool::run(command().args(["doctor", "--data", folder, "--directory", &url]));
         let help = tool::run(command().args(["serve", "--help"]).env("PLIMSOLL_DIRECTORY", &url)).well();
         let wrong = url.replace("sesame", "sesamely").replace("plimsoll:", "nobody:");
