@@ -44,7 +44,7 @@ impl Facts {
 }
 
 impl Session {
-    /// Begins a session as the server, whose signature has this weight.
+    /// Begins a session as the server. `signing_weight` is the weight of its signature.
     pub(crate) fn server(config: Arc<ServerConfig>, signing_weight: u32) -> Result<Session, Error> {
         Ok(Session { signing_weight, ..Session::new(ServerConnection::new(config)?.into()) })
     }

@@ -283,8 +283,7 @@ impl Connections {
     }
 
     /// Evicts connections of lower priority than the one of the protocol `service` that waits to be accepted,
-    /// if slots run short.
-    /// Returns whether any is about to end.
+    /// if slots run short. Returns whether any is about to end.
     pub(crate) fn make_room(&self, service: usize) -> bool {
         self.evict_in(self.registry(), Newcomers { service, waiting: 1 })
     }

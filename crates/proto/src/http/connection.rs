@@ -164,8 +164,8 @@ impl<'a> ServerConnection<'a> {
         }
     }
 
-    /// Whether the current request came over a Unix socket, whose mode admits its peers, and no proxy reports
-    /// that the client has sent it without encryption.
+    /// Whether the current request came over a Unix socket, and no proxy reports that the client has sent it
+    /// without encryption.
     pub fn is_unix_without_report(&self, block: &[u8], head: &Head) -> bool {
         self.state.is_unix && !forwarded::reports_plain(head, block)
     }
