@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_clock_that_was_ahead_has_recorded_does_not_last() {
+    fn times_recorded_by_a_clock_that_was_ahead_are_forgotten() {
         let mut machine = in_state(State::Ordering);
         machine.advance(failure(true, None), at(2 * START)).unwrap();
         machine.forget_later_than_possible(at(2 * START));

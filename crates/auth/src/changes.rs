@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_read_before_a_change_is_out_of_date_and_what_was_read_after_is_not() {
+    fn a_value_read_before_a_change_is_out_of_date_and_one_read_after_is_current() {
         let changes = Changes::new();
         let before = changes.stamp();
         changes.note(Topic::Account(7));

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_has_half_of_the_turns_and_others_have_the_rest_at_once() {
+    fn one_name_has_half_of_the_permits_and_others_have_the_rest_at_once() {
         let turns = HashTurns::new();
         let mut alice: Vec<_> =
             (0..9).map(|network| ask(&turns, "alice", network, Lane::Others).unwrap()).collect();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_network_waits_for_one_turn_of_strangers_at_most() {
+    fn a_known_network_waits_for_one_hash_of_strangers_at_most() {
         let turns = HashTurns::new();
         let mut strangers: Vec<_> =
             (0..60).map(|network| ask(&turns, "alice", network, Lane::Others).unwrap()).collect();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_without_a_failure_waits_for_one_turn_of_guessing_networks_at_most() {
+    fn a_network_without_a_failure_waits_for_one_hash_of_guessing_networks_at_most() {
         let turns = HashTurns::new();
         let guess = |network: u8| ask(&turns, &format!("name{network}"), network, Lane::Others).unwrap();
         let mut guesses: Vec<_> = (0..250).map(guess).collect();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lane_has_its_part_of_the_turns_while_all_have_requests() {
+    fn each_lane_has_its_part_of_the_permits_while_all_have_requests() {
         let turns = HashTurns::new();
         let mut waiting = [Lane::Known, Lane::Clean, Lane::Others].map(|lane| {
             let ask = |network: u8| ask(&turns, &format!("name{network}"), network, lane).unwrap();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_clients_that_have_gone_are_given_on() {
+    fn permits_of_disconnected_clients_are_passed_on() {
         let turns = HashTurns::new();
         drop((0..9).map(|network| ask(&turns, "alice", network, Lane::Others)).collect::<Vec<_>>());
         assert!(given(&mut ask(&turns, "alice", 1, Lane::Others).unwrap()).is_some());

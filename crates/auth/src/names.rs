@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_leave_a_folder_or_hide_in_one_is_no_name() {
+    fn a_name_that_could_leave_a_folder_or_hide_in_one_is_refused() {
         let long = [b'a'; 65];
         let bad: [&[u8]; 12] = [
             b"",

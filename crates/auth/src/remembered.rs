@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_believed_from_when_it_was_verified_until_its_life_or_its_session_ends() {
+    fn a_cached_login_is_trusted_from_its_check_to_the_end_of_its_lifetime_or_session() {
         let changes = Changes::new();
         let shown = identity(Verified { stamp: changes.stamp(), since: 100_000, until: 300_000 });
         let holds =
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_not_even_known_any_more() {
+    fn a_changed_account_or_session_is_no_longer_cached() {
         for topic in [Topic::Account(1), Topic::Session(SessionId([1; 32]))] {
             let changes = Changes::new();
             let shown = identity(Verified { stamp: changes.stamp(), since: 0, until: 9 });

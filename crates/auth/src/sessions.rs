@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_not_the_form_of_a_token_opens_nothing() {
+    fn a_text_without_the_form_of_a_token_opens_no_session() {
         let good = format!("pls_{}", "0a".repeat(16));
         assert!(SessionId::of_token(good.as_bytes()).is_some());
         for bad in ["", "pls_", &good[4..], &good[..35], &format!("{good}00"), &good.to_uppercase()] {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_to_the_minute() {
+    fn times_are_printed_to_the_minute() {
         assert_eq!(time("2026-11-20T13:40:05Z"), "2026-11-20 13:40");
         assert_eq!(time("soon\x07"), "soon\\u{7}");
     }

@@ -163,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn what_climbs_is_refused() {
+    fn a_path_with_dot_dot_is_refused() {
         for typed in ["..", "a/../b", "bob:..", "/.."] {
             assert!(RemotePath::parse(OsStr::new(typed)).is_err(), "{typed}");
         }
     }
 
     #[test]
-    fn what_is_shown_can_be_typed_again() {
+    fn a_printed_path_can_be_typed_again() {
         for typed in ["/", "a/b", "/a:b", "bob:", "bob:a:b/c"] {
             let shown = place(typed).to_string();
             assert_eq!(

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_read_again_by_nobody_else() {
+    fn saved_state_is_read_again_and_only_by_its_owner() {
         let folder = tempfile::tempdir().unwrap();
         let state = state(&folder);
         assert_eq!(state.load::<u64>("one").unwrap(), None);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_read_is_refused_with_the_command_that_mends_it() {
+    fn state_that_others_can_read_is_refused_with_the_command_that_fixes_it() {
         let folder = tempfile::tempdir().unwrap();
         let state = state(&folder);
         state.save("one", &1).unwrap();

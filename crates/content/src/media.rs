@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_bytes() {
+    fn an_unknown_extension_is_octet_stream() {
         for name in [&b"f1"[..], b"a.b/file", b"x.zzz", b"x.\xff", b"x."] {
             assert_eq!(media_type(name), "application/octet-stream");
         }

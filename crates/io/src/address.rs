@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_the_forms_that_are() {
+    fn a_malformed_address_is_refused_with_the_valid_forms() {
         for text in ["", "8080", "example.org:80", ":", ":65536", "unix:", "1.2.3.4"] {
             let refused = text.parse::<Address>().unwrap_err().to_string();
             assert!(refused.contains("IP:PORT"), "{refused}");

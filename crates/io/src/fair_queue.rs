@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_not_ready_holds_up_neither_its_key_nor_others() {
+    fn an_entry_that_is_not_ready_delays_neither_its_key_nor_others() {
         let (mut queue, _) = filled(9, &[(1, 10), (1, 11), (2, 20)]);
         assert_eq!(pop(&mut queue, |entry| entry != 10), Some(11));
         assert_eq!(pop(&mut queue, |entry| entry != 10), Some(20));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_back_is_poisoned_in_a_debug_build() {
+    fn a_returned_block_is_poisoned_in_a_debug_build() {
         let mut block = b"secret".to_vec();
         poison(&mut block);
         assert_eq!(block == [POISON; 6], cfg!(debug_assertions));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_consumed_makes_room_for_what_is_added() {
+    fn consumed_bytes_make_room_for_appended_ones() {
         let mut lease = Lease::owned(Vec::with_capacity(64));
         for round in 0..1_000u16 {
             lease.append(&[b'x'; 40]);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_arrives_once() {
+    fn a_sent_value_arrives_once() {
         let (sender, mut receiver) = oneshot();
         assert_eq!(poll(&mut receiver), Poll::Pending);
         sender.send(7);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sender_knows_that_nobody_waits() {
+    fn the_sender_knows_that_the_receiver_is_gone() {
         let (sender, receiver) = oneshot::<()>();
         assert!(sender.is_wanted());
         drop(receiver);

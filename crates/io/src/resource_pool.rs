@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_last_is_taken_first_and_of_each_kind_so_many_are_kept() {
+    fn the_newest_resource_is_taken_first_and_each_kind_is_bounded() {
         let (resource_pool, place) = (ResourcePool::default(), Arc::from("here"));
         resource_pool.put(&place, "another kind", 1);
         (0..5).for_each(|thing: u32| resource_pool.put(&place, thing, 3));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_one_place_is_neither_got_nor_counted_at_another() {
+    fn a_resource_of_one_origin_is_neither_taken_nor_counted_for_another() {
         let (resource_pool, places) = (ResourcePool::default(), [Arc::from("here"), Arc::from("there")]);
         places.iter().zip(1..).for_each(|(place, thing): (_, u32)| resource_pool.put(place, thing, 1));
         let taken =

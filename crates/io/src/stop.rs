@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_to_be_told_after_the_order_is_told_at_once() {
+    fn a_listener_registered_after_the_order_is_notified_at_once() {
         let (stop, early, late) = (Stop::new(), Arc::<Notified>::default(), Arc::<Notified>::default());
         let count = |told: &Arc<Notified>| told.0.load(Ordering::Relaxed);
         let told: Arc<dyn Notify> = early.clone();

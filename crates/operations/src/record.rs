@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_files_and_moved_something_or_succeeded_has_a_line_in_xferlog() {
+    fn a_transfer_that_moved_bytes_or_succeeded_has_a_line_in_xferlog() {
         let (log, xferlog) = logged(|recorder, visitor| {
             let begin = |operation| recorder.begin(visitor, operation, "alice", &"/f");
             for operation in Operation::ALL {

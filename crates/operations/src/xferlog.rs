@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_in_a_name_a_line_has_eighteen_fields_and_one_end() {
+    fn a_line_has_eighteen_fields_and_one_end_whatever_bytes_a_name_has() {
         let bad = [
             "/a b",
             "/a\nFri",

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_handed_over_is_written_before_the_end() {
+    fn lines_handed_over_are_written_before_the_end() {
         let path = place("end");
         let writer = writer_to(&path);
         let lines = writer.lines();

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_desks_have_a_place_for_all_that_every_process_may_ask() {
+    fn the_rpc_servers_have_slots_for_all_requests_of_every_process() {
         let of_settings: [&[&str]; 4] =
             [&[], &["--ftp", ":2121"], &["--hot-bytes", "0"], &["--hot-files", "100000"]];
         for more in of_settings {

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn guests_need_the_site_of_the_top_and_ftp_needs_somebody() {
+    fn guests_need_the_common_site_and_ftp_needs_accounts_or_guests() {
         assert_eq!(wrong(&["--ftp", ":0"]), None);
         assert_eq!(wrong(&["--ftp", ":0", "--ftp-guests", "true"]), Some(NO_SITE.to_owned()));
         assert_eq!(wrong(&["--ftp-guests", "true", "--site", "/a=."]), Some(NO_SITE.to_owned()));

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_opens_the_spool_leaves_what_is_there_until_the_data_folder_is_taken() {
+    fn opening_the_spool_keeps_its_files_until_the_data_folder_is_locked() {
         let data = tempfile::tempdir().unwrap();
         let at = data.path().to_str().unwrap();
         let config = Config::of(&["--store", "http://127.0.0.1:1", "--relay", "spool", "--data", at]);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn it_travels_as_data_whatever_its_bytes_are() {
+    fn a_secret_of_any_bytes_survives_serialisation() {
         let secret = Secret::new(vec![0, 255, b'"', 0xc3]);
         let sent = serde_json::to_string(&secret).unwrap();
         assert_eq!(serde_json::from_str::<Secret>(&sent).unwrap(), secret);

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_set_lets_go_of_what_is_least_worth() {
+    fn a_full_set_evicts_its_least_valuable_entry() {
         let table = Table::new();
         for number in 0..20 {
             table.put(key(number), u64::from(number % 10), |worth| *worth);

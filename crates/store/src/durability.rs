@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_for_one_folder_share_its_syncs() {
+    fn callers_that_wait_for_one_folder_share_its_syncs() {
         let sim = Sim::new(0, Faults::none());
         let disk = sim.host("server").disk().clone();
         let (syncs, root) = (Syncs::new(Durability::Full), disk.open_root(Path::new("/")).unwrap());

@@ -423,7 +423,7 @@ mod tests {
     use crate::store::{Settings, WeakStore};
 
     #[test]
-    fn what_is_taken_off_while_another_change_is_made_is_not_put_back_by_it() {
+    fn a_removal_during_another_change_is_not_undone_by_it() {
         let sim = Sim::new(0, Faults::none());
         let disk = sim.host("server").disk().clone();
         let root = disk.open_root(std::path::Path::new("/")).unwrap();

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_not_read_as_one() {
+    fn a_json_value_that_is_no_path_is_refused() {
         for text in ["\"..\"", "\"a//../b\"", "\"a%00b\"", "7", r#"{"beneath":"b","path":"a"}"#] {
             assert!(serde_json::from_str::<Path>(text).is_err(), "{text}");
         }

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_system_would_understand_otherwise_is_refused() {
+    fn a_path_that_a_file_system_reads_differently_is_refused() {
         for (text, bad) in [
             ("..", BadPath::DotName),
             ("a/../b", BadPath::DotName),

@@ -344,7 +344,7 @@ fn a_conversation_without_its_own_end_was_cut() {
 }
 
 #[test]
-fn what_is_no_handshake_gets_an_alert_and_nothing_else() {
+fn bytes_that_are_no_handshake_get_an_alert_alone() {
     let world = World::new(0, Faults::none(), &[]);
     let answer = world.run(|_, mut stream| async move {
         stream.tx.push(Segment::Static(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"));

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_is_refused_with_an_example() {
+    fn a_malformed_size_or_time_is_refused_with_an_example() {
         for bad in ["", "MiB", "-1", "+1", "1.5GiB", "10mib", "1m30s", "10 M iB", "99999999TiB", "é", "1é"]
         {
             assert!(bad.parse::<Size>().unwrap_err().contains("10MiB"), "{bad:?}");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn a_printed_size_or_time_is_parsed_again() {
         for text in ["1TiB", "10MiB", "8KiB", "3MB", "77B"] {
             assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
         }

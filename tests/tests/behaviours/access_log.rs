@@ -66,7 +66,7 @@ async fn an_answer_without_a_body_is_logged_with_no_bytes(scene: Scene) {
     assert_eq!(lines(&scene, 3).await, wanted);
 }
 
-async fn what_cannot_be_read_is_logged_without_its_text(scene: Scene) {
+async fn an_unparsable_request_is_logged_without_its_text(scene: Scene) {
     let mut client = scene.connect().await;
     let length = sent(&mut client, "\"; rm -rf /\r\n\r\n").await;
     assert_eq!(lines(&scene, 1).await, [format!("\"-\" 400 {length}")]);
@@ -146,7 +146,7 @@ async fn a_connection_without_a_request_is_not_logged(scene: Scene) {
 behaviours!(scenario and tls;
     an_answer_is_logged_with_its_request_status_and_bytes,
     an_answer_without_a_body_is_logged_with_no_bytes,
-    what_cannot_be_read_is_logged_without_its_text,
+    an_unparsable_request_is_logged_without_its_text,
     a_refused_request_is_logged_with_its_status,
     an_upload_is_logged_once_with_its_last_status,
     the_version_of_the_request_is_logged,

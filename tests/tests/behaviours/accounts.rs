@@ -15,7 +15,7 @@ fn of(name: &str, password: &str) -> String {
     json!({ "name": name, "password": password }).to_string()
 }
 
-async fn who_signs_up_can_log_in_store_a_file_and_read_it(scene: Scene) {
+async fn a_new_account_can_log_in_store_a_file_and_read_it(scene: Scene) {
     let mut client = scene.connect().await;
     let made = client.ask("POST", "/api/accounts", JSON, of("Alice", PASSWORD)).await;
     assert_eq!((made.status, &made.json()["name"]), (201, &json!("alice")), "{}", made.text());
@@ -41,7 +41,7 @@ async fn a_name_is_given_once(scene: Scene) {
     assert_eq!(client.ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)).await.status, 201);
 }
 
-async fn what_is_no_name_or_no_password_is_refused(scene: Scene) {
+async fn a_malformed_name_or_password_is_refused(scene: Scene) {
     let mut client = scene.connect().await;
     let long = "a".repeat(65);
     for name in ["", ".", "..", "a/b", "../a", "-a", "a b", "a\0", "é", &long] {
@@ -149,7 +149,7 @@ async fn a_new_password_ends_all_other_sessions(scene: Scene) {
     assert_eq!(client.ask("POST", "/api/sessions", JSON, of("alice", "a better horse")).await.status, 201);
 }
 
-async fn what_an_account_may_not_do_is_refused(scene: Scene) {
+async fn an_operation_without_its_permission_is_refused(scene: Scene) {
     let auth = &scene.accounts().auth;
     let mut alice = Person::new(&scene, "alice").await;
     assert_eq!(alice.put("/files/a", "old").await.status, 201);
@@ -180,15 +180,15 @@ async fn what_an_account_may_not_do_is_refused(scene: Scene) {
 }
 
 behaviours!(scenario and remote and tls;
-    who_signs_up_can_log_in_store_a_file_and_read_it,
+    a_new_account_can_log_in_store_a_file_and_read_it,
     a_name_is_given_once,
-    what_is_no_name_or_no_password_is_refused,
+    a_malformed_name_or_password_is_refused,
     a_body_that_is_not_what_is_expected_is_refused,
     a_program_need_not_say_that_its_body_is_json,
     a_page_must_say_that_its_body_is_json,
     whoami_tells_the_account_and_what_it_holds,
     a_new_password_ends_all_other_sessions,
-    what_an_account_may_not_do_is_refused,
+    an_operation_without_its_permission_is_refused,
 );
 
 fn closed() -> Scenario {
@@ -197,7 +197,7 @@ fn closed() -> Scenario {
 }
 
 #[test]
-fn where_sign_up_is_closed_nobody_signs_up() {
+fn a_closed_sign_up_refuses_new_accounts() {
     under(Engine::Simulator, closed, |scene| async move {
         let mut client = scene.connect().await;
         let detail = client.ask("POST", "/api/accounts", JSON, of("alice", PASSWORD)).await.problem(403);

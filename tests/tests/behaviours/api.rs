@@ -47,7 +47,7 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
     assert_eq!(client.get("/in.txt").await.text(), "in the site\n");
 }
 
-async fn what_the_api_does_not_have_is_never_a_sites(scene: Scene) {
+async fn an_unknown_api_path_is_never_served_from_a_site(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     for target in
         ["/api", "/api/", "/api/x", "/api/accounts/", "/api/shares/", "/api/shares/a/b", "/api/whoami/x"]
@@ -185,7 +185,7 @@ async fn the_description_says_what_the_server_does(scene: Scene) {
 
 behaviours!(scenario and remote and tls;
     every_resource_says_what_it_takes,
-    what_the_api_does_not_have_is_never_a_sites,
+    an_unknown_api_path_is_never_served_from_a_site,
     a_path_that_cannot_be_is_refused_whatever_is_asked_of_it,
     errors_are_pages_for_people_and_are_not_kept,
     metrics_have_what_was_done,

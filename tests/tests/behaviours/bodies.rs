@@ -140,7 +140,7 @@ async fn the_next_request_begins_where_a_body_ends(scene: Scene) {
 
 const EXPECTS: &str = "Content-Length: 5\r\nExpect: 100-continue\r\n";
 
-async fn whoever_waits_for_leave_to_send_gets_it(scene: Scene) {
+async fn a_client_that_expects_100_continue_gets_it(scene: Scene) {
     let mut client = scene.connect().await;
     for fields in [EXPECTS, "Content-Length: 5\r\nexpect: 100-Continue\r\n"] {
         client.push(put(fields, ""));
@@ -156,7 +156,7 @@ async fn whoever_waits_for_leave_to_send_gets_it(scene: Scene) {
     assert_goes_on(&mut client).await;
 }
 
-async fn whoever_has_sent_already_needs_no_leave(scene: Scene) {
+async fn a_client_that_has_sent_its_body_gets_no_100_continue(scene: Scene) {
     let mut client = scene.connect().await;
     client.push(put(EXPECTS, "hello"));
     let mut answer = client.answer().await;
@@ -184,7 +184,7 @@ async fn no_leave_is_given_to_http_1_0(scene: Scene) {
     client.expect_end().await;
 }
 
-async fn no_leave_is_given_for_a_body_that_nobody_reads(scene: Scene) {
+async fn an_unwanted_body_gets_no_100_continue(scene: Scene) {
     let mut client = scene.connect().await;
     client.push(format!("PUT /small.txt HTTP/1.1\r\nHost: test\r\n{EXPECTS}\r\n"));
     assert_refused(&mut client, 405).await;
@@ -268,7 +268,7 @@ async fn a_body_that_ends_early_is_not_taken_for_whole(scene: Scene) {
     }
 }
 
-async fn a_client_that_breaks_off_within_a_body_leaves_no_connection(scene: Scene) {
+async fn a_client_that_aborts_within_a_body_leaves_no_connection(scene: Scene) {
     for request in [put("Content-Length: 10\r\n", "hello"), chunked("a\r\nhello")] {
         let mut client = scene.connect().await;
         assert_goes_on(&mut client).await;
@@ -280,7 +280,7 @@ async fn a_client_that_breaks_off_within_a_body_leaves_no_connection(scene: Scen
     }
 }
 
-async fn a_small_body_that_nobody_reads_is_passed_over(scene: Scene) {
+async fn a_small_unwanted_body_is_skipped(scene: Scene) {
     let mut client = scene.connect().await;
     let get = "GET /small.txt HTTP/1.1\r\nHost: test\r\n";
     let put = "PUT /small.txt HTTP/1.1\r\nHost: test\r\n";
@@ -296,7 +296,7 @@ async fn a_small_body_that_nobody_reads_is_passed_over(scene: Scene) {
     assert_goes_on(&mut client).await;
 }
 
-async fn a_broken_body_that_nobody_reads_ends_the_connection(scene: Scene) {
+async fn a_malformed_unwanted_body_ends_the_connection(scene: Scene) {
     let mut client = scene.connect().await;
     client.push(format!(
         "GET /small.txt HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\nnone\r\n\r\n{SMALL}"
@@ -305,7 +305,7 @@ async fn a_broken_body_that_nobody_reads_ends_the_connection(scene: Scene) {
     client.expect_end().await;
 }
 
-async fn a_body_without_end_that_nobody_reads_ends_the_connection(scene: Scene) {
+async fn an_endless_unwanted_body_ends_the_connection(scene: Scene) {
     // More than the server reads of an unwanted body, and far less than the limit of a body.
     let body = noise(9, if scene.engine == Engine::Simulator { 150_000 } else { 400_000 });
     let coded = in_chunks(&body, 10_007);
@@ -326,7 +326,7 @@ async fn a_body_without_end_that_nobody_reads_ends_the_connection(scene: Scene) 
     scene.until(|| scene.open() == 0).await;
 }
 
-async fn a_large_body_that_nobody_reads_does_not_take_the_answer_away(scene: Scene) {
+async fn a_large_unwanted_body_does_not_lose_the_response(scene: Scene) {
     let body = noise(9, if scene.engine == Engine::Simulator { 150_000 } else { 900_000 });
     for (method, status) in [("GET", 200), ("PUT", 405)] {
         let mut client = scene.connect().await;
@@ -349,11 +349,11 @@ behaviours!(scenario and tls;
     the_coding_is_named_in_any_case,
     a_body_may_come_a_byte_at_a_time,
     the_next_request_begins_where_a_body_ends,
-    whoever_waits_for_leave_to_send_gets_it,
-    whoever_has_sent_already_needs_no_leave,
+    a_client_that_expects_100_continue_gets_it,
+    a_client_that_has_sent_its_body_gets_no_100_continue,
     no_leave_is_given_where_no_body_is_to_come,
     no_leave_is_given_to_http_1_0,
-    no_leave_is_given_for_a_body_that_nobody_reads,
+    an_unwanted_body_gets_no_100_continue,
     no_leave_is_given_for_a_body_that_is_too_long,
     a_body_that_is_announced_as_too_long_is_not_read,
     a_chunk_size_is_hexadecimal_digits_alone,
@@ -361,9 +361,9 @@ behaviours!(scenario and tls;
     a_chunk_ends_in_cr_lf,
     extensions_and_trailers_are_checked,
     a_body_that_ends_early_is_not_taken_for_whole,
-    a_client_that_breaks_off_within_a_body_leaves_no_connection,
-    a_small_body_that_nobody_reads_is_passed_over,
-    a_broken_body_that_nobody_reads_ends_the_connection,
-    a_body_without_end_that_nobody_reads_ends_the_connection,
-    a_large_body_that_nobody_reads_does_not_take_the_answer_away,
+    a_client_that_aborts_within_a_body_leaves_no_connection,
+    a_small_unwanted_body_is_skipped,
+    a_malformed_unwanted_body_ends_the_connection,
+    an_endless_unwanted_body_ends_the_connection,
+    a_large_unwanted_body_does_not_lose_the_response,
 );

@@ -43,7 +43,7 @@ async fn got(scene: &Scene, file: &str) -> String {
     text(scene, format!("get:alice:{PASSWORD}\n{file}\n")).await
 }
 
-async fn who_is_new_gets_an_account_that_is_one_everywhere(scene: Scene) {
+async fn a_new_classic_account_is_valid_over_http_too(scene: Scene) {
     assert_eq!(text(&scene, format!("new:alice:{PASSWORD}\n")).await, "ok\n");
     let mut alice = Person::again(&scene, "alice").await;
     alice.put("/files/hello.txt", "hello").await;
@@ -77,7 +77,7 @@ async fn a_line_may_come_in_any_pieces(scene: Scene) {
     assert_eq!(client.rest().await.unwrap(), b"ok\nok 5\nhello");
 }
 
-async fn a_wrong_password_and_an_unknown_name_are_not_told_apart(scene: Scene) {
+async fn a_wrong_password_and_an_unknown_name_get_the_same_response(scene: Scene) {
     Person::new(&scene, "alice").await;
     let wrong = text(&scene, "get:alice:wrong\ncommon.txt\n").await;
     assert!(wrong.starts_with("error: The name or the password is wrong."), "{wrong}");
@@ -86,7 +86,7 @@ async fn a_wrong_password_and_an_unknown_name_are_not_told_apart(scene: Scene) {
     }
 }
 
-async fn what_is_not_there_or_not_for_the_caller_is_not_found(scene: Scene) {
+async fn a_missing_or_foreign_file_is_not_found(scene: Scene) {
     let (mut alice, mut bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
     bob.put("/files/secret", "bob's").await;
     alice.put("/files/folder/a", "a").await;
@@ -102,7 +102,7 @@ async fn what_is_not_there_or_not_for_the_caller_is_not_found(scene: Scene) {
 
 const FOLDER: &str = "ok\nerror: that is a folder, not a file\n";
 
-async fn what_a_home_has_not_is_sought_in_the_common_folder(scene: Scene) {
+async fn a_file_missing_in_the_home_is_read_from_the_common_site(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     assert_eq!(got(&scene, "common.txt").await, "ok\nok 7\nfor all");
     assert_eq!(got(&scene, "/folder/deep.txt").await, "ok\nok 4\ndeep");
@@ -117,7 +117,7 @@ async fn a_name_may_have_colons_and_backslashes_if_the_accounts_allow(scene: Sce
     assert!(refused.starts_with("error: "), "{refused}");
 }
 
-async fn what_asks_for_nothing_is_told_what_would(scene: Scene) {
+async fn a_malformed_request_gets_the_valid_forms(scene: Scene) {
     for line in ["\n", "GET / HTTP/1.1\r\n\r\n", "get\n", "put:alice:horse\n"] {
         assert_eq!(
             text(&scene, line).await,
@@ -131,7 +131,7 @@ async fn what_asks_for_nothing_is_told_what_would(scene: Scene) {
     assert_eq!(too_long, "error: a line has 4096 bytes at most\n");
 }
 
-async fn who_says_nothing_more_is_waited_for_and_then_told(scene: Scene) {
+async fn a_silent_client_gets_its_time_and_is_then_refused(scene: Scene) {
     for begun in ["", "get:al", &format!("get:alice:{PASSWORD}\n"), &format!("get:alice:{PASSWORD}\ncom")] {
         let mut client = connect(&scene).await;
         client.push(begun);
@@ -140,7 +140,7 @@ async fn who_says_nothing_more_is_waited_for_and_then_told(scene: Scene) {
     }
 }
 
-async fn who_goes_away_leaves_nothing_behind(scene: Scene) {
+async fn a_client_that_disconnects_leaves_no_connection_and_has_its_line(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let bytes = if scene.engine == Engine::Simulator { 300_000 } else { 16_000_000 };
     alice.put("/files/a", &noise(5, bytes)).await;
@@ -245,15 +245,15 @@ async fn many_are_served_at_once(scene: Scene) {
 }
 
 behaviours!(with_accounts and remote;
-    who_is_new_gets_an_account_that_is_one_everywhere,
+    a_new_classic_account_is_valid_over_http_too,
     a_file_comes_after_the_password_was_found_right,
     a_line_may_come_in_any_pieces,
-    a_wrong_password_and_an_unknown_name_are_not_told_apart,
-    what_is_not_there_or_not_for_the_caller_is_not_found,
-    what_a_home_has_not_is_sought_in_the_common_folder,
+    a_wrong_password_and_an_unknown_name_get_the_same_response,
+    a_missing_or_foreign_file_is_not_found,
+    a_file_missing_in_the_home_is_read_from_the_common_site,
     a_name_may_have_colons_and_backslashes_if_the_accounts_allow,
-    what_asks_for_nothing_is_told_what_would,
-    who_goes_away_leaves_nothing_behind,
+    a_malformed_request_gets_the_valid_forms,
+    a_client_that_disconnects_leaves_no_connection_and_has_its_line,
     a_client_may_end_its_side_first,
     a_right_that_ends_between_the_two_lines_is_over,
     each_thing_done_has_its_line_in_the_log,
@@ -269,12 +269,12 @@ mod impatient {
         Scenario { classic, ..with_accounts() }
     }
 
-    async fn who_says_nothing_more_is_told_and_sent_away(scene: Scene) {
+    async fn a_silent_client_is_refused_and_disconnected(scene: Scene) {
         Person::new(&scene, "alice").await;
-        who_says_nothing_more_is_waited_for_and_then_told(scene).await;
+        a_silent_client_gets_its_time_and_is_then_refused(scene).await;
     }
 
-    async fn who_takes_nothing_is_cut_off(scene: Scene) {
+    async fn a_client_that_receives_nothing_is_disconnected(scene: Scene) {
         let mut alice = Person::new(&scene, "alice").await;
         let bytes = if scene.engine == Engine::Simulator { 300_000 } else { 16_000_000 };
         alice.put("/files/a", &noise(5, bytes)).await;
@@ -286,7 +286,7 @@ mod impatient {
         assert!(client.rest().await.is_err(), "what came is not the whole");
     }
 
-    behaviours!(scenario; who_says_nothing_more_is_told_and_sent_away, who_takes_nothing_is_cut_off);
+    behaviours!(scenario; a_silent_client_is_refused_and_disconnected, a_client_that_receives_nothing_is_disconnected);
 }
 
 mod holding_back {
@@ -304,7 +304,7 @@ mod holding_back {
         Scenario { accounts: Some(Settings { attempts: Some(attempts), ..settings() }), ..with_accounts() }
     }
 
-    async fn who_guesses_is_refused_for_a_while(scene: Scene) {
+    async fn a_client_that_guesses_passwords_is_refused_for_a_while(scene: Scene) {
         Person::new(&scene, "alice").await;
         for _ in 0..3 {
             let told = text(&scene, "get:alice:wrong\n").await;
@@ -314,7 +314,7 @@ mod holding_back {
         assert!(told.starts_with("error: Too many attempts. Try again in "), "{told}");
     }
 
-    behaviours!(scenario; who_guesses_is_refused_for_a_while);
+    behaviours!(scenario; a_client_that_guesses_passwords_is_refused_for_a_while);
 }
 
 mod closed {
@@ -325,7 +325,7 @@ mod closed {
         Scenario { accounts: Some(settings), ..with_accounts() }
     }
 
-    async fn nobody_signs_up_where_that_is_closed_and_who_may_not_read_gets_nothing(scene: Scene) {
+    async fn a_closed_sign_up_and_an_account_without_read_are_refused(scene: Scene) {
         let told = text(&scene, format!("new:alice:{PASSWORD}\n")).await;
         assert!(told.starts_with("error: Sign-up is closed here."), "{told}");
         let no_reading = Permissions { read: false, ..Permissions::default() };
@@ -334,13 +334,13 @@ mod closed {
         assert!(told.starts_with("ok\nerror: this account may not "), "{told}");
     }
 
-    behaviours!(scenario; nobody_signs_up_where_that_is_closed_and_who_may_not_read_gets_nothing);
+    behaviours!(scenario; a_closed_sign_up_and_an_account_without_read_are_refused);
 }
 
 mod stopping {
     use super::*;
 
-    async fn who_has_begun_is_served_and_who_has_not_is_told(scene: Scene) {
+    async fn at_a_stop_a_request_in_progress_is_served_and_an_idle_client_is_refused(scene: Scene) {
         Person::new(&scene, "alice").await;
         let (mut begun, mut idle) = (connect(&scene).await, connect(&scene).await);
         begun.push(format!("get:alice:{PASSWORD}\n"));
@@ -353,5 +353,5 @@ mod stopping {
         scene.until(|| scene.open() == 0).await;
     }
 
-    behaviours!(with_accounts; who_has_begun_is_served_and_who_has_not_is_told);
+    behaviours!(with_accounts; at_a_stop_a_request_in_progress_is_served_and_an_idle_client_is_refused);
 }

@@ -54,7 +54,7 @@ fn assert_not_modified(answer: &Answer, whole: &Answer) {
     assert!(answer.field("Content-Range").is_none() && answer.field("Transfer-Encoding").is_none());
 }
 
-async fn what_the_client_has_is_not_sent_again(scene: Scene) {
+async fn a_matching_condition_gets_304_without_a_body(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/page.txt", "/folder/"] {
         let whole = client.get(target).await;
@@ -187,7 +187,7 @@ async fn a_condition_that_fails_comes_before_one_that_saves_a_body(scene: Scene)
     assert_eq!(client.get("/other.txt").await.text(), "another\n");
 }
 
-async fn what_is_not_there_has_no_conditions(scene: Scene) {
+async fn a_missing_file_ignores_conditions(scene: Scene) {
     let mut client = scene.connect().await;
     for fields in ["If-None-Match: *\r\n", "If-Match: *\r\n", "If-Modified-Since: now\r\n"] {
         client.get_with("/missing", fields).await.problem(404);
@@ -196,7 +196,7 @@ async fn what_is_not_there_has_no_conditions(scene: Scene) {
     }
 }
 
-async fn a_changed_file_is_sent_to_whoever_knows_the_old_one(scene: Scene) {
+async fn a_changed_file_is_sent_to_a_client_with_the_old_tag(scene: Scene) {
     let mut client = scene.connect().await;
     let old = tag_of(&mut client, "/page.txt").await;
     scene.io.sleep(CLOCK_STEP).await;
@@ -210,7 +210,7 @@ async fn a_changed_file_is_sent_to_whoever_knows_the_old_one(scene: Scene) {
 }
 
 behaviours!(scenario and tls;
-    what_the_client_has_is_not_sent_again,
+    a_matching_condition_gets_304_without_a_body,
     if_none_match_compares_weakly_and_takes_lists,
     if_modified_since_compares_whole_seconds,
     a_date_that_distinguishes_no_versions_is_neither_sent_nor_compared,
@@ -218,6 +218,6 @@ behaviours!(scenario and tls;
     if_match_compares_strongly,
     if_unmodified_since_fails_for_what_was_modified_since,
     a_condition_that_fails_comes_before_one_that_saves_a_body,
-    what_is_not_there_has_no_conditions,
-    a_changed_file_is_sent_to_whoever_knows_the_old_one,
+    a_missing_file_ignores_conditions,
+    a_changed_file_is_sent_to_a_client_with_the_old_tag,
 );

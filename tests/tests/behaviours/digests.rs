@@ -34,7 +34,7 @@ async fn the_next_request_may_come_while_a_digest_is_made(scene: Scene) {
     }
 }
 
-async fn whoever_says_that_nothing_more_comes_gets_an_answer(scene: Scene) {
+async fn a_client_that_ended_its_side_gets_a_response(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     alice.put("/files/a", "hello").await;
     let mut client = scene.connect().await;
@@ -47,7 +47,7 @@ async fn whoever_says_that_nothing_more_comes_gets_an_answer(scene: Scene) {
 
 behaviours!(scenario and remote and tls;
     the_next_request_may_come_while_a_digest_is_made,
-    whoever_says_that_nothing_more_comes_gets_an_answer,
+    a_client_that_ended_its_side_gets_a_response,
 );
 
 /// A sparse file that takes much longer to read than any step here may take.
@@ -89,7 +89,7 @@ async fn digests_of_large_files_hold_nobody_up(scene: Scene) {
 
 /// Under the real engines alone: a simulated disk keeps every byte in memory.
 #[test]
-fn a_digest_takes_turns_and_ends_with_its_client() {
+fn a_digest_yields_to_other_work_and_ends_with_its_client() {
     under(Engine::Epoll, scenario, digests_of_large_files_hold_nobody_up);
     under(Engine::Thread, scenario, digests_of_large_files_hold_nobody_up);
     under(Engine::Uring, scenario, digests_of_large_files_hold_nobody_up);

@@ -103,7 +103,7 @@ async fn a_folder_without_its_slash_leads_to_the_one_with_it(scene: Scene) {
     alice.get("/files/a/?format=json").await.problem(404);
 }
 
-async fn a_digest_is_told_to_whoever_wants_it(scene: Scene) {
+async fn a_digest_is_sent_on_request(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     alice.put("/files/a", "hello").await;
     let digest = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:";
@@ -117,7 +117,7 @@ async fn a_digest_is_told_to_whoever_wants_it(scene: Scene) {
     assert_eq!(unwanted.field("Repr-Digest"), None);
 }
 
-async fn what_is_anothers_is_as_if_it_were_not_there(scene: Scene) {
+async fn a_file_of_another_account_looks_missing(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let mut bob = Person::new(&scene, "bob").await;
     alice.put("/files/secret", "hers").await;
@@ -170,7 +170,7 @@ async fn a_link_out_of_the_home_leads_nowhere(scene: Scene) {
     assert_eq!(scene.home("alice").len(), 1);
 }
 
-async fn the_record_of_a_download_says_how_much_was_sent(scene: Scene) {
+async fn the_audit_entry_of_a_download_says_how_much_was_sent(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     alice.put("/files/a", "0123456789").await;
     let before = scene.accounts().lines().len();
@@ -194,7 +194,7 @@ async fn the_record_of_a_download_says_how_much_was_sent(scene: Scene) {
     }
 }
 
-async fn a_download_that_is_broken_off_is_recorded_as_such(scene: Scene) {
+async fn an_aborted_download_is_logged_as_such(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     // More than all buffers between server and client hold.
     let size = if scene.engine == Engine::Simulator { 400_000 } else { 32 << 20 };
@@ -217,9 +217,9 @@ behaviours!(scenario and remote and tls;
     every_name_is_what_it_is,
     a_folder_is_listed_as_json_or_as_a_page,
     a_folder_without_its_slash_leads_to_the_one_with_it,
-    a_digest_is_told_to_whoever_wants_it,
-    what_is_anothers_is_as_if_it_were_not_there,
+    a_digest_is_sent_on_request,
+    a_file_of_another_account_looks_missing,
     a_link_out_of_the_home_leads_nowhere,
-    the_record_of_a_download_says_how_much_was_sent,
-    a_download_that_is_broken_off_is_recorded_as_such,
+    the_audit_entry_of_a_download_says_how_much_was_sent,
+    an_aborted_download_is_logged_as_such,
 );

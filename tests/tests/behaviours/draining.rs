@@ -184,7 +184,7 @@ async fn a_client_that_sends_on_still_reads_the_answer_before_the_end(scene: Sce
     }
 }
 
-async fn what_was_pipelined_behind_the_last_answer_is_not_answered(scene: Scene) {
+async fn requests_pipelined_behind_the_last_response_are_not_answered(scene: Scene) {
     let mut client = scene.connect().await;
     client.push([UNTIL_STOP, SMALL].concat());
     scene.until(|| scene.begun() == 1).await;
@@ -204,5 +204,5 @@ behaviours!(scenario and tls;
     every_connection_ends_by_itself,
     a_client_that_sends_on_still_reads_the_last_answer,
     a_client_that_sends_on_still_reads_the_answer_before_the_end,
-    what_was_pipelined_behind_the_last_answer_is_not_answered,
+    requests_pipelined_behind_the_last_response_are_not_answered,
 );

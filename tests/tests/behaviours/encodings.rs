@@ -51,7 +51,7 @@ async fn encoding(client: &mut Client, accepted: &str) -> &'static str {
     name
 }
 
-async fn what_the_client_takes_is_sent(scene: Scene) {
+async fn an_accepted_encoding_is_sent(scene: Scene) {
     let mut client = scene.connect().await;
     for (accepted, expected) in [
         ("gzip", "gzip"),
@@ -71,7 +71,7 @@ async fn what_the_client_takes_is_sent(scene: Scene) {
     assert!(client.get("/page.html").await.field("Content-Encoding").is_none());
 }
 
-async fn what_the_client_likes_better_is_sent(scene: Scene) {
+async fn the_preferred_encoding_is_sent(scene: Scene) {
     let mut client = scene.connect().await;
     for (accepted, expected) in [
         ("gzip;q=1.0, br;q=0.9", "gzip"),
@@ -89,7 +89,7 @@ async fn what_the_client_likes_better_is_sent(scene: Scene) {
     }
 }
 
-async fn what_the_client_refuses_is_never_sent(scene: Scene) {
+async fn a_refused_encoding_is_never_sent(scene: Scene) {
     let mut client = scene.connect().await;
     for (accepted, expected) in [
         ("br;q=0, gzip", "gzip"),
@@ -212,9 +212,9 @@ async fn a_sibling_that_comes_and_goes_is_noticed(scene: Scene) {
 }
 
 behaviours!(scenario and tls;
-    what_the_client_takes_is_sent,
-    what_the_client_likes_better_is_sent,
-    what_the_client_refuses_is_never_sent,
+    an_accepted_encoding_is_sent,
+    the_preferred_encoding_is_sent,
+    a_refused_encoding_is_never_sent,
     every_answer_of_a_file_varies_by_encoding,
     an_encoded_answer_is_described_as_what_it_encodes,
     each_representation_has_validators_of_its_own,

@@ -143,7 +143,7 @@ async fn a_file_with_a_slash_behind_it_is_not_there(scene: Scene) {
     }
 }
 
-async fn what_is_not_there_is_told_to_programs_as_a_problem(scene: Scene) {
+async fn a_missing_file_is_a_problem_document_for_programs(scene: Scene) {
     let mut client = scene.connect().await;
     for fields in ["", "Accept: */*\r\n", "Accept: application/json\r\n", "Accept: image/png\r\n"] {
         for target in ["/missing", "/folder/missing", "/missing/plain.txt", "/PLAIN.TXT", "/aside/missing"] {
@@ -154,7 +154,7 @@ async fn what_is_not_there_is_told_to_programs_as_a_problem(scene: Scene) {
     }
 }
 
-async fn what_is_not_there_is_told_to_people_as_a_page(scene: Scene) {
+async fn a_missing_file_is_a_page_for_browsers(scene: Scene) {
     let mut client = scene.connect().await;
     let browser = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n";
     let answer = client.get_with("/missing", browser).await;
@@ -220,8 +220,8 @@ behaviours!(scenario and tls;
     a_folder_with_an_index_page_is_that_page,
     a_folder_without_its_slash_leads_to_the_one_with_it,
     a_file_with_a_slash_behind_it_is_not_there,
-    what_is_not_there_is_told_to_programs_as_a_problem,
-    what_is_not_there_is_told_to_people_as_a_page,
+    a_missing_file_is_a_problem_document_for_programs,
+    a_missing_file_is_a_page_for_browsers,
     a_site_may_have_a_page_of_its_own_for_what_is_not_there,
     an_answer_that_depends_on_accept_says_so,
 );

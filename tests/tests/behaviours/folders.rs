@@ -72,7 +72,7 @@ async fn deleting_a_folder_takes_all_that_is_in_it(scene: Scene) {
     scene.until(|| scene.pending("alice").is_empty()).await;
 }
 
-async fn what_is_moved_has_another_name_and_no_longer_the_old_one(scene: Scene) {
+async fn a_moved_entry_has_the_new_name_and_not_the_old_one(scene: Scene) {
     let mut alice = furnished(&scene, "alice").await;
     let moved = alice.ask("MOVE", "/files/file", &to("/files/docs/new%20name"), "").await;
     assert_eq!((moved.status, moved.field("Location")), (201, Some("/files/docs/new%20name")));
@@ -88,7 +88,7 @@ async fn what_is_moved_has_another_name_and_no_longer_the_old_one(scene: Scene) 
     assert_counted(&scene, &mut alice).await;
 }
 
-async fn what_is_copied_is_there_twice(scene: Scene) {
+async fn a_copied_entry_is_there_twice(scene: Scene) {
     let mut alice = furnished(&scene, "alice").await;
     assert_eq!(alice.ask("COPY", "/files/file", &to("/files/docs/copy"), "").await.status, 201);
     assert_eq!(alice.ask("COPY", "/files/docs/", &to("/files/all/"), "").await.status, 201);
@@ -123,7 +123,7 @@ async fn what_is_copied_is_there_twice(scene: Scene) {
     scene.until(|| scene.pending("alice").is_empty()).await;
 }
 
-async fn what_is_there_is_replaced_only_if_it_may_be(scene: Scene) {
+async fn an_existing_entry_is_replaced_only_with_overwrite(scene: Scene) {
     let mut alice = furnished(&scene, "alice").await;
     let kept = format!("{}Overwrite: F\r\n", to("/files/docs/a"));
     for method in ["MOVE", "COPY"] {
@@ -175,8 +175,8 @@ async fn a_destination_is_on_this_server_and_can_be(scene: Scene) {
 behaviours!(scenario and remote and tls;
     a_folder_is_made_where_there_is_nothing,
     deleting_a_folder_takes_all_that_is_in_it,
-    what_is_moved_has_another_name_and_no_longer_the_old_one,
-    what_is_copied_is_there_twice,
-    what_is_there_is_replaced_only_if_it_may_be,
+    a_moved_entry_has_the_new_name_and_not_the_old_one,
+    a_copied_entry_is_there_twice,
+    an_existing_entry_is_replaced_only_with_overwrite,
     a_destination_is_on_this_server_and_can_be,
 );

@@ -43,7 +43,7 @@ async fn files_of_a_form_are_stored_under_their_names(scene: Scene) {
     assert!(alice.get("/files/in/large%20two.bin").await.body == large);
 }
 
-async fn a_form_that_breaks_off_stores_its_whole_files_alone(scene: Scene) {
+async fn an_aborted_form_stores_only_its_complete_files(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let whole = part("name=\"a\"; filename=\"whole\"", b"whole");
     let cut = part("name=\"a\"; filename=\"cut\"", b"half of it");
@@ -53,7 +53,7 @@ async fn a_form_that_breaks_off_stores_its_whole_files_alone(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
-async fn what_is_no_form_or_has_no_file_is_refused(scene: Scene) {
+async fn a_malformed_form_or_one_without_a_file_is_refused(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let file = form(&[part("name=\"a\"; filename=\"a\"", b"a")]);
     alice.ask("POST", "/files/", "Content-Type: text/plain\r\n", "a").await.problem(415);
@@ -94,8 +94,8 @@ async fn a_page_of_another_site_cannot_send_a_form(scene: Scene) {
 
 behaviours!(scenario and remote and tls;
     files_of_a_form_are_stored_under_their_names,
-    a_form_that_breaks_off_stores_its_whole_files_alone,
-    what_is_no_form_or_has_no_file_is_refused,
+    an_aborted_form_stores_only_its_complete_files,
+    a_malformed_form_or_one_without_a_file_is_refused,
     a_form_with_too_many_parts_is_refused,
     a_page_of_another_site_cannot_send_a_form,
 );

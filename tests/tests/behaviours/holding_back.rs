@@ -59,7 +59,7 @@ async fn held_back(usual: u16, mut ask: impl AsyncFnMut(usize) -> Answer) -> Dur
     panic!("{TRIES_MAX} tries are held back by nothing");
 }
 
-async fn who_guesses_at_a_log_in_is_told_when_to_come_back(scene: Scene) {
+async fn a_client_that_guesses_at_a_login_gets_a_retry_time(scene: Scene) {
     let (mut alice, mut bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
     let mut client = scene.connect().await;
     let guess = async |_| client.ask("POST", "/api/sessions", JSON, of("alice", "a guess of it")).await;
@@ -70,7 +70,7 @@ async fn who_guesses_at_a_log_in_is_told_when_to_come_back(scene: Scene) {
     assert_eq!(client.ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)).await.status, 201);
 }
 
-async fn who_guesses_with_each_request_is_told_when_to_come_back(scene: Scene) {
+async fn a_client_that_guesses_with_each_request_gets_a_retry_time(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let mut client = scene.connect().await;
     let time = held_back(401, async |_| client.get_with("/files/", GUESS).await).await;
@@ -79,7 +79,7 @@ async fn who_guesses_with_each_request_is_told_when_to_come_back(scene: Scene) {
     assert_eq!(client.get_with("/files/", GUESS).await.status, 401);
 }
 
-async fn who_makes_accounts_without_end_is_told_when_to_come_back(scene: Scene) {
+async fn a_client_that_creates_many_accounts_gets_a_retry_time(scene: Scene) {
     let mut client = scene.connect().await;
     let sign_up =
         async |at| client.ask("POST", "/api/accounts", JSON, of(&format!("name{at}"), PASSWORD)).await;
@@ -104,9 +104,9 @@ async fn a_crowd_with_one_name_waits_and_gets_in(scene: Scene) {
 }
 
 behaviours!(scenario and remote and tls;
-    who_guesses_at_a_log_in_is_told_when_to_come_back,
-    who_guesses_with_each_request_is_told_when_to_come_back,
-    who_makes_accounts_without_end_is_told_when_to_come_back,
+    a_client_that_guesses_at_a_login_gets_a_retry_time,
+    a_client_that_guesses_with_each_request_gets_a_retry_time,
+    a_client_that_creates_many_accounts_gets_a_retry_time,
     a_crowd_with_one_name_waits_and_gets_in,
 );
 

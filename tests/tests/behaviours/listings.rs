@@ -210,7 +210,7 @@ async fn a_page_has_the_same_order_as_the_json(scene: Scene) {
     }
 }
 
-async fn what_cannot_be_asked_for_is_not_shown(scene: Scene) {
+async fn an_entry_without_a_url_is_not_listed(scene: Scene) {
     let mut client = scene.connect().await;
     let shown = names(&mut client, "/mixed/").await;
     assert_eq!(shown, ["folder", "inside folder", "inside", "line\nbreak", "seen.txt"]);
@@ -335,7 +335,7 @@ behaviours!(scenario and tls;
     folders_come_first_and_numbers_count,
     a_listing_is_sorted_as_the_query_says,
     a_page_has_the_same_order_as_the_json,
-    what_cannot_be_asked_for_is_not_shown,
+    an_entry_without_a_url_is_not_listed,
     a_link_within_the_site_is_listed_as_what_it_leads_to,
     an_empty_folder_is_listed_too,
     every_link_of_a_page_leads_somewhere,

@@ -165,7 +165,7 @@ async fn a_link_that_leaves_the_root_or_leads_nowhere_is_not_there(scene: Scene)
     assert_eq!(client.get("/folder/in.txt").await.text(), "in the folder\n");
 }
 
-async fn a_pipe_is_not_there_and_holds_nobody(scene: Scene) {
+async fn a_pipe_is_not_found_and_blocks_no_client(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/pipe", "/to%20pipe", "/pipe/"] {
         client.get(target).await.problem(404);
@@ -182,5 +182,5 @@ behaviours!(scenario and tls;
     a_path_that_climbs_is_refused,
     a_link_within_the_root_is_followed,
     a_link_that_leaves_the_root_or_leads_nowhere_is_not_there,
-    a_pipe_is_not_there_and_holds_nobody,
+    a_pipe_is_not_found_and_blocks_no_client,
 );

@@ -64,7 +64,7 @@ async fn an_upload_over_the_quota_is_refused_before_its_body(scene: Scene) {
     assert_eq!(answer.field("Connection"), Some("close"));
 }
 
-async fn what_is_put_into_a_share_counts_for_its_owner(scene: Scene) {
+async fn a_file_put_into_a_share_counts_for_its_owner(scene: Scene) {
     let mut alice = bounded(&scene, Some(10), None).await;
     let mut bob = Person::new(&scene, "bob").await;
     alice.ask("MKCOL", "/files/docs", "", "").await;
@@ -79,12 +79,12 @@ behaviours!(scenario and spooled and tls;
     of_64_writers_to_a_quota_of_10_files_10_succeed,
     more_bytes_than_the_quota_are_refused_before_anything_is_lost,
     an_upload_over_the_quota_is_refused_before_its_body,
-    what_is_put_into_a_share_counts_for_its_owner,
+    a_file_put_into_a_share_counts_for_its_owner,
 );
 
 /// In the simulator alone: no real disk is filled here.
 #[test]
-fn a_full_disk_is_told_and_loses_nothing() {
+fn a_full_disk_is_reported_and_loses_nothing() {
     under(Engine::Simulator, scenario, |scene| async move {
         let mut alice = Person::new(&scene, "alice").await;
         alice.put("/files/a", "old").await;

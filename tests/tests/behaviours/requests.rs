@@ -104,7 +104,7 @@ async fn a_request_behind_a_body_is_answered(scene: Scene) {
     }
 }
 
-async fn what_follows_a_request_to_close_is_not_answered(scene: Scene) {
+async fn requests_behind_one_that_closes_are_not_answered(scene: Scene) {
     let mut client = scene.connect().await;
     let last = "GET /small.txt HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
     client.push([SMALL, last, SMALL].concat());
@@ -127,7 +127,7 @@ async fn what_follows_a_request_to_close_is_not_answered(scene: Scene) {
     }
 }
 
-async fn what_follows_a_refused_connect_is_not_answered(scene: Scene) {
+async fn requests_behind_a_refused_connect_are_not_answered(scene: Scene) {
     let mut client = scene.connect().await;
     client.push(format!("CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n{SMALL}"));
     let answer = client.answer().await;
@@ -169,7 +169,7 @@ async fn options_tells_what_may_be_done(scene: Scene) {
     assert_small(&client.get("/small.txt").await);
 }
 
-async fn what_would_change_something_is_not_allowed(scene: Scene) {
+async fn a_method_that_would_change_a_file_is_not_allowed(scene: Scene) {
     let mut client = scene.connect().await;
     for method in ["PUT", "DELETE", "POST", "PATCH", "MKCOL", "MOVE", "COPY", "PROPFIND", "TRACE"] {
         client.push(format!("{method} /small.txt HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n"));
@@ -266,7 +266,7 @@ async fn a_client_that_ends_within_a_head_is_not_answered(scene: Scene) {
     }
 }
 
-async fn a_client_that_breaks_off_leaves_no_connection(scene: Scene) {
+async fn a_client_that_aborts_leaves_no_connection(scene: Scene) {
     for rest in ["GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n", "GET /sm", "\r\n"] {
         let mut client = scene.connect().await;
         assert_small(&client.get("/small.txt").await);
@@ -287,12 +287,12 @@ behaviours!(scenario and tls;
     two_hundred_requests_in_one_write_are_answered,
     large_answers_to_pipelined_requests_follow_each_other_unbroken,
     a_request_behind_a_body_is_answered,
-    what_follows_a_request_to_close_is_not_answered,
-    what_follows_a_refused_connect_is_not_answered,
+    requests_behind_one_that_closes_are_not_answered,
+    requests_behind_a_refused_connect_are_not_answered,
     a_request_after_the_last_answer_is_not_answered,
     head_is_answered_as_get_is_but_for_the_body,
     options_tells_what_may_be_done,
-    what_would_change_something_is_not_allowed,
+    a_method_that_would_change_a_file_is_not_allowed,
     an_unknown_method_is_not_implemented,
     a_target_may_be_a_whole_url,
     a_query_is_no_part_of_a_name,
@@ -302,5 +302,5 @@ behaviours!(scenario and tls;
     every_answer_has_its_date_and_length,
     a_client_that_ends_after_its_requests_is_still_answered,
     a_client_that_ends_within_a_head_is_not_answered,
-    a_client_that_breaks_off_leaves_no_connection,
+    a_client_that_aborts_leaves_no_connection,
 );

@@ -20,7 +20,7 @@ fn of(name: &str, password: &str) -> String {
     json!({ "name": name, "password": password }).to_string()
 }
 
-async fn an_unknown_name_and_a_wrong_password_are_told_alike(scene: Scene) {
+async fn an_unknown_name_and_a_wrong_password_get_the_same_response(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let mut answers = Vec::new();
     let wrong = [("alice", "wrong password"), ("nobody", PASSWORD), ("a/b", PASSWORD), ("", "")];
@@ -77,7 +77,7 @@ async fn without_a_good_credential_everything_is_401_and_says_how_to_get_one(sce
     assert_eq!(alice.get("/files/a").await.text(), "hello");
 }
 
-async fn a_browser_without_an_account_is_told_what_a_person_does(scene: Scene) {
+async fn a_browser_without_an_account_gets_instructions_for_people(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
     let wrong = "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n";
@@ -159,7 +159,7 @@ async fn a_connection_that_shows_a_password_each_time_finds_at_once_that_it_is_a
     assert_eq!(kept.get_with("/api/whoami", BASIC).await.status, 200);
 }
 
-async fn who_is_not_known_is_refused_before_the_body_comes(scene: Scene) {
+async fn an_unauthenticated_upload_is_refused_before_its_body(scene: Scene) {
     for (fields, status) in [("", 401), (BASIC, 401)] {
         let mut client = scene.connect().await;
         client.push(format!(
@@ -188,14 +188,14 @@ async fn every_log_in_and_each_refused_one_has_its_line(scene: Scene) {
 }
 
 behaviours!(scenario and remote and tls;
-    an_unknown_name_and_a_wrong_password_are_told_alike,
+    an_unknown_name_and_a_wrong_password_get_the_same_response,
     without_a_good_credential_everything_is_401_and_says_how_to_get_one,
-    a_browser_without_an_account_is_told_what_a_person_does,
+    a_browser_without_an_account_gets_instructions_for_people,
     after_logging_out_the_token_is_dead_at_once,
     a_name_and_a_password_do_with_each_request,
     each_request_of_a_connection_is_of_who_it_shows,
     a_connection_that_shows_a_password_each_time_finds_at_once_that_it_is_another,
-    who_is_not_known_is_refused_before_the_body_comes,
+    an_unauthenticated_upload_is_refused_before_its_body,
     every_log_in_and_each_refused_one_has_its_line,
 );
 

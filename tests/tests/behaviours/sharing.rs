@@ -28,7 +28,7 @@ fn names(answer: &Answer) -> Vec<String> {
     entries.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn what_is_shared_to_be_read_is_read_and_not_changed(scene: Scene) {
+async fn a_file_shared_for_reading_is_read_and_not_changed(scene: Scene) {
     let (mut alice, mut bob) = both(&scene).await;
     alice.share("/docs/a", "bob", "read").await;
     let hers = alice.get("/files/docs/a").await;
@@ -143,7 +143,7 @@ async fn a_name_that_is_not_utf_8_is_shared_by_its_href(scene: Scene) {
     assert_eq!(bob.get("/shared/alice/%FF%20x").await.text(), "odd");
 }
 
-async fn what_cannot_be_shared_is_refused(scene: Scene) {
+async fn an_impossible_share_is_refused(scene: Scene) {
     let (mut alice, _bob) = both(&scene).await;
     for (new, status) in [
         (json!({ "path": "/missing", "with": "bob", "permission": "read" }), 404),
@@ -340,13 +340,13 @@ async fn a_body_that_is_too_long_is_refused(scene: Scene) {
 behaviours!(scenario and remote and tls;
     a_link_in_a_shared_folder_does_not_lead_out_of_it,
     a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself,
-    what_is_shared_to_be_read_is_read_and_not_changed,
+    a_file_shared_for_reading_is_read_and_not_changed,
     above_a_share_there_is_nothing_but_the_way_to_it,
     a_folder_is_shared_with_all_that_is_in_it,
     both_sides_see_their_shares,
     shares_are_listed_page_by_page,
     a_name_that_is_not_utf_8_is_shared_by_its_href,
-    what_cannot_be_shared_is_refused,
+    an_impossible_share_is_refused,
     a_share_that_is_taken_back_is_over_at_the_next_request,
     a_share_ends_with_what_it_names,
     a_move_that_is_refused_ends_no_share,

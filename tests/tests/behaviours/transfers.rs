@@ -70,7 +70,7 @@ async fn many_downloads_at_once_do_not_mix(scene: Scene) {
     }
 }
 
-async fn a_client_that_stops_reading_holds_up_nobody(scene: Scene) {
+async fn a_client_that_stops_reading_delays_no_other(scene: Scene) {
     let all = put_large(&scene);
     let mut slow = scene.connect().await;
     begin(&mut slow, all.len()).await;
@@ -127,7 +127,7 @@ async fn a_file_that_grows_while_it_is_sent_ends_where_it_was_said_to(scene: Sce
 behaviours!(scenario and tls;
     a_large_file_arrives_byte_for_byte,
     many_downloads_at_once_do_not_mix,
-    a_client_that_stops_reading_holds_up_nobody,
+    a_client_that_stops_reading_delays_no_other,
     a_client_that_goes_away_takes_only_its_own_download_along,
     a_file_that_shrinks_while_it_is_sent_is_never_ended_as_if_it_were_whole,
     a_file_that_is_replaced_while_it_is_sent_arrives_as_it_was,

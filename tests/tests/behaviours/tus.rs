@@ -249,7 +249,7 @@ async fn a_length_at_the_end_completes_the_upload(scene: Scene) {
     assert_eq!((begun.status, begun.field("Upload-Offset")), (201, Some("3")), "{}", begun.text());
 }
 
-async fn what_can_be_done_is_told_to_anybody(scene: Scene) {
+async fn the_extensions_are_listed_to_any_client(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/uploads", "/uploads/x"] {
         let told = client.ask("OPTIONS", target, "", "").await;
@@ -367,7 +367,7 @@ async fn the_digest_of_the_whole_is_checked_with_the_last_part(scene: Scene) {
     assert_eq!(alice.get("/files/a.txt").await.text(), "hello");
 }
 
-async fn what_came_before_a_connection_broke_is_kept(scene: Scene) {
+async fn bytes_received_before_a_reset_are_kept(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let bytes = noise(5, if scene.engine == Engine::Simulator { 60_000 } else { 1_500_000 });
     let sent = bytes.len() / 3 * 2;
@@ -398,7 +398,7 @@ async fn what_came_before_a_connection_broke_is_kept(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
-async fn what_has_come_of_a_part_is_recorded_while_the_rest_is_waited_for(scene: Scene) {
+async fn received_bytes_of_a_part_are_recorded_while_the_rest_is_awaited(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let at = created(&mut alice, 5_000).await;
     let mut sender = Person::again(&scene, "alice").await;
@@ -417,7 +417,7 @@ async fn what_has_come_of_a_part_is_recorded_while_the_rest_is_waited_for(scene:
     assert!(scene.pending("alice").is_empty());
 }
 
-async fn who_lost_the_last_answer_is_told_that_all_is_there(scene: Scene) {
+async fn a_client_that_lost_the_last_response_learns_that_the_upload_is_complete(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let mut bob = Person::new(&scene, "bob").await;
     let at = created(&mut alice, 5).await;
@@ -549,15 +549,15 @@ behaviours!(scenario and remote and tls;
     a_media_type_may_have_parameters_and_any_case,
     the_length_may_come_with_a_later_part,
     a_length_at_the_end_completes_the_upload,
-    what_can_be_done_is_told_to_anybody,
+    the_extensions_are_listed_to_any_client,
     another_version_is_refused_with_ours,
     an_upload_is_announced_with_its_length_and_path,
     a_part_goes_where_the_upload_stands,
     a_part_with_a_checksum_counts_only_if_that_is_right,
     the_digest_of_the_whole_is_checked_with_the_last_part,
-    what_came_before_a_connection_broke_is_kept,
-    what_has_come_of_a_part_is_recorded_while_the_rest_is_waited_for,
-    who_lost_the_last_answer_is_told_that_all_is_there,
+    bytes_received_before_a_reset_are_kept,
+    received_bytes_of_a_part_are_recorded_while_the_rest_is_awaited,
+    a_client_that_lost_the_last_response_learns_that_the_upload_is_complete,
     a_few_complete_uploads_of_each_account_are_remembered,
     an_upload_is_there_for_its_owner_alone,
     pending_uploads_are_listed_and_can_be_thrown_away,
@@ -568,7 +568,7 @@ behaviours!(scenario and remote and tls;
 
 /// In the simulator alone: the time is too long for a real clock.
 #[test]
-fn an_upload_that_nobody_goes_on_with_expires() {
+fn an_upload_that_is_not_resumed_expires() {
     under(Engine::Simulator, scenario, |scene| async move {
         let mut alice = Person::new(&scene, "alice").await;
         let at = created(&mut alice, 5).await;

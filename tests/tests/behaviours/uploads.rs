@@ -129,7 +129,7 @@ async fn conditions_are_about_what_is_there(scene: Scene) {
     settled(&scene, "alice").await;
 }
 
-async fn what_the_head_tells_is_refused_before_the_body_comes(scene: Scene) {
+async fn an_upload_that_its_head_rules_out_is_refused_before_its_body(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     alice.put("/files/a", "one").await;
     for (target, fields, status) in [
@@ -151,7 +151,7 @@ async fn what_the_head_tells_is_refused_before_the_body_comes(scene: Scene) {
     settled(&scene, "alice").await;
 }
 
-async fn what_is_no_whole_file_is_refused(scene: Scene) {
+async fn a_body_that_is_no_whole_file_is_refused(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     for (fields, status) in [
         ("Content-Range: bytes 0-4/10\r\n", 400),
@@ -425,8 +425,8 @@ behaviours!(scenario and spooled and tls;
     a_request_behind_a_large_body_is_answered,
     digests_are_checked_when_they_are_sent,
     conditions_are_about_what_is_there,
-    what_the_head_tells_is_refused_before_the_body_comes,
-    what_is_no_whole_file_is_refused,
+    an_upload_that_its_head_rules_out_is_refused_before_its_body,
+    a_body_that_is_no_whole_file_is_refused,
     the_rest_of_an_interrupted_upload_is_put_at_its_exact_offset,
     the_rest_of_an_upload_in_parts_is_put_too,
     a_file_is_stored_whatever_its_time_is,

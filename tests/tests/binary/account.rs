@@ -176,7 +176,7 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
 }
 
 #[test]
-fn what_cannot_be_done_exits_1_and_says_what_to_do() {
+fn a_failed_account_command_exits_1_and_says_what_to_do() {
     let _turn = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
@@ -317,7 +317,7 @@ fn a_person_at_a_terminal_is_asked_before_an_account_goes() {
 }
 
 #[test]
-fn what_was_exported_is_imported_elsewhere_and_the_password_still_works() {
+fn exported_accounts_are_imported_at_another_server_with_their_passwords() {
     let _turn = among_others();
     let (place, other) = (Workspace::new(), Workspace::new());
     place.account(&["add", "alice", "--quota-files", "5"]).well();
@@ -341,7 +341,7 @@ fn what_was_exported_is_imported_elsewhere_and_the_password_still_works() {
 }
 
 #[test]
-fn what_an_account_stores_and_its_interrupted_uploads_are_listed() {
+fn the_files_and_interrupted_uploads_of_an_account_are_listed() {
     let _turn = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice", "--quota-bytes", "1GiB"]).well();

@@ -59,7 +59,7 @@ fn one_connection_makes_an_account_and_another_gets_a_file(kind: EngineKind) {
 const COUNTED: &str =
     "plimsoll_operation_duration_seconds_count{protocol=\"classic\",operation=\"download\"} 4\n";
 
-fn what_a_reload_changes_is_for_the_next_connection(kind: EngineKind) {
+fn a_reloaded_setting_applies_to_the_next_connection(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let write = |text: &str| {
         let text = format!("access_log = \"off\"\n{text}").replace("HERE", folder.path().to_str().unwrap());
@@ -109,7 +109,7 @@ fn the_load_generator_speaks_it(kind: EngineKind) {
 
 on_each_engine!(
     one_connection_makes_an_account_and_another_gets_a_file,
-    what_a_reload_changes_is_for_the_next_connection,
+    a_reloaded_setting_applies_to_the_next_connection,
     the_load_generator_speaks_it,
 );
 
@@ -125,7 +125,7 @@ fn the_doctor_knows_who_listens() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_what_to_write() {
+fn contradictory_arguments_are_refused_with_the_valid_form() {
     for (args, said) in [
         (&["classic://127.0.0.1/a", "-n", "1"][..], "--account"),
         (&["classic://127.0.0.1/a", "-n", "1", "-X", "PUT"][..], "no uploads"),

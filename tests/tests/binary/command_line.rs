@@ -68,7 +68,7 @@ fn every_example_of_the_help_is_right_usage() {
 
 /// Arguments that the environment sets are omitted from the usage line.
 #[test]
-fn how_a_command_is_used_is_told_as_its_help_has_it() {
+fn the_usage_of_a_command_is_the_same_in_errors_and_help() {
     let _turn = among_others();
     for (args, usage) in [
         (&["put"][..], "Usage: plimsoll put [OPTIONS] FILE... [PATH]\n"),

@@ -67,7 +67,7 @@ fn a_flag_counts_more_than_the_environment_that_more_than_the_file_that_more_tha
 }
 
 #[test]
-fn what_ftp_would_do_is_told_where_it_is_on() {
+fn the_effects_of_ftp_settings_are_printed_where_ftp_is_on() {
     let _turn = among_others();
     let place = Workspace::new();
     let file =

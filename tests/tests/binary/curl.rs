@@ -124,7 +124,7 @@ fn a_download_that_was_cut_off_is_resumed(kind: EngineKind) {
     assert!(std::fs::read(&into).unwrap() == large());
 }
 
-fn what_has_not_changed_is_not_sent_again(kind: EngineKind) {
+fn an_unchanged_file_is_not_sent_again(kind: EngineKind) {
     let (_folder, site, out) = folders();
     let server = Server::start(kind, &site, &[]);
     let (url, into) = (server.url("/small.txt"), out.join("small.txt"));
@@ -348,7 +348,7 @@ on_each_engine!(forks:
     ranges,
     several_ranges_in_one_answer,
     a_download_that_was_cut_off_is_resumed,
-    what_has_not_changed_is_not_sent_again,
+    an_unchanged_file_is_not_sent_again,
     a_precompressed_sibling_is_sent_and_unpacked,
     a_connection_is_kept_for_the_next_url,
     http_1_0_is_served_and_closed,

@@ -205,7 +205,7 @@ fn serve_as_nobody(data: &Path) -> Server {
 }
 
 #[test]
-fn what_root_makes_belongs_to_the_owner_of_the_data() {
+fn files_created_by_root_belong_to_the_owner_of_the_data() {
     let _turn = among_others();
     if !has_two_users() {
         return;
@@ -329,7 +329,7 @@ fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: EngineKind) {
 }
 
 #[test]
-fn what_other_users_can_reach_is_warned_of_at_the_start_and_by_the_doctor() {
+fn data_that_other_users_can_access_is_a_warning_at_the_start_and_by_the_doctor() {
     let _turn = among_others();
     let place = Workspace::new();
     let (data, secret) = (place.path("data"), place.path("data/secret"));

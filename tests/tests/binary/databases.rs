@@ -52,7 +52,7 @@ fn an_account_and_its_session_outlive_the_server(engine: EngineKind) {
     }
 }
 
-fn what_an_operator_does_holds_at_a_server_that_runs(engine: EngineKind) {
+fn an_operators_change_takes_effect_at_a_running_server(engine: EngineKind) {
     for kind in KINDS {
         let (data, url) = (tempfile::tempdir().unwrap(), fresh(kind));
         let server = serve(engine, data.path(), &url);
@@ -63,7 +63,7 @@ fn what_an_operator_does_holds_at_a_server_that_runs(engine: EngineKind) {
     }
 }
 
-fn a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it(engine: EngineKind) {
+fn a_restarted_database_is_found_again_and_without_it_every_caller_is_refused(engine: EngineKind) {
     for kind in KINDS {
         let mut database = Database::start(kind);
         let (data, url) = (tempfile::tempdir().unwrap(), database.fresh().url);
@@ -124,8 +124,8 @@ fn an_authentication_server_on_a_database_is_ready_as_long_as_that_answers(engin
 
 on_each_engine!(
     an_account_and_its_session_outlive_the_server,
-    what_an_operator_does_holds_at_a_server_that_runs,
-    a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it,
+    an_operators_change_takes_effect_at_a_running_server,
+    a_restarted_database_is_found_again_and_without_it_every_caller_is_refused,
     a_new_account_gets_no_home_of_an_account_whose_database_was_lost,
     an_authentication_server_on_a_database_is_ready_as_long_as_that_answers,
 );

@@ -39,7 +39,7 @@ fn a_machine_that_will_do_exits_0_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn what_fails_exits_1_and_comes_with_what_mends_it() {
+fn a_failed_check_exits_1_and_has_its_fix() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -133,7 +133,7 @@ fn a_url_that_names_no_directory_is_not_taken_for_a_dead_server() {
 }
 
 #[test]
-fn it_reads_the_configuration_as_the_server_does() {
+fn the_doctor_reads_the_configuration_like_the_server() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plimsoll.toml");
@@ -147,7 +147,7 @@ fn it_reads_the_configuration_as_the_server_does() {
 }
 
 #[test]
-fn what_the_network_lacks_comes_with_what_mends_it_now_and_for_good() {
+fn a_finding_about_the_network_has_a_fix_for_now_and_a_lasting_one() {
     let _turn = among_others();
     let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap();
     let args = ["--http", ":0", "--accounts", "false"];
@@ -170,7 +170,7 @@ fn what_the_network_lacks_comes_with_what_mends_it_now_and_for_good() {
 }
 
 #[test]
-fn a_soft_limit_is_told_with_the_hard_one_that_the_server_takes() {
+fn a_soft_limit_is_reported_with_the_hard_one_that_the_server_uses() {
     let _turn = among_others();
     let program = command().get_program().to_owned();
     let doctor = format!("ulimit -Sn 500; exec {} doctor --http :0 --accounts false", program.display());

@@ -30,7 +30,7 @@ fn a_server_can_be_set_up_by_environment_variables_alone() {
 }
 
 #[test]
-fn a_variable_that_is_no_setting_is_told() {
+fn a_variable_that_is_no_setting_is_reported() {
     let _turn = among_others();
     let data = tempfile::tempdir().unwrap();
     let with = |args: &[&str]| {
@@ -49,7 +49,7 @@ fn a_variable_that_is_no_setting_is_told() {
 }
 
 #[test]
-fn what_is_typed_counts_more_than_the_environment() {
+fn an_argument_overrides_the_environment() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let site = |prefix: &str| format!("{prefix}={}", folder.path().display());

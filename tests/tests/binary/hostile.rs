@@ -84,7 +84,7 @@ fn connections_open(server: &Server) -> usize {
 /// The number of clients that keep their connection; flooding clients are extra.
 const STAYING: usize = DRIBBLING + STUCK + GREEDY + IDLE;
 
-fn a_crowd_of_hostile_clients_delays_nobody(kind: EngineKind) {
+fn a_crowd_of_hostile_clients_delays_no_healthy_client(kind: EngineKind) {
     process::raise_open_files();
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new().file("small.bin", noise(31, SMALL_BYTES));
@@ -132,4 +132,4 @@ fn a_crowd_of_hostile_clients_delays_nobody(kind: EngineKind) {
     assert_eq!(server.status()["load"]["connections_panicked"], 0);
 }
 
-on_each_engine!(alone: a_crowd_of_hostile_clients_delays_nobody);
+on_each_engine!(alone: a_crowd_of_hostile_clients_delays_no_healthy_client);

@@ -195,7 +195,7 @@ fn a_run_on_a_full_disk_keeps_its_trials_and_resumes() {
 }
 
 #[test]
-fn an_agent_that_is_told_to_end_removes_its_folder() {
+fn an_agent_that_is_ended_removes_its_folder() {
     let work = tempfile::tempdir().unwrap();
     let mut agent = command();
     agent.args(["lab", "agent"]).stdin(Stdio::piped()).stdout(Stdio::piped());

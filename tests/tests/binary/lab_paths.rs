@@ -77,7 +77,7 @@ fn folder_of_mode(path: PathBuf, mode: u32) -> PathBuf {
 }
 
 #[test]
-fn what_another_user_has_put_into_the_work_folder_is_neither_carried_out_nor_waited_for() {
+fn another_users_files_in_the_work_folder_are_neither_executed_nor_awaited() {
     let above = tempfile::tempdir().unwrap();
     let victim = above.path().join("victim");
     fs::write(&victim, "root:x:0:0\n").unwrap();

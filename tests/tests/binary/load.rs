@@ -32,7 +32,7 @@ fn figures(done: &Done) -> Value {
 }
 
 #[test]
-fn so_many_requests_are_counted_verified_and_told_as_json() {
+fn a_number_of_requests_is_counted_verified_and_reported_as_json() {
     let _turn = among_others();
     let folder = site(20);
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
@@ -126,7 +126,7 @@ fn ftp_over_tls_is_measured_with_the_handshakes_of_both_kinds_of_connections() {
 }
 
 #[test]
-fn it_ends_by_time_and_shows_people_lines_and_programs_csv() {
+fn a_load_of_fixed_duration_prints_lines_for_people_and_csv_for_programs() {
     let _turn = among_others();
     let folder = site(1);
     let server = Server::start(EngineKind::Thread, folder.path(), &[]);
@@ -182,7 +182,7 @@ fn a_list_of_names_and_a_folder_to_compare_with_are_taken() {
 }
 
 #[test]
-fn bodies_are_kept_where_that_is_asked_for() {
+fn bodies_are_kept_on_request() {
     let _turn = among_others();
     let folder = site(2);
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
@@ -259,7 +259,7 @@ fn an_account_uploads_over_ftp_and_its_files_are_verified_after_the_end() {
 }
 
 #[test]
-fn who_may_not_is_told_by_kind_and_the_exit_code_is_1() {
+fn refused_requests_are_counted_by_kind_and_the_exit_code_is_1() {
     let _turn = among_others();
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(EngineKind::Epoll, data.path(), &[]);
@@ -296,7 +296,7 @@ fn too_many_log_ins_for_a_server_by_default_are_explained() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_before_the_start() {
+fn a_missing_file_is_reported_before_the_start() {
     let _turn = among_others();
     let folder = site(1);
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
@@ -306,7 +306,7 @@ fn a_file_that_is_not_there_is_told_before_the_start() {
 }
 
 #[test]
-fn what_cannot_be_meant_exits_2_and_says_what_to_write() {
+fn contradictory_arguments_exit_2_and_say_what_to_write() {
     let _turn = among_others();
     let url = "http://127.0.0.1:9/{}";
     for (args, said) in [

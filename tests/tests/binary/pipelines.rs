@@ -120,7 +120,7 @@ fn pipeline_until(stream: &TcpStream, over: &AtomicBool) {
     reader.join().expect("a reader");
 }
 
-fn a_crowd_that_pipelines_delays_nobody(kind: EngineKind) {
+fn a_crowd_that_pipelines_delays_no_other_client(kind: EngineKind) {
     process::raise_open_files();
     let folder = site();
     let server = Server::start(kind, folder.path(), &["--threads", "1", "--access-log", "off"]);
@@ -151,5 +151,5 @@ on_each_engine!(
     alone:
     an_endless_pipeline_is_answered_and_leaves_nothing_behind,
     pipelines_that_are_never_read_hold_one_file_each,
-    a_crowd_that_pipelines_delays_nobody,
+    a_crowd_that_pipelines_delays_no_other_client,
 );

@@ -43,7 +43,7 @@ fn log_in(visitor: &mut Visitor, fields: &str) -> Reply {
 }
 
 /// The reports of trusted proxies about the client's connection decide. A token is accepted everywhere.
-fn a_password_is_accepted_where_nobody_else_can_read_it(kind: EngineKind) {
+fn a_password_is_accepted_where_no_other_machine_can_read_it(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, &folder.path().join("data"), &["--trusted-proxy", "127.0.0.1"]);
     let alice = Member::with_fields(&server, "alice", OVER_HTTPS);
@@ -203,7 +203,7 @@ fn classic(at: SocketAddr, header: &[u8]) -> String {
 }
 
 /// Connections as clients on other machines would open them, over every protocol.
-fn a_client_on_another_machine_is_told_before_it_sends_a_password(kind: EngineKind) {
+fn a_client_on_another_machine_is_refused_before_it_sends_a_password(kind: EngineKind) {
     for policy in ["loopback", "allow"] {
         let folder = tempfile::tempdir().unwrap();
         let protocols = ["--ftp", "127.0.0.1:0", "--classic", "127.0.0.1:0", "--proxy-protocol"];
@@ -241,9 +241,9 @@ fn a_client_on_another_machine_is_told_before_it_sends_a_password(kind: EngineKi
 }
 
 on_each_engine!(forks:
-    a_password_is_accepted_where_nobody_else_can_read_it,
+    a_password_is_accepted_where_no_other_machine_can_read_it,
     a_password_that_has_passed_an_untrusted_proxy_on_this_machine_is_refused,
     a_password_over_a_unix_socket_is_accepted_unless_a_proxy_reports_http,
     credentials_of_an_encrypted_request_do_not_admit_an_unencrypted_one,
-    a_client_on_another_machine_is_told_before_it_sends_a_password,
+    a_client_on_another_machine_is_refused_before_it_sends_a_password,
 );

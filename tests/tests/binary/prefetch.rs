@@ -5,7 +5,7 @@ use plimsoll_tests::binary::{EngineKind, Server, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
-fn the_files_of_a_site_are_there_before_anybody_asks(kind: EngineKind) {
+fn the_files_of_a_site_are_cached_before_the_first_request(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new()
         .file("index.html", "<p>the index</p>")
@@ -36,7 +36,7 @@ fn the_files_of_a_site_are_there_before_anybody_asks(kind: EngineKind) {
     assert!(hot["hits"].as_u64() >= Some(4), "{hot}");
 }
 
-fn what_finds_no_room_is_told(kind: EngineKind) {
+fn files_that_do_not_fit_are_reported(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let tree = (0..40).fold(Tree::new(), |tree, at| tree.file(format!("{at}.bin"), noise(at, 20_000)));
     tree.file("large.bin", noise(99, 500_000)).plant(folder.path());
@@ -50,4 +50,4 @@ fn what_finds_no_room_is_told(kind: EngineKind) {
     assert!(server.visit().get("/large.bin").unwrap().body == noise(99, 500_000));
 }
 
-on_each_engine!(the_files_of_a_site_are_there_before_anybody_asks, what_finds_no_room_is_told);
+on_each_engine!(the_files_of_a_site_are_cached_before_the_first_request, files_that_do_not_fit_are_reported);

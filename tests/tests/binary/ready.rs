@@ -14,7 +14,7 @@ fn status(server: &Server) -> u16 {
     server.visit().get("/readyz").unwrap().status
 }
 
-fn a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended(kind: EngineKind) {
+fn an_unwritable_data_folder_is_reported_until_it_is_fixed(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let (data, away) = (folder.path().join("data"), folder.path().join("away"));
     Tree::new().file("site/small.txt", "small\n").file("data/kept", "").plant(folder.path());
@@ -99,6 +99,6 @@ fn a_check_over_tls_has_the_same_time_as_without() {
 }
 
 on_each_engine!(forks:
-    a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended,
+    an_unwritable_data_folder_is_reported_until_it_is_fixed,
     a_server_that_drains_is_not_ready,
 );

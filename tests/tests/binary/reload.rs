@@ -88,7 +88,7 @@ fn a_connection_keeps_the_configuration_that_it_began_with(kind: EngineKind) {
 }
 
 /// Clients with continuous requests on keep-alive connections get no error.
-fn reloads_under_load_disturb_nobody(kind: EngineKind) {
+fn reloads_under_load_cause_no_error(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     let (at, ended, answers) = (configured.server.at(), AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -134,7 +134,7 @@ fn a_configuration_that_is_wrong_changes_nothing(kind: EngineKind) {
 }
 
 /// Settings that cannot change at runtime are kept, and reported; the others take effect.
-fn what_needs_a_restart_is_kept_and_told(kind: EngineKind) {
+fn settings_that_need_a_restart_are_kept_and_reported(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     configured.reload(&format!("{NEW}data = \"./elsewhere\"\ngrace = \"1s\"\n"), RELOADED);
     let said = configured.server.stderr();
@@ -173,7 +173,7 @@ fn limits_and_the_level_of_the_log_are_reloaded(kind: EngineKind) {
 }
 
 /// The log reports active laboratory settings, also after a reload; the status lists the active ones.
-fn a_reload_that_turns_a_laboratory_on_is_told(kind: EngineKind) {
+fn a_reload_that_turns_on_laboratory_settings_is_reported(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     let lab = "[lab]\nno_attempt_limits = true\nsync_each = true\n";
     configured.reload(&format!("{OLD}{lab}"), RELOADED);
@@ -234,11 +234,11 @@ fn cache_control_is_reloaded_and_entity_tags_survive_a_restart(kind: EngineKind)
 on_each_engine!(forks:
     cache_control_is_reloaded_and_entity_tags_survive_a_restart,
     a_connection_keeps_the_configuration_that_it_began_with,
-    reloads_under_load_disturb_nobody,
+    reloads_under_load_cause_no_error,
     a_configuration_that_is_wrong_changes_nothing,
-    what_needs_a_restart_is_kept_and_told,
+    settings_that_need_a_restart_are_kept_and_reported,
     limits_and_the_level_of_the_log_are_reloaded,
-    a_reload_that_turns_a_laboratory_on_is_told,
+    a_reload_that_turns_on_laboratory_settings_is_reported,
     a_log_that_was_moved_away_is_opened_again,
     a_terminal_that_goes_away_ends_the_server,
 );

@@ -82,7 +82,7 @@ fn an_operators_command_ends_transfers_in_progress(kind: EngineKind) {
     assert!(!data.path().join("accounts/alice/files/new").exists());
 }
 
-fn what_ends_at_one_front_ends_transfers_at_another(kind: EngineKind) {
+fn a_right_that_ends_at_one_front_ends_transfers_at_another(kind: EngineKind) {
     let place = Workspace::new();
     // A storage server does not support the engine `process`.
     let of_store = if kind == EngineKind::Process { EngineKind::Epoll } else { kind };
@@ -114,5 +114,5 @@ fn what_ends_at_one_front_ends_transfers_at_another(kind: EngineKind) {
 
 on_each_engine!(forks:
     an_operators_command_ends_transfers_in_progress,
-    what_ends_at_one_front_ends_transfers_at_another,
+    a_right_that_ends_at_one_front_ends_transfers_at_another,
 );

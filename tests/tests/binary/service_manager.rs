@@ -12,7 +12,7 @@ fn heard(socket: &UnixDatagram) -> String {
     String::from_utf8(block[..bytes].to_vec()).unwrap()
 }
 
-fn the_service_manager_is_told_how_the_server_is(kind: EngineKind) {
+fn the_service_manager_is_notified_of_the_servers_state(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -38,4 +38,4 @@ fn the_service_manager_is_told_how_the_server_is(kind: EngineKind) {
     assert!(heard(&socket).starts_with("STOPPING=1\n"));
 }
 
-on_each_engine!(the_service_manager_is_told_how_the_server_is);
+on_each_engine!(the_service_manager_is_notified_of_the_servers_state);

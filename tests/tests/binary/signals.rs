@@ -160,7 +160,7 @@ fn q_on_a_pipe_does_nothing(kind: EngineKind) {
 
 /// The reader of standard output and standard error has stopped reading. Requests are answered all the
 /// same, and the first signal ends the server.
-fn logs_that_nobody_reads_hold_nothing_up(kind: EngineKind) {
+fn unread_logs_delay_no_request(kind: EngineKind) {
     let folder = folder();
     let mut command = binary::command();
     command.arg("serve").arg("--site").arg(format!("/={}", folder.path().display()));
@@ -196,6 +196,6 @@ on_each_engine!(forks:
     the_end_of_the_grace_ends_it,
     q_on_a_terminal_ends_it,
     a_second_q_ends_at_once,
-    logs_that_nobody_reads_hold_nothing_up,
+    unread_logs_delay_no_request,
     q_on_a_pipe_does_nothing,
 );

@@ -282,7 +282,7 @@ fn first_words(from: Ipv4Addr, at: SocketAddr) -> String {
     words
 }
 
-fn an_address_over_its_share_is_told_so(kind: EngineKind) {
+fn an_address_over_its_share_gets_a_refusal_that_says_so(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let more = ["--classic", "127.0.0.1:0", "--connections-per-address", "3"];
     let server = start(kind, folder.path(), &more);
@@ -308,7 +308,7 @@ fn an_address_over_its_share_is_told_so(kind: EngineKind) {
     until("the slot is free", || visit(2).get("/small.txt").is_ok_and(|reply| reply.status == 200));
 }
 
-on_each_engine!(forks: an_address_over_its_share_is_told_so);
+on_each_engine!(forks: an_address_over_its_share_gets_a_refusal_that_says_so);
 
 mod attacked_alone {
     use super::*;

@@ -118,7 +118,7 @@ fn stop_one(kind: EngineKind, site: &Path, log: &Path) -> Vec<End> {
     ends
 }
 
-fn what_was_begun_is_finished(kind: EngineKind) {
+fn requests_in_progress_at_a_stop_are_finished(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let (site, log) = (folder.path().join("site"), folder.path().join("access.log"));
     let tree = Tree::new().file("large.bin", noise(41, LARGE_BYTES));
@@ -134,4 +134,4 @@ fn what_was_begun_is_finished(kind: EngineKind) {
     assert!(kept.is_empty(), "a kept connection ends cleanly, {} did not: {}", kept.len(), kept[0]);
 }
 
-on_each_engine!(alone: what_was_begun_is_finished);
+on_each_engine!(alone: requests_in_progress_at_a_stop_are_finished);

@@ -152,7 +152,7 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
 }
 
 /// The client gets 503, and the front's log has the reason.
-fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: EngineKind) {
+fn a_front_with_another_secret_learns_nothing_and_its_log_says_why(kind: EngineKind) {
     let place = Workspace::new();
     let _auth = place.auth_under(kind);
     std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
@@ -212,7 +212,7 @@ impl Drop for Running {
 }
 
 /// The protocol of docs/tiers.md.
-fn a_program_of_somebody_elses_can_say_who_people_are(kind: EngineKind) {
+fn a_third_partys_program_can_authenticate_accounts(kind: EngineKind) {
     let place = Workspace::new();
     let (_hook, url) = hook(&place);
     let mut serve = command();
@@ -307,9 +307,9 @@ on_each_engine!(forks:
     each_question_can_have_a_connection_of_its_own,
     fronts_of_one_authentication_server_are_as_one,
     while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long,
-    a_front_with_another_secret_is_told_nothing_and_its_log_says_why,
+    a_front_with_another_secret_learns_nothing_and_its_log_says_why,
     a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has,
-    a_program_of_somebody_elses_can_say_who_people_are,
+    a_third_partys_program_can_authenticate_accounts,
 );
 
 #[test]

@@ -62,7 +62,7 @@ async fn all_of_it_arrives_over_ftp(scene: Scene) {
 }
 
 #[test]
-fn a_cold_file_that_http_sends_holds_up_nobody_else() {
+fn a_cold_file_sent_over_http_delays_no_other_client() {
     for_each_seed(a_hot_file_is_answered_meanwhile);
 }
 

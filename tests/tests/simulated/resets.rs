@@ -15,7 +15,7 @@ fn without_resets_every_answer_arrives_and_is_right() {
 }
 
 #[test]
-fn whatever_breaks_the_answers_that_arrive_are_right_and_nothing_is_left() {
+fn responses_that_arrive_despite_resets_are_right_and_nothing_is_left() {
     let (mut whole, mut broken) = (0, 0);
     for (seed, per_mille) in every_seed().zip([20, 5, 1].into_iter().cycle()) {
         let outcome = run(seed, Faults::resets(per_mille));

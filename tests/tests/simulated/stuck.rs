@@ -56,7 +56,7 @@ async fn a_healthy_peer_is_served(scene: &Scene) {
 }
 
 #[test]
-fn stuck_peers_hold_up_nobody_and_are_let_go() {
+fn stuck_peers_delay_no_other_and_are_closed() {
     const OF_EACH: usize = 4;
     for seed in every_seed().take(40) {
         let Simulation { sim, server, client, scene } = Simulation::new(seed, Faults::splits(), &scenario());
@@ -81,7 +81,7 @@ fn stuck_peers_hold_up_nobody_and_are_let_go() {
 }
 
 #[test]
-fn a_server_that_stops_ends_those_who_have_begun_nothing() {
+fn a_server_that_stops_closes_connections_without_a_request() {
     for seed in every_seed().take(40) {
         let Simulation { sim, client, scene, .. } = Simulation::new(seed, Faults::splits(), &scenario());
         sim.run(&client, async move {

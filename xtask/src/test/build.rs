@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_with_tests_and_the_binary_are_told_apart() {
+    fn test_programs_and_the_binary_are_distinguished() {
         let messages = [
             artifact("plimsoll-io", true, Some("/t/plimsoll_io-1")),
             artifact("plimsoll-io", false, None),

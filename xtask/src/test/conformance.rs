@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_cannot_be_asked_from_within_is_no_gap() {
+    fn a_behaviour_that_an_engine_lacks_is_no_gap() {
         let (engine, lacking) = LACKING[0];
         let name = |engine: &str, behaviour: &str| format!("{engine}::{behaviour}");
         let others = ["thread", "epoll", "uring", "simulator", "pool"].map(|other| name(other, lacking));

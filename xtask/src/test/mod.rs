@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_told_again_with_the_first_of_its_words() {
+    fn a_failure_is_repeated_with_the_first_lines_of_its_output() {
         let mut reading = Reading::default();
         let output = "running 1 test\nfailures:\n---- a stdout ----\n"
             .lines()

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_free_and_nobody_has_tokio() {
+    fn tests_are_free_and_no_crate_has_tokio() {
         assert!(findings("plimsoll-proto", "plimsoll-engine", Some("dev")).is_empty());
         assert_eq!(findings("plimsoll", "tokio", None), [2]);
     }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_ends_with_the_text() {
+    fn an_unterminated_literal_ends_with_the_text() {
         for text in ["\"a", "/* a", "r#\"a", "'\\", "é'"] {
             assert_eq!(split(text).0.chars().count(), text.chars().count());
         }

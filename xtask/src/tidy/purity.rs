@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_uses_tokio() {
+    fn the_use_of_tokio_is_found() {
         assert_eq!(findings("crates/lab/src/driver.rs", "use tokio::net::TcpStream;"), 1);
         assert_eq!(findings("crates/lab/src/driver.rs", "// unlike tokio::net"), 0);
     }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_cover_a_path_is_on_the_way_to_it() {
+    fn the_folders_that_can_cover_a_path_are_its_prefixes() {
         let listed = |path: &str| {
             let folders = folders(path.as_bytes()).map(|folder| String::from_utf8_lossy(folder).into_owned());
             folders.collect::<Vec<_>>()

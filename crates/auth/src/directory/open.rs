@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_store_is_told_without_its_password() {
+    fn an_error_about_an_unknown_directory_does_not_contain_its_password() {
         for bad in ["oracle://me:secret@db/files", "sqlite:", "postgres:files"] {
             let told = open(bad).err().unwrap().to_string();
             assert!(told.contains("write sqlite:PATH") && !told.contains("secret"), "{told}");

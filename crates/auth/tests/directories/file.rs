@@ -14,7 +14,7 @@ fn open(path: &Path) -> SqliteDirectory {
 }
 
 #[test]
-fn nobody_but_its_owner_can_read_the_file_and_what_is_beside_it() {
+fn only_its_owner_can_read_the_file_and_those_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut directory = open(&folder.path().join("d.sqlite"));
     add(&mut directory, "alice");
@@ -29,7 +29,7 @@ fn nobody_but_its_owner_can_read_the_file_and_what_is_beside_it() {
 }
 
 #[test]
-fn what_was_stored_is_there_when_it_is_opened_again() {
+fn a_reopened_directory_has_its_accounts_and_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.sqlite");
     let mut directory = open(&path);
@@ -58,7 +58,7 @@ fn a_change_is_seen_once_by_every_other_connection_and_not_by_its_own() {
 }
 
 #[test]
-fn an_account_that_somebody_disables_in_the_file_itself_has_no_session() {
+fn an_account_disabled_in_the_file_itself_has_no_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.sqlite");
     let mut directory = open(&path);

@@ -78,7 +78,7 @@ fn given(id: &str, (owner, with): (&Account, &Account), path: &[u8]) -> GivenSha
 }
 
 #[test]
-fn what_was_stored_is_there_for_whoever_connects_next() {
+fn a_new_connection_finds_the_stored_accounts_and_sessions() {
     each_server(|at| {
         let mut directory = open(&at.url).unwrap();
         let alice = add(&mut *directory, "alice");
@@ -106,7 +106,7 @@ fn a_connection_that_was_ended_is_made_anew_and_what_was_missed_is_asked_again()
 }
 
 #[test]
-fn what_one_connection_of_a_process_changes_is_no_news_to_another() {
+fn a_change_by_one_connection_of_a_process_is_not_reported_to_another() {
     each_server(|at| {
         let mut one = open(&at.url).unwrap();
         let mut other = one.another().unwrap();
@@ -125,7 +125,7 @@ fn what_one_connection_of_a_process_changes_is_no_news_to_another() {
 }
 
 #[test]
-fn what_takes_something_away_is_news_once_to_every_other_connection_and_not_to_its_own() {
+fn a_revocation_is_reported_once_to_every_other_connection_and_not_to_its_own() {
     type Work = fn(&mut dyn Directory, &Account, &Account);
     let changes: [Work; 7] = [
         |one, alice, _| drop(one.change(alice.id, Change::Enabled(true)).unwrap().unwrap()),
@@ -196,7 +196,7 @@ fn of_many_who_replace_a_password_at_once_one_does_and_no_session_of_the_old_one
 }
 
 #[test]
-fn limits_hold_exactly_whoever_comes_at_the_same_time() {
+fn limits_hold_exactly_for_concurrent_callers() {
     each_server(|at| {
         let mut directory = open(&at.url).unwrap();
         let (alice, bob) = (add(&mut *directory, "alice"), add(&mut *directory, "bob"));
@@ -278,7 +278,7 @@ fn a_server_that_hangs_is_an_error_and_never_a_yes() {
 }
 
 #[test]
-fn where_no_server_listens_the_place_is_told_and_no_password() {
+fn an_error_about_an_unreachable_server_has_its_address_and_no_password() {
     for url in [
         "postgres://me:sesame@127.0.0.1:1/files",
         "postgres://me:sesame@/files?host=/nowhere",
@@ -366,7 +366,7 @@ fn redis_is_shown_the_password_of_a_user_of_its_own() {
 }
 
 #[test]
-fn mysql_is_shown_a_password_or_nothing_where_the_system_says_who_we_are() {
+fn mysql_gets_a_password_or_none_where_the_kernel_authenticates_the_user() {
     let at = fresh("mysql");
     drop(open(&at.url).unwrap());
     let we = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();

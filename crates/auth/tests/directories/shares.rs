@@ -120,7 +120,7 @@ fn sharing_a_path_again_changes_the_share_and_keeps_its_id() {
 }
 
 #[test]
-fn paths_of_the_greatest_length_are_told_apart_by_their_last_byte_and_stand_in_order() {
+fn paths_of_maximum_length_that_differ_in_the_last_byte_are_distinct_and_sorted() {
     each(|directory| {
         let [alice, bob, _] = three(directory);
         // Random bytes, which no index can compress.
@@ -223,7 +223,7 @@ fn shares_go_with_either_account_and_are_not_given_to_one_that_is_gone() {
 }
 
 #[test]
-fn what_a_disabled_account_shares_is_not_found_by_those_it_was_given() {
+fn shares_of_a_disabled_account_are_not_listed_to_their_recipients() {
     each(|directory| {
         let [alice, bob, _] = three(directory);
         directory.add_share(&given("1", (&alice, &bob), b"a"), 9).unwrap().unwrap();

@@ -168,7 +168,7 @@ fn run(test: impl AsyncFn([Front; 2], Chance) + Copy + 'static) {
 }
 
 #[test]
-fn what_one_front_began_another_knows() {
+fn a_session_begun_at_one_front_is_valid_at_another() {
     run(async |[left, right], _| {
         left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
         let token = right.log_in("alice").await;
@@ -392,7 +392,7 @@ fn a_server_that_says_nothing_is_given_up_in_a_bounded_time() {
 }
 
 #[test]
-fn who_repeats_a_log_out_is_answered_no_sooner_than_the_fronts_have_heard_of_it() {
+fn a_repeated_logout_is_answered_only_after_every_front_has_applied_it() {
     run(async |[left, right], _| {
         left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
         let token = left.log_in("alice").await;
@@ -412,7 +412,7 @@ fn who_repeats_a_log_out_is_answered_no_sooner_than_the_fronts_have_heard_of_it(
 }
 
 #[test]
-fn what_an_operator_asks_is_not_answered_to_a_front() {
+fn an_operators_request_is_refused_to_a_front() {
     run(async |[left, _], _| {
         assert_eq!(left.auth.accounts(&left.io).await.unwrap_err(), Error::NotAllowed);
     });
@@ -429,7 +429,7 @@ enum Session {
 
 /// Random log-ins, log-outs, token checks and cuts at two fronts, compared with the confirmed results.
 #[test]
-fn what_was_confirmed_to_have_ended_opens_nothing_anywhere_whatever_else_goes_on() {
+fn a_session_confirmed_as_ended_is_valid_at_no_front_whatever_else_fails() {
     run(async |fronts, mut chance| {
         let here_and_there = [&fronts[0], &fronts[1]];
         fronts[0].auth.sign_up(&fronts[0].io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
@@ -491,7 +491,7 @@ fn run_beside(attempts: Option<Attempts>, test: impl AsyncFn([Front; 2], Auth) +
 }
 
 #[test]
-fn what_ends_ends_at_once_for_processes_that_belong_to_one() {
+fn a_session_that_ends_in_one_process_ends_at_once_in_its_siblings() {
     run_beside(None, async |[left, right], _| {
         left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
         let token = right.log_in("alice").await;
@@ -512,7 +512,7 @@ fn what_ends_ends_at_once_for_processes_that_belong_to_one() {
 
 /// A process keeps its initial settings, and the authentication server may have open sign-up.
 #[test]
-fn who_closes_sign_up_closes_it_for_processes_that_began_before_too() {
+fn a_closed_sign_up_is_closed_for_processes_started_before_too() {
     for seed in seeds(20) {
         let sim = Sim::new(seed, Faults::splits());
         let (at, host) = (auth_server(&sim, &sim.host("auth")), sim.host("program"));

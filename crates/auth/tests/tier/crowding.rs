@@ -52,7 +52,7 @@ fn one_account_that_logs_in_without_end_leaves_room_for_others() {
 }
 
 #[test]
-fn one_network_that_fills_the_queue_delays_others_by_one_turn() {
+fn one_network_that_fills_the_queue_delays_others_by_one_hash() {
     run(&guarded(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let names: Vec<String> = (0..HASHES_WAITING_MAX + 90).map(|number| format!("name{number}")).collect();
@@ -100,7 +100,7 @@ async fn hashes_beside_guesses(io: &Io, auth: &Auth, round: usize, from: &str) -
 }
 
 #[test]
-fn three_hundred_guessing_networks_delay_a_log_in_from_a_new_network_by_a_few_turns() {
+fn three_hundred_guessing_networks_delay_a_log_in_from_a_new_network_by_a_few_hashes() {
     run(&guarded(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         guess_everywhere(&io, &auth, 0).await;
@@ -114,7 +114,7 @@ fn three_hundred_guessing_networks_delay_a_log_in_from_a_new_network_by_a_few_tu
 }
 
 #[test]
-fn sign_ups_from_many_networks_delay_a_log_in_from_a_new_network_by_a_few_turns() {
+fn sign_ups_from_many_networks_delay_a_log_in_from_a_new_network_by_a_few_hashes() {
     run(&guarded(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let networks: Vec<Peer> = (0..200).map(|host| peer(&format!("198.51.100.{host}"))).collect();
@@ -177,7 +177,7 @@ fn many_requests_that_show_one_password_at_once_wait_until_it_is_remembered() {
 }
 
 #[test]
-fn a_connection_that_breaks_keeps_its_turn_until_the_hash_is_made() {
+fn a_connection_that_breaks_keeps_its_permit_until_the_hash_is_computed() {
     let sim = Sim::new(1, Faults::none());
     let auth = Auth::local(Box::new(MemoryDirectory::new()), guarded());
     let host = sim.host("one");

@@ -36,7 +36,7 @@ fn answers_to_wrong_passwords_wait_twice_as_long_each_time_and_then_there_are_no
 }
 
 #[test]
-fn a_name_that_nobody_has_is_held_back_as_one_that_somebody_has() {
+fn an_unknown_name_is_limited_like_a_known_one() {
     run(&guarded(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ fn a_name_that_nobody_has_is_held_back_as_one_that_somebody_has() {
 }
 
 #[test]
-fn who_comes_back_when_told_is_let_in_once() {
+fn a_client_that_retries_at_the_stated_time_has_one_attempt() {
     run(&guarded(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let wait = loop {
@@ -111,7 +111,7 @@ fn guesses_from_elsewhere_lock_out_neither_session_nor_known_password() {
 }
 
 #[test]
-fn who_has_a_session_does_not_guess_at_the_password_for_long() {
+fn a_client_with_a_session_has_few_attempts_at_the_password() {
     run(&guarded(), async |io, auth| {
         let who = join_as(&io, &auth, "alice").await;
         let (wrong, new) = (secret("wrong horse"), secret("battery staple"));
@@ -138,7 +138,7 @@ fn a_known_password_gets_through_also_when_it_has_to_be_hashed_again() {
 }
 
 #[test]
-fn nobody_guesses_for_long_at_what_is_remembered_also_beside_the_owner() {
+fn guesses_at_a_cached_password_are_limited_also_while_its_owner_uses_it() {
     run(&guarded(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         for _ in 0..110 {
@@ -207,7 +207,7 @@ fn an_attempt_whose_connection_breaks_has_failed() {
 }
 
 #[test]
-fn who_signs_up_a_class_from_one_address_is_let_in_and_who_goes_on_is_limited() {
+fn an_address_may_sign_up_a_class_and_is_limited_beyond_that() {
     run(&guarded(), async |io, auth| {
         let sign_up = async |number: u32, from: &str| {
             auth.sign_up(&io, &format!("name{number}"), &secret(PASSWORD), &peer(from)).await

@@ -26,7 +26,7 @@ fn a_token_shows_its_account_until_it_expires_and_use_makes_it_no_longer() {
 }
 
 #[test]
-fn what_is_no_token_of_ours_shows_nobody() {
+fn a_forged_or_malformed_token_authenticates_no_account() {
     run(&settings(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let good = token(&io, &auth, "alice").await;
@@ -81,7 +81,7 @@ fn a_log_out_whose_connection_breaks_is_done_all_the_same() {
 }
 
 #[test]
-fn who_was_shown_by_a_password_has_no_session_to_end() {
+fn a_caller_authenticated_by_password_has_no_session_to_end() {
     run(&settings(), async |io, auth| {
         let who = join_as(&io, &auth, "alice").await;
         assert_eq!(auth.log_out(&io, &who).await, Err(Error::NoSession));
@@ -106,7 +106,7 @@ fn a_new_password_ends_the_old_one_and_all_sessions_but_the_one_that_set_it() {
 }
 
 #[test]
-fn a_password_is_changed_by_whoever_knows_it_and_for_a_good_one_only() {
+fn a_password_change_needs_the_old_password_and_a_good_new_one() {
     run(&settings(), async |io, auth| {
         let who = join_as(&io, &auth, "alice").await;
         let set = async |old: &str, new: &str| {
@@ -154,7 +154,7 @@ fn one_session_too_many_ends_the_oldest_at_once() {
 }
 
 #[test]
-fn a_session_without_end_is_told_with_an_end_that_a_calendar_has() {
+fn a_session_without_end_is_reported_with_an_end_that_a_calendar_has() {
     let session_time = std::time::Duration::MAX;
     run(&Settings { session_time, ..settings() }, async |io, auth| {
         join_as(&io, &auth, "alice").await;

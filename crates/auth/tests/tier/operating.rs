@@ -41,7 +41,7 @@ fn a_password_that_an_operator_sets_ends_all_sessions() {
 }
 
 #[test]
-fn what_is_exported_as_lines_is_imported_with_its_password() {
+fn an_exported_account_is_imported_with_its_password() {
     run(&settings(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let quota = Quota { bytes: Some(9), files: None };

@@ -28,7 +28,7 @@ fn a_session_survives_a_restart_and_a_log_out_does_too() {
 }
 
 #[test]
-fn what_another_process_changes_holds_within_a_second() {
+fn a_change_by_another_process_takes_effect_within_a_second() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.sqlite");
     run_over(open(&path), async move |io, server| {

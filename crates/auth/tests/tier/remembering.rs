@@ -67,7 +67,7 @@ fn an_operators_change_holds_at_the_next_request_of_token_and_password() {
 }
 
 #[test]
-fn who_is_disabled_or_removed_is_nobody_at_the_next_request() {
+fn a_disabled_or_removed_account_is_refused_at_the_next_request() {
     run(&settings(), async |io, auth| {
         for end in [false, true] {
             join_as(&io, &auth, "alice").await;
@@ -89,7 +89,7 @@ fn who_is_disabled_or_removed_is_nobody_at_the_next_request() {
 }
 
 #[test]
-fn what_changes_while_it_is_being_verified_is_not_remembered() {
+fn a_session_that_ends_during_its_check_is_not_cached() {
     run(&settings(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         for _ in 0..5 {
@@ -126,7 +126,7 @@ fn a_remembered_token_asks_the_directory_four_times_in_a_second_at_most() {
 }
 
 #[test]
-fn under_steady_requests_nobody_waits_for_a_directory_that_is_slow() {
+fn under_steady_requests_no_caller_waits_for_a_slow_directory() {
     for seed in seeds(10) {
         let faults = Faults { offload_delay_max: SECOND * 7 / 10, ..Faults::none() };
         let sim = Sim::new(seed, faults);
@@ -150,7 +150,7 @@ fn under_steady_requests_nobody_waits_for_a_directory_that_is_slow() {
 }
 
 #[test]
-fn where_nobody_can_look_nothing_is_believed_for_longer_than_a_second() {
+fn while_the_directory_is_unreachable_caches_are_trusted_for_at_most_a_second() {
     let counting = Counting::default();
     let is_broken = Arc::clone(&counting.is_broken);
     run_over(counting, async move |io, auth| {
@@ -168,7 +168,7 @@ fn where_nobody_can_look_nothing_is_believed_for_longer_than_a_second() {
 }
 
 #[test]
-fn what_has_ended_is_removed_once_an_hour_and_nobody_suffers_if_it_is_not() {
+fn expired_sessions_are_removed_once_an_hour_and_a_failure_refuses_no_request() {
     let counting = Counting::default();
     let sweeps = Arc::clone(&counting.sweeps);
     run_over(counting, async move |io, auth| {

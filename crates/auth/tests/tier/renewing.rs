@@ -42,7 +42,7 @@ fn a_renewed_identity_is_the_account_as_it_is_now() {
 }
 
 #[test]
-fn it_costs_no_hash_and_no_question_until_the_account_changes_and_then_one() {
+fn a_renewal_costs_no_hash_and_no_lookup_until_the_account_changes_and_then_one() {
     let counting = Counting::default();
     let others = Arc::clone(&counting.others);
     run_over(counting, async move |io, auth| {
@@ -71,7 +71,7 @@ fn it_costs_no_hash_and_no_question_until_the_account_changes_and_then_one() {
 }
 
 #[test]
-fn it_does_not_hold_for_an_account_that_is_disabled_or_removed_or_new_under_the_name() {
+fn a_renewal_fails_for_a_disabled_removed_or_recreated_account() {
     each(async |io, auth| {
         for end in ["disabled", "removed", "new"] {
             let who = join_as(&io, &auth, "alice").await;
@@ -97,7 +97,7 @@ fn it_does_not_hold_for_an_account_that_is_disabled_or_removed_or_new_under_the_
 }
 
 #[test]
-fn another_password_ends_it_whoever_sets_it_also_if_it_reads_the_same() {
+fn a_password_change_ends_renewals_also_if_the_password_reads_the_same() {
     each(async |io, auth| {
         let who = join_as(&io, &auth, "alice").await;
         auth.set_password(&io, "alice", &secret(PASSWORD)).await.unwrap();
@@ -117,7 +117,7 @@ fn another_password_ends_it_whoever_sets_it_also_if_it_reads_the_same() {
 }
 
 #[test]
-fn a_log_in_shows_the_password_for_whoever_shows_it_after() {
+fn a_login_verifies_the_password_for_later_requests_with_it() {
     each(async |io, auth| {
         auth.sign_up(&io, "alice", &secret(PASSWORD), &here()).await.unwrap();
         token(&io, &auth, "alice").await;
@@ -160,7 +160,7 @@ fn a_session_that_ended_is_not_renewed() {
 }
 
 #[test]
-fn what_another_process_changes_is_seen_within_a_second() {
+fn a_renewal_sees_another_processs_change_within_a_second() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.sqlite");
     run_over(open(&path), async move |io, server| {

@@ -66,7 +66,7 @@ fn the_deepest_share_that_is_given_covers_what_is_however_deep_below() {
 }
 
 #[test]
-fn nobody_else_is_granted_anything_and_unknown_owners_look_the_same() {
+fn other_accounts_are_granted_nothing_and_unknown_owners_look_the_same() {
     run(&settings(), async |io, auth| {
         let (alice, _) = (join_as(&io, &auth, "alice").await, join_as(&io, &auth, "bob").await);
         let carol = join_as(&io, &auth, "carol").await;
@@ -106,7 +106,7 @@ fn a_share_ends_at_its_time() {
 }
 
 #[test]
-fn who_gave_a_share_ends_it_and_nobody_else_can() {
+fn only_the_owner_of_a_share_can_end_it() {
     run(&settings(), async |io, auth| {
         let (alice, bob) = (join_as(&io, &auth, "alice").await, join_as(&io, &auth, "bob").await);
         let share = auth.share(&io, &alice, read("a", "bob")).await.unwrap();
@@ -118,7 +118,7 @@ fn who_gave_a_share_ends_it_and_nobody_else_can() {
 }
 
 #[test]
-fn what_goes_away_takes_its_shares_along() {
+fn a_removed_path_takes_its_shares_along() {
     run(&settings(), async |io, auth| {
         let (alice, bob) = (join_as(&io, &auth, "alice").await, join_as(&io, &auth, "bob").await);
         for path in ["a", "a/b", "ab"] {
@@ -137,7 +137,7 @@ async fn refusal(io: &Io, auth: &Auth, new: NewShare) -> Error {
 }
 
 #[test]
-fn what_cannot_be_shared_is_refused_with_the_reason() {
+fn an_impossible_share_is_refused_with_the_reason() {
     run(&settings(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         join_as(&io, &auth, "bob").await;

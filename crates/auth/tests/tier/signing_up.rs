@@ -46,7 +46,7 @@ fn a_bad_name_or_password_is_refused_with_the_rule_and_without_a_hash() {
 }
 
 #[test]
-fn where_sign_up_is_closed_nobody_learns_which_names_are_taken() {
+fn a_closed_sign_up_does_not_reveal_which_names_are_taken() {
     run(&settings(), async |io, auth| {
         auth.sign_up(&io, "alice", &secret(PASSWORD), &here()).await.unwrap();
         auth.set(Settings { sign_up: SignUp::Closed, ..settings() });

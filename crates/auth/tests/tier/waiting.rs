@@ -5,7 +5,7 @@ use plimsoll_auth::{Error, Settings};
 use crate::{PASSWORD, all, guarded, here, join_as, run, secret, settings};
 
 #[test]
-fn what_finds_the_queue_full_is_told_when_to_come_back_and_the_rest_is_done() {
+fn a_request_beyond_a_full_queue_gets_a_retry_time_and_the_others_finish() {
     run(&settings(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let (password, peer) = (secret(PASSWORD), here());

@@ -179,7 +179,7 @@ fn a_passed_file_is_read_by_the_range_of_its_frame() {
 }
 
 #[test]
-fn what_is_no_file_open_for_reading_only_is_refused() {
+fn a_passed_descriptor_that_is_no_read_only_file_is_refused() {
     let passed: [fn() -> Vec<OwnedFd>; 5] = [
         Vec::new,
         || vec![io::pipe().unwrap().0.into()],

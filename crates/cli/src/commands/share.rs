@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_new_share_changes_in_the_one_before_is_printed() {
+    fn the_differences_of_a_replaced_share_are_printed() {
         let share = |permission, expires| {
             let share = json!({"id": "1", "owner": "alice", "path": "/a/b", "with": "bob", "url": "",
                 "permission": permission, "expires": expires});

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_means_by_name_ascending() {
+    fn an_unknown_order_means_by_name_ascending() {
         assert_eq!(Order::from_query(None), Order { by: Column::Name, descending: false });
         for query in ["", "&&", "=", "sort", "sort=", "sort=colour&order=up", "Sort=size", "sort=size%20"] {
             assert_eq!(order(query), Order::default(), "{query}");

@@ -49,7 +49,7 @@ fn json(view: ListingView, entries: Vec<Entry>) -> Value {
 }
 
 #[test]
-fn what_is_hidden_or_cannot_be_asked_for_is_left_out() {
+fn hidden_entries_and_those_without_a_url_are_left_out() {
     let pipe = entry(b"pipe", FileKind::Other, 0, 0);
     let entries =
         vec![file(".env"), folder(".git"), pipe, file("a\nb"), file("a\x7f"), file("a.b"), file("…")];

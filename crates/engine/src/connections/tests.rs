@@ -173,7 +173,7 @@ fn where_addresses_have_no_shares_no_transfer_is_evicted_for_its_address() {
 }
 
 #[test]
-fn an_evicted_connection_is_told_to_end() {
+fn an_evicted_connection_is_woken_once_to_end() {
     let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(8) });
     let ended = Arc::<Ended>::default();
     let open = opened(&connections, HTTP, 7, Phase::Idle);

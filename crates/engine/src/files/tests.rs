@@ -38,7 +38,7 @@ fn pipe_with(bytes: &[u8]) -> Pipe {
 }
 
 #[test]
-fn what_a_name_in_memory_stands_for_is_at_hand() {
+fn the_metadata_of_a_cached_name_is_available_without_blocking() {
     let (held, root) = folder();
     std::os::unix::fs::symlink("file", held.path().join("link")).unwrap();
     for (name, kind) in [("file", FileKind::File), ("folder", FileKind::Folder), ("link", FileKind::Other)] {
@@ -68,7 +68,7 @@ fn bytes_go_from_a_pipe_into_a_file_and_no_more_than_were_asked_for() {
 }
 
 #[test]
-fn where_the_system_moves_nothing_from_a_pipe_into_a_file_it_is_copied() {
+fn where_splice_refuses_a_file_the_bytes_of_a_pipe_are_copied() {
     let (held, _root) = folder();
     // "The target file is opened in append mode" is one of the reasons that splice(2) gives.
     let append = std::fs::OpenOptions::new().append(true).open(held.path().join("file")).unwrap();
@@ -80,7 +80,7 @@ fn where_the_system_moves_nothing_from_a_pipe_into_a_file_it_is_copied() {
 }
 
 #[test]
-fn what_is_freed_later_is_held_until_then_by_threads_that_answer_others() {
+fn a_file_freed_later_stays_open_until_then_only_on_threads_that_defer_frees() {
     let (held, root) = folder();
     let is_held = || {
         let opened = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -197,7 +197,7 @@ fn a_device_is_nothing_to_be_written() {
 }
 
 #[test]
-fn what_there_is_not_enough_of_is_told_by_its_kind() {
+fn an_exhausted_resource_has_its_own_error_kind() {
     let kinds = [
         (Errno::NOSPC, ErrorKind::StorageFull),
         (Errno::DQUOT, ErrorKind::QuotaExceeded),

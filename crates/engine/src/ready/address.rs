@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_to_speak_first_is_accepted_when_they_have() {
+    fn a_client_that_must_speak_first_is_accepted_once_it_has() {
         use std::io::Write as _;
         let bound = bind(&"127.0.0.1:0".parse().unwrap()).unwrap().client_speaks_first();
         bound.defer();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn over_a_network_nobody_has_to_speak_to_be_accepted() {
+    fn over_a_network_a_silent_client_is_accepted_too() {
         let bound = bind(&"0.0.0.0:0".parse().unwrap()).unwrap().client_speaks_first();
         bound.defer();
         let Address::Ip(at) = bound.address() else { panic!("{bound:?}") };

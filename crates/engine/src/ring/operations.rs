@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_ends_with_its_operation_and_the_slot_gets_another() {
+    fn a_key_ends_with_its_operation_and_the_entry_gets_another() {
         let mut operations = Operations::default();
         let first = operations.keep(Operation::Notifier);
         assert!(operations.end(first).is_some());

@@ -108,7 +108,7 @@ fn a_dropped_socket_ends_its_receive_and_is_closed_after_it() {
 }
 
 #[test]
-fn what_is_lent_to_a_send_outlives_the_socket_that_was_dropped() {
+fn a_buffer_lent_to_a_send_outlives_its_dropped_socket() {
     with_a_ring(|| {
         let ring = ring();
         let (socket, mut far) = socket(&ring);
@@ -130,7 +130,7 @@ fn what_is_lent_to_a_send_outlives_the_socket_that_was_dropped() {
 }
 
 #[test]
-fn what_comes_while_nobody_waits_is_one_block_at_most() {
+fn at_most_one_block_is_received_while_no_task_waits() {
     with_a_ring(|| {
         let ring = ring();
         let (socket, mut far) = socket(&ring);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_first_is_served_first() {
+    fn connections_are_served_in_the_order_of_their_arrival() {
         let (queue, worker) = (Queue::new(1, 2), Waiter::default());
         queue.push('a');
         queue.push('b');
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_idle_conversations_are_told_to_make_room_as_wait() {
+    fn as_many_idle_conversations_are_asked_to_make_room_as_connections_wait() {
         let (queue, idle) = (all_taken(3), [Waiter::default(), Waiter::default()]);
         let told =
             || [0, 1].map(|number| idle[number].asks(|cx| queue.poll_room_wanted(number, cx)).is_ready());
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_makes_room_for_whom_a_worker_is_free() {
+    fn no_conversation_makes_room_while_a_worker_is_free() {
         let (queue, free, idle) = (all_taken(2), Waiter::default(), Waiter::default());
         assert!(free.asks(|cx| queue.poll_take(0, cx)).is_pending());
         queue.push('a');
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_has_made_room_is_told_again_only_for_others() {
+    fn a_worker_that_has_made_room_is_asked_again_only_for_other_connections() {
         let (queue, worker) = (all_taken(1), Waiter::default());
         queue.push('a');
         assert!(worker.asks(|cx| queue.poll_room_wanted(0, cx)).is_ready());
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_waited_too_long_is_taken_out_unless_a_worker_is_coming() {
+    fn an_overdue_connection_is_taken_out_unless_a_worker_was_woken_for_it() {
         let (queue, worker) = (Queue::new(1, 9), Waiter::default());
         assert!(worker.asks(|cx| queue.poll_take(0, cx)).is_pending());
         "abc".chars().for_each(|connection| queue.push(connection));

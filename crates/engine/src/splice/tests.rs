@@ -73,7 +73,7 @@ async fn pass_on(io: Io, from: Address) -> bool {
 }
 
 #[test]
-fn what_is_passed_on_stays_with_the_system_from_sockets_of_both_kinds() {
+fn relayed_bytes_stay_in_the_kernel_for_sockets_of_both_kinds() {
     let folder = tempfile::tempdir().unwrap();
     for kind in kinds() {
         let unix = Address::Unix(folder.path().join(kind.to_string()));
@@ -145,7 +145,7 @@ async fn emptied_when_full(io: Io, from: Address, file: File) -> u32 {
 }
 
 #[test]
-fn what_a_full_pipe_does_not_take_is_received_once_there_is_room() {
+fn bytes_that_a_full_pipe_refuses_are_received_once_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let root = SystemFs.open_root(folder.path()).unwrap();
     for kind in kinds() {
@@ -239,7 +239,7 @@ async fn received_with_an_urgent_byte(io: Io, ends: bool) -> Vec<u8> {
 }
 
 #[test]
-fn what_comes_behind_an_urgent_byte_is_not_taken_for_nothing_nor_for_the_end() {
+fn bytes_behind_an_urgent_byte_are_received_and_are_not_the_end() {
     for kind in kinds() {
         for ends in [true, false] {
             let received = block_on(kind, move |io| received_with_an_urgent_byte(io, ends)).unwrap();
@@ -270,7 +270,7 @@ async fn ended_by(io: Io, is_reset: bool) -> std::io::Result<Filled> {
 }
 
 #[test]
-fn a_peer_that_breaks_off_has_not_ended() {
+fn a_peer_that_resets_has_not_ended() {
     for kind in kinds() {
         let of = |is_reset| block_on(kind, move |io| ended_by(io, is_reset)).unwrap();
         assert_eq!(of(false).unwrap(), Filled::End, "{kind}");

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_known_for_its_time() {
+    fn a_range_found_in_memory_is_trusted_for_its_time() {
         let memory = InMemory::default();
         memory.found(&(0..100_000), at(5_000), TIME);
         assert!(memory.was(&(0..100_000), at(5_999), TIME));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_too_far_to_be_counted_is_asked_for_again() {
+    fn an_end_beyond_32_bits_is_looked_up_again() {
         let memory = InMemory::default();
         memory.found(&(0..u64::MAX), at(0), TIME);
         assert!(memory.was(&(0..4_000_000_000), at(0), TIME));

@@ -8,7 +8,7 @@ use plimsoll_io::sim::{Faults, START, Sim, seeds};
 use crate::SECOND;
 
 #[test]
-fn it_moves_only_when_nothing_is_ready() {
+fn the_clock_advances_only_when_no_task_is_ready() {
     for seed in seeds(20) {
         let sim = Sim::new(seed, Faults::splits());
         let host = sim.host("one");

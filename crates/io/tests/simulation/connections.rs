@@ -118,7 +118,7 @@ fn an_answer_is_sent_while_its_task_does_something_else() {
 }
 
 #[test]
-fn who_does_not_ask_holds_the_sender_back() {
+fn a_receiver_that_does_not_receive_blocks_the_sender() {
     for seed in seeds(50) {
         let (sim, near, far) = two_hosts(seed, Faults::splits());
         let sent = Rc::new(Cell::new(0));
@@ -199,7 +199,7 @@ fn both_directions_go_on_at_once() {
 }
 
 #[test]
-fn connecting_where_nobody_listens_is_refused() {
+fn connecting_without_a_listener_is_refused() {
     let (sim, near, _) = two_hosts(0, Faults::splits());
     let io = near.io();
     sim.run(&near, async move {

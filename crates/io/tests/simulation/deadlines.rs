@@ -78,7 +78,7 @@ fn waiting_again_and_again_arms_one_timer() {
 }
 
 #[test]
-fn what_is_ready_at_once_arms_nothing() {
+fn a_future_that_is_ready_at_once_arms_no_timer() {
     let (engine, io) = clockwork();
     let deadline = io.deadline();
     deadline.after(SECOND);
@@ -139,12 +139,12 @@ fn elapsed_at(moves: impl AsyncFnOnce(&Io, &plimsoll_io::Deadline) + 'static) ->
 }
 
 #[test]
-fn it_comes_when_it_was_set_for() {
+fn a_deadline_expires_at_its_time() {
     assert_eq!(elapsed_at(async |_, _| {}), SECOND * 10);
 }
 
 #[test]
-fn moved_later_while_somebody_waits_it_comes_later() {
+fn a_deadline_moved_later_during_a_wait_expires_later() {
     let later = elapsed_at(async |io, deadline| {
         io.sleep(SECOND * 6).await;
         deadline.after(SECOND * 10);

@@ -107,7 +107,7 @@ fn a_file_with_a_slash_behind_it_is_no_folder() {
 }
 
 #[test]
-fn a_removed_file_stays_readable_for_whoever_has_it_open() {
+fn a_removed_file_stays_readable_through_an_open_descriptor() {
     let (disk, root) = disk();
     let file = disk.open_beneath(&root, b"a.txt").unwrap();
     disk.remove("/srv/a.txt").unwrap();
@@ -167,7 +167,7 @@ fn a_listing_is_bounded() {
 }
 
 #[test]
-fn what_is_forbidden_is_told_so() {
+fn a_forbidden_file_is_a_permission_error() {
     let (disk, root) = disk();
     disk.forbid("/srv/a.txt").unwrap();
     assert_eq!(read(&disk, &root, "a.txt"), Err(ErrorKind::PermissionDenied));

@@ -98,7 +98,7 @@ fn a_half_closed_stream_still_receives() {
 }
 
 #[test]
-fn the_end_is_told_as_often_as_it_is_asked_for() {
+fn the_end_of_a_stream_is_returned_by_every_later_receive() {
     let (sim, near, far) = two_hosts(0, Faults::splits());
     converse(
         &sim,
@@ -255,7 +255,7 @@ fn pushing_after_finish_is_an_error_and_not_more_bytes() {
 }
 
 #[test]
-fn what_waits_at_a_listener_that_goes_is_reset() {
+fn a_connection_queued_at_a_dropped_listener_is_reset() {
     let (sim, near, far) = two_hosts(0, Faults::splits());
     let (io, listener) = (near.io(), far.io().listen(&at()).unwrap());
     sim.run(&near, async move {

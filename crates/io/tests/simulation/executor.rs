@@ -212,7 +212,7 @@ fn a_cancelled_timer_never_fires_and_a_fired_one_may_be_cancelled() {
 }
 
 #[test]
-fn the_order_to_stop_tells_who_parks_and_who_comes_late() {
+fn the_order_to_stop_notifies_waiting_threads_and_late_ones() {
     let (stop, early, late) = (Stop::new(), Arc::new(Rings::default()), Arc::new(Rings::default()));
     let bell = |rings: &Arc<Rings>| -> Arc<dyn Notify> { Arc::<Rings>::clone(rings) };
     stop.tell(&bell(&early));

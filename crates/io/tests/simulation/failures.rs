@@ -16,7 +16,7 @@ fn alone(main: impl AsyncFnOnce(plimsoll_io::Io) + 'static) -> Sim {
 
 #[test]
 #[should_panic(expected = "seed 7: deadlock")]
-fn who_waits_for_ever_is_told_so() {
+fn a_task_that_waits_forever_fails_with_a_message() {
     alone(async |_| pending().await);
 }
 

@@ -38,7 +38,7 @@ fn a_full_disk_takes_what_fits_and_refuses_the_rest() {
 }
 
 #[test]
-fn what_is_replaced_gives_its_room_back() {
+fn a_replaced_file_frees_its_space() {
     let (disk, root) = disk();
     disk.write("/old", "four").unwrap();
     disk.write("/new", "").unwrap();
@@ -86,7 +86,7 @@ fn a_sync_that_succeeds_after_one_that_failed_proves_nothing() {
 }
 
 #[test]
-fn what_changes_something_is_never_at_hand_and_done_once() {
+fn a_change_never_runs_without_blocking_and_runs_once() {
     for seed in seeds(50) {
         let sim = Sim::new(seed, Faults::splits());
         let host = sim.host("one");
@@ -166,7 +166,7 @@ fn a_machine_without_power_confirms_nothing_and_starts_again_with_its_disk() {
 }
 
 #[test]
-fn what_is_sent_to_a_machine_without_power_is_reset_though_it_is_silent() {
+fn bytes_sent_to_a_host_without_power_are_answered_by_a_reset() {
     for seed in seeds(100) {
         let (sim, near, far) = two_hosts(seed, Faults::splits());
         let mut listener = far.io().listen(&at()).unwrap();

@@ -79,7 +79,7 @@ fn more_jobs_than_may_wait_are_refused_and_dropped() {
 }
 
 #[test]
-fn a_question_about_files_is_answered_the_same_at_hand_and_offloaded() {
+fn a_file_lookup_returns_the_same_cached_and_offloaded() {
     for would_block in [0, PER_MILLE / 2, PER_MILLE] {
         let sim = Sim::new(1, Faults { would_block, ..Faults::none() });
         let host = sim.host("one");

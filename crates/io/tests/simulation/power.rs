@@ -61,7 +61,7 @@ fn set<const N: usize>(held: [Option<&str>; N]) -> BTreeSet<Option<String>> {
 }
 
 #[test]
-fn what_is_not_synced_is_lost_or_kept_or_either() {
+fn an_unsynced_file_is_lost_or_kept_or_torn() {
     let disk = disk();
     put(&disk, &open(&disk, "/a"), "new", "text");
     assert_eq!(after(&disk, Unsynced::Lost, "/a/new"), None);
@@ -93,7 +93,7 @@ fn a_folders_sync_keeps_its_names_and_not_their_contents() {
 }
 
 #[test]
-fn what_is_synced_with_its_name_is_there_after_any_cut() {
+fn a_file_synced_with_its_name_survives_any_cut() {
     let disk = disk();
     let folder = open(&disk, "/a");
     let file = put(&disk, &folder, "new", "text");
@@ -235,7 +235,7 @@ fn a_file_in_a_new_folder_needs_the_syncs_of_both_folders() {
 }
 
 #[test]
-fn what_nobody_synced_loses_no_file_that_was_there() {
+fn unsynced_moves_lose_no_file_that_was_there() {
     let disk = disk();
     disk.write("/a/one", "text").unwrap();
     disk.write("/b/sub/two", "text").unwrap();
@@ -270,7 +270,7 @@ fn a_synced_move_of_a_folder_is_not_without_the_moves_before_it() {
 }
 
 #[test]
-fn what_a_test_puts_on_the_disk_is_durable_at_once() {
+fn a_file_planted_by_a_test_is_durable_at_once() {
     let disk = disk();
     let folder = open(&disk, "/a");
     put(&disk, &folder, "file", "unsynced");
@@ -302,7 +302,7 @@ fn files_keep_their_numbers_and_new_ones_get_new_ones() {
 }
 
 #[test]
-fn what_was_open_at_the_cut_is_not_open_after_it() {
+fn a_file_open_at_the_cut_is_closed_after_it() {
     let disk = disk();
     let folder = open(&disk, "/a");
     let file = put(&disk, &folder, "file", "text");

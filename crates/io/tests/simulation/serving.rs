@@ -35,7 +35,7 @@ fn every_connection_has_a_task_of_its_own() {
 }
 
 #[test]
-fn the_port_that_was_chosen_is_told() {
+fn the_chosen_port_is_returned() {
     let (sim, client, server) = two_hosts(0, Faults::none());
     let address = sim.serve(&server, &":0".parse().unwrap(), &echo_setup()).unwrap();
     let io = client.io();

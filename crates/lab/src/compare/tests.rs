@@ -160,7 +160,7 @@ fn without_a_reference_the_figures_themselves_are_compared() {
 }
 
 #[test]
-fn a_reference_that_changed_much_and_a_contender_that_was_redefined_are_told_first() {
+fn a_changed_reference_and_a_redefined_contender_are_reported_first() {
     let users = [1, 8];
     let one = plan(1, &users, 5, 0.01).results(&systems(1.0)).unwrap();
     let mut slow = systems(1.0);

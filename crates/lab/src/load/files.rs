@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_an_offset_of_its_requests_no_file_is_asked_for_twice() {
+    fn with_an_offset_of_its_requests_no_file_is_requested_twice() {
         // 2,000 requests per user, as in the original definition of the rule.
         let (users, requests) = (10, 2000);
         let pick = Pick::Each { offset: requests };
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused_with_what_to_write() {
+    fn a_malformed_range_is_refused_by_kind() {
         for text in ["", "a", "1..", "..2", "1...2", "-1..2"] {
             assert_eq!(text.parse::<Files>(), Err(BadFiles::Form), "{text}");
         }

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_keeps_it_by_the_mean_number_under_way() {
+    fn an_open_loop_keeps_littles_law_by_the_mean_number_in_progress() {
         let law = open_law(&measured(8));
         assert!((law.users - 2.4).abs() < 1e-9 && (law.ratio - 1.0).abs() < 1e-9, "{law:?}");
     }

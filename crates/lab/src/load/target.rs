@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_what_to_write() {
+    fn an_unusable_target_is_refused_with_the_valid_form() {
         for (url, said) in [
             ("127.0.0.1:80", "http://"),
             ("gopher://127.0.0.1/", "http://"),

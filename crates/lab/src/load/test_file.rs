@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line_and_column() {
+    fn a_mistake_is_reported_with_its_line_and_column() {
         let files = "<filesToRetrieve><file>/a</file></filesToRetrieve>";
         for (text, line, what) in [
             ("".to_owned(), 1, "<Tests>"),

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_experiment_does_not_have_is_refused_with_what_it_has() {
+    fn a_name_unknown_to_an_experiment_is_refused_with_the_known_ones() {
         for (refused, why) in [
             (varied(&["apache"], &[], &[]), "nginx-tuned, other"),
             (varied(&[], &[("files", "1K,1G")], &[]), "1K, 1M"),

@@ -26,7 +26,7 @@ fn a_server_that_stalls_is_seen_by_every_request_that_was_planned_meanwhile() {
 }
 
 #[test]
-fn a_closed_loop_hides_it_because_nobody_asks_meanwhile() {
+fn a_closed_loop_hides_a_stall_because_its_users_send_nothing_meanwhile() {
     let outcome = stalled(Pace::Closed { think: 10 * MS });
     assert!(outcome.latency.p99 < 10 * MS && outcome.latency.max >= SECOND, "{:?}", outcome.latency);
 }

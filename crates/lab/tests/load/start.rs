@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn nobody_asks_before_the_last_reference_has_come() {
+fn no_user_starts_before_the_last_reference_is_received() {
     for seed in 0..SEEDS {
         let workload = Workload {
             users: 5,
@@ -30,7 +30,7 @@ fn nobody_asks_before_the_last_reference_has_come() {
 }
 
 #[test]
-fn if_one_cannot_get_ready_there_is_no_start_and_it_is_told_why() {
+fn a_user_that_cannot_get_ready_prevents_the_start_with_the_reason() {
     let workload = Workload {
         users: 5,
         ask: Requests::Download(Files::Numbered { first: 0, count: 12 }),

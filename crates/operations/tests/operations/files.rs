@@ -54,7 +54,7 @@ fn a_share_ends_with_what_is_removed_and_not_with_what_is_not() {
 }
 
 #[test]
-fn who_may_not_delete_removes_nothing() {
+fn an_account_without_delete_removes_nothing() {
     run(async |scene| {
         let alice = scene.person_who_may("alice", NO_DELETE).await;
         scene.operations.make_folder(&alice, &own("d"), Parents::Needed).await.unwrap();
@@ -67,7 +67,7 @@ fn who_may_not_delete_removes_nothing() {
 }
 
 #[test]
-fn whoever_may_write_sets_a_files_time() {
+fn an_account_with_write_sets_a_files_time() {
     run(async |scene| {
         let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
         scene.put(&alice, &own("f"), b"hello").await.unwrap();
@@ -83,7 +83,7 @@ fn whoever_may_write_sets_a_files_time() {
 }
 
 #[test]
-fn who_may_not_delete_copies_over_nothing_also_if_it_is_put_there_meanwhile() {
+fn an_account_without_delete_copies_over_no_file_also_a_concurrent_one() {
     run(async |scene| {
         let (operations, alice) = (&scene.operations, scene.person("alice").await);
         let bob = scene.person("bob").await;

@@ -28,7 +28,7 @@ async fn seen(
 }
 
 #[test]
-fn it_refuses_nothing_more_and_nothing_less_than_reading() {
+fn a_lookup_is_refused_exactly_where_a_read_is() {
     run(async |scene| {
         let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
         for folder in ["a", "a/b"] {

@@ -11,7 +11,7 @@ use crate::{NO_DELETE, NOTHING, of, open, own, run_over, send};
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn a_broken_off_upload_is_kept_and_gone_on_with_and_each_part_has_its_line() {
+fn an_aborted_upload_is_kept_and_resumed_and_each_part_has_its_line() {
     run_over(open, async |scene| {
         let alice = scene.person("alice").await;
         let (operations, place) = (&scene.operations, own("f"));
@@ -38,7 +38,7 @@ fn a_broken_off_upload_is_kept_and_gone_on_with_and_each_part_has_its_line() {
 }
 
 #[test]
-fn in_what_others_share_nothing_is_kept_and_a_file_that_is_there_is_gone_on_with() {
+fn in_a_share_no_upload_is_kept_and_an_existing_file_is_resumed() {
     run_over(open, async |scene| {
         let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
         let operations = &scene.operations;
@@ -84,7 +84,7 @@ fn the_callers_own_home_under_their_name_is_their_own() {
 }
 
 #[test]
-fn who_may_not_delete_may_not_cut_or_append_to_a_file_but_may_go_on_with_an_upload() {
+fn an_account_without_delete_changes_no_file_but_resumes_an_upload() {
     run_over(open, async |scene| {
         let alice = scene.person_who_may("alice", NO_DELETE).await;
         let operations = &scene.operations;
@@ -108,7 +108,7 @@ fn who_may_not_delete_may_not_cut_or_append_to_a_file_but_may_go_on_with_an_uplo
 }
 
 #[test]
-fn who_may_not_write_begins_nothing_wherever() {
+fn an_account_without_write_begins_no_upload_anywhere() {
     run_over(open, async |scene| {
         let alice = scene.person("alice").await;
         let bob = scene.person_who_may("bob", Permissions { read: true, delete: true, ..NOTHING }).await;

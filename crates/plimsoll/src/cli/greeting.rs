@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn where_ftp_is_on_its_address_and_a_first_command_are_told() {
+    fn with_ftp_the_greeting_has_its_address_and_a_first_command() {
         let text = greeted(":8080", &["--ftp", "0.0.0.0:2121"]);
         assert!(text.contains("\n  ftp://0.0.0.0:2121\n"), "{text}");
         assert!(text.contains("  curl -u alice ftp://127.0.0.1:2121/hello.txt "), "{text}");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_typed_names_an_address_that_can_be_reached() {
+    fn commands_in_the_greeting_name_a_reachable_address() {
         let greeted = |address| greeted(address, &["--site", "/=."]);
         assert!(greeted("0.0.0.0:80").contains("curl http://127.0.0.1:80/ "));
         assert!(greeted("[::]:80").contains("curl http://[::1]:80/ "));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn where_sign_up_is_closed_the_operator_is_told_how_to_add_an_account() {
+    fn with_sign_up_closed_the_greeting_has_the_command_that_adds_an_account() {
         let text = greeted(":80", &["--signup", "closed", "--data", "/srv/my files"]);
         assert!(text.contains("plimsoll account add alice --data '/srv/my files' "), "{text}");
         assert!(!text.contains("plimsoll signup"), "{text}");

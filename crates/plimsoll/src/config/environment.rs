@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arguments_have_is_known_and_the_rest_is_told_with_the_nearest() {
+    fn variables_of_arguments_are_known_and_others_are_reported_with_the_nearest() {
         let known = ["CONFIG", "HTTP", "LAB_SYNC_EACH", "SERVER", "ACCOUNT", "PASSWORD", "NEW_PASSWORD"];
         assert!(of(&known.map(|name| format!("PLIMSOLL_{name}")).each_ref().map(String::as_str)).is_empty());
         assert!(of(&["PATH", "HTTP"]).is_empty());

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_is_one_machine_or_none() {
+    fn the_announced_address_is_one_machine_or_none() {
         assert_eq!("none".parse(), Ok(Announce(None)));
         assert_eq!("203.0.113.7".parse(), Ok(Announce(Some(Ipv4Addr::new(203, 0, 113, 7)))));
         for bad in ["", "0.0.0.0", "255.255.255.255", "224.0.0.1", "::1", "example.org"] {

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_accounts_has_no_folder_of_data_to_log_into() {
+    fn without_accounts_the_transfer_log_is_off_by_default() {
         let guests = serve(&["--accounts", "false", "--ftp", ":2121"]).config.fixed;
         assert_eq!(guests.transfer_log.to_string(), "off");
         let named = serve(&["--accounts", "false", "--transfer-log", "/log/transfers"]).config.fixed;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn sign_up_is_closed_unless_it_is_asked_for_also_on_loopback() {
+    fn sign_up_is_closed_by_default_also_on_loopback() {
         assert!(!serve(&[]).config.sign_up_is_open());
         assert!(serve(&["--signup", "open"]).config.sign_up_is_open());
     }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_what_is_fixed_is_told_by_name() {
+    fn a_change_of_a_fixed_setting_is_reported_by_name() {
         let (old, new) = (serve(&["--grace", "5s"]), serve(&["--grace", "6s", "--signup", "open"]));
         assert_eq!(old.changes_of_fixed(&new), ["grace"]);
         let new =

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_for_who_serves_beyond_this_machine_by_ipv4() {
+    fn the_check_of_announced_addresses_is_for_ipv4_beyond_loopback() {
         let reached = |at: &str| {
             let config = Config::of(&["--ftp", at]);
             reached(&config, || ips(&["203.0.113.7"]))

@@ -53,7 +53,7 @@ mod tests {
     use crate::doctor::Verdict;
 
     #[test]
-    fn an_impossible_year_is_a_failure_and_a_clock_that_nobody_keeps_a_warning() {
+    fn an_impossible_year_is_a_failure_and_an_unsynchronised_clock_a_warning() {
         let year = |years: u64| Duration::from_secs(years * 31_557_600);
         assert_eq!(judge(year(0), Some("chronyd")).verdict, Verdict::Fail);
         assert_eq!(judge(year(200), Some("chronyd")).verdict, Verdict::Fail);

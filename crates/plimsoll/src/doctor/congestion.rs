@@ -46,7 +46,7 @@ mod tests {
     use crate::doctor::Verdict;
 
     #[test]
-    fn bbr_is_a_warning_where_everybody_comes_by_loopback() {
+    fn bbr_is_a_warning_where_all_clients_use_loopback() {
         let paced = judge("bbr", "reno bbr cubic\n", true);
         assert_eq!(paced.verdict, Verdict::Warn);
         assert_eq!(paced.now.unwrap(), "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic");
@@ -57,12 +57,12 @@ mod tests {
     }
 
     #[test]
-    fn what_mends_it_is_one_that_the_kernel_has() {
+    fn the_suggested_congestion_control_is_one_that_the_kernel_has() {
         assert!(judge("bbr", "reno bbr\n", true).now.unwrap().ends_with("=reno"));
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_said_to_be_well() {
+    fn an_unreadable_setting_is_a_warning() {
         assert_eq!(judge("", "", true).verdict, Verdict::Warn);
     }
 }

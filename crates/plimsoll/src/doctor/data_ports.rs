@@ -62,7 +62,7 @@ mod tests {
     const PORTS: Ports = Ports { first: 20_000, last: 29_999 };
 
     #[test]
-    fn ports_that_the_system_gives_out_are_a_warning_unless_they_are_reserved() {
+    fn ephemeral_ports_are_a_warning_unless_they_are_reserved() {
         assert_eq!(judge(PORTS, "32768\t60999\n", "").verdict, Verdict::Ok);
         let taken = judge(PORTS, "10000\t65535\n", "");
         assert_eq!(taken.verdict, Verdict::Warn);

@@ -47,7 +47,7 @@ mod tests {
     use crate::doctor::Verdict;
 
     #[test]
-    fn what_is_available_is_read_and_judged() {
+    fn available_memory_is_read_and_judged() {
         let bytes = available("MemTotal:  100 kB\nMemAvailable:    2048 kB\n");
         assert_eq!(bytes, Some(2 << 20));
         assert_eq!(judge(bytes).verdict, Verdict::Fail);

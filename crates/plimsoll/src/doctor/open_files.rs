@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_soft_limit_is_told_where_the_server_raises_it() {
+    fn the_soft_limit_is_stated_where_the_server_raises_it() {
         let config = Config::of(&[]);
         let seen = judge(1_024, 65_536, &config).seen;
         assert!(seen.starts_with("65536 may be open, raised from 1024 at the start, which is "), "{seen}");
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_depends_on_what_a_connection_takes() {
+    fn the_needed_limit_depends_on_the_descriptors_of_a_connection() {
         let needed_by = |args: &[&str]| needed(&Config::of(args));
         assert_eq!(needed_by(&["--engine", "epoll", "--accounts", "false"]), 4_096);
         assert_eq!(needed_by(&["--engine", "thread", "--ftp", ":2121"]), 8_192);

@@ -40,7 +40,7 @@ mod tests {
     use crate::doctor::Verdict;
 
     #[test]
-    fn few_ports_are_a_warning_with_the_setting_that_mends_it() {
+    fn few_ports_are_a_warning_with_the_setting_that_fixes_it() {
         let usual = judge("32768\t60999\n");
         assert_eq!(usual.verdict, Verdict::Ok);
         assert_eq!(usual.seen, "32768-60999, which is 28232 connections from here to one address");
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_said_to_be_well() {
+    fn an_unreadable_setting_is_a_warning() {
         for range in ["", "many", "1024 99999"] {
             assert_eq!(judge(range).verdict, Verdict::Warn, "{range}");
         }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_to_mend_is_the_bound_that_holds() {
+    fn the_suggested_fix_raises_the_bound_that_applies() {
         let group = Bound::Processes(ProcessBound::Group("/sys/fs/cgroup/a/pids.max".into()));
         let mended = |bound: &Bound| {
             let finding = judge(100, bound);

@@ -31,7 +31,7 @@ mod tests {
     use crate::doctor::Verdict;
 
     #[test]
-    fn a_short_queue_is_a_warning_with_the_setting_that_mends_it() {
+    fn a_short_queue_is_a_warning_with_the_setting_that_fixes_it() {
         assert_eq!(judge(Some(4096)).verdict, Verdict::Ok);
         let short = judge(Some(128));
         assert_eq!(short.verdict, Verdict::Warn);

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_what_was_seen_and_what_mends_it() {
+    fn a_line_has_the_finding_and_its_fix() {
         let findings = [
             Finding::ok("clock", "2026"),
             Finding::warn("open files", "few").mend("ulimit -n 65536", "LimitNOFILE=65536"),

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_counted() {
+    fn lines_without_room_are_counted() {
         let (sender, receiver) = pair().unwrap();
         let counters = Arc::<Counters>::default();
         let way = sender.to(LogKind::Requests, &counters);
@@ -296,7 +296,7 @@ mod tests {
 
     /// Another sender may take the space before a woken sender does.
     #[test]
-    fn whoever_is_overtaken_by_others_tries_again_as_long_as_there_is_time() {
+    fn an_overtaken_sender_retries_within_its_time() {
         const SENDERS: usize = 8;
         const EACH: usize = 200;
         let (sender, receiver) = pair().unwrap();

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_servers_left_is_cleared_away_and_nothing_else() {
+    fn sockets_of_dead_servers_are_removed_and_no_other_file() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         drop(UnixListener::bind(at("desk-dead.sock")).unwrap());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_its_name_only_once_it_listens_and_until_it_is_removed() {
+    fn a_socket_has_its_name_from_its_publication_to_its_removal() {
         let folder = tempfile::tempdir().unwrap();
         let socket = Socket::in_folder(folder.path(), "own").unwrap();
         let _listening = plimsoll_engine::bind(&socket.new_address()).unwrap();

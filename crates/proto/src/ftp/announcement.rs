@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_announcement_decides_whether_all_bytes_have_come() {
+    fn an_announcement_decides_whether_an_upload_is_complete() {
         let room = |room| Announcement { room: Some(room), ..Announcement::default() };
         let size = |size| Announcement { size: Some(size), ..room(1) };
         let digest = Announcement { digest: Some((Algorithm::Md5, vec![0; 16])), ..Announcement::default() };

@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_of_the_size_of_what_has_come() {
+    fn memory_grows_with_the_received_bytes() {
         let mut bytes = Zeroizing::new(Vec::new());
         for byte in 0..=255 {
             append(&mut bytes, &[byte], 300);

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn a_malformed_frame_is_refused() {
         let after = [body(), b"D".to_vec()].concat();
         for bad in [&b"X\0\0\0\0"[..], b"P\0\0\0\x01", b"E\xff\0\0\0", b"E\0\0\0\0", b"E\0\0\0\x01x", &after]
         {

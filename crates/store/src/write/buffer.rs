@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_fast_is_written_a_megabyte_at_a_time_and_what_comes_slowly_as_it_comes() {
+    fn fast_uploads_are_written_in_megabytes_and_slow_ones_as_they_arrive() {
         let held = held_with(&Arc::default());
         assert_eq!(len(&fill(&held, Duration::from_micros(100))), BUFFERED_FAST_BYTES_MAX);
         assert_eq!(
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_charged_is_the_memory_that_it_takes() {
+    fn the_budget_is_charged_for_the_capacity_of_a_block() {
         let together = Arc::<BufferBudget>::default();
         let held = held_with(&together);
         let mut blocks = 0;
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_pipe_keeps_its_place_among_what_is_in_memory() {
+    fn piped_bytes_keep_their_order_among_those_in_memory() {
         let held = held_with(&Arc::default());
         let (pipe, now) = (Arc::new(pipe()), Instant::default());
         held.push(piece(10), now, Quota::default());
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_at_or_goes_into_no_pipe_is_received_into_memory() {
+    fn inspected_bytes_and_those_without_a_pipe_are_received_into_memory() {
         let looked_at = Buffer::new(Arc::default(), true);
         assert!(looked_at.fill(|| panic!("it takes none"), |_| Poll::Pending).is_none());
         let held = held_with(&Arc::default());

@@ -84,7 +84,7 @@ fn a_folder_is_removed_with_all_that_is_in_it() {
 }
 
 #[test]
-fn what_is_removed_must_be_there_and_be_what_is_meant() {
+fn a_removal_needs_an_entry_of_the_expected_kind() {
     with_home(|scene| async move {
         plant(&scene).await;
         let remove = async |at: &str, condition: Condition| {
@@ -130,7 +130,7 @@ fn a_name_moves_with_all_below_it() {
 }
 
 #[test]
-fn what_has_the_new_name_stays_unless_it_is_to_be_replaced() {
+fn an_entry_at_the_new_name_stays_unless_replacing_is_requested() {
     with_home(|scene| async move {
         plant(&scene).await;
         put(&scene.io, &scene.home, any("z"), b"zzz").await.unwrap();
@@ -215,7 +215,7 @@ fn two_moves_across_two_homes_never_wait_for_each_other() {
 }
 
 #[test]
-fn what_a_failed_move_was_to_replace_is_still_there() {
+fn an_entry_that_a_failed_move_was_to_replace_is_still_there() {
     with_home(|scene| async move {
         plant(&scene).await;
         make_folder(&scene, "new").await.unwrap();

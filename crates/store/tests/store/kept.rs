@@ -64,7 +64,7 @@ fn a_part_goes_on_where_the_last_one_ended_and_nowhere_else() {
 }
 
 #[test]
-fn one_whose_commit_failed_is_not_told_to_be_whole_and_can_be_completed() {
+fn an_upload_whose_commit_failed_is_not_reported_whole_and_can_be_completed() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
         part(&scene, kept.id, 0, b"0123").await.unwrap();
@@ -83,7 +83,7 @@ fn one_whose_commit_failed_is_not_told_to_be_whole_and_can_be_completed() {
 }
 
 #[test]
-fn who_comes_back_takes_over_from_the_connection_that_hangs() {
+fn a_resuming_client_takes_over_from_its_hanging_connection() {
     with_home(|scene| async move {
         let sent: Vec<u8> = (0..100_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
         let kept = keep(&scene, "a", sent.len() as u64).await;
@@ -103,7 +103,7 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
 }
 
 #[test]
-fn a_disk_that_failed_whoever_looked_is_known_to_whoever_sends() {
+fn a_failed_sync_of_a_lookup_fails_the_upload_in_progress() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
         let mut sending = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms()).await.unwrap();
@@ -121,7 +121,7 @@ fn a_disk_that_failed_whoever_looked_is_known_to_whoever_sends() {
 }
 
 #[test]
-fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
+fn a_part_that_fails_at_any_call_is_reported_no_further_than_its_synced_bytes() {
     with_home(|scene| async move {
         let (sent, mut call) = (b"0123456789", 0);
         loop {
@@ -159,7 +159,7 @@ fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
 }
 
 #[test]
-fn an_upload_can_be_thrown_away_while_somebody_writes_to_it() {
+fn an_upload_can_be_discarded_during_a_write() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
         let mut writing = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms()).await.unwrap();
@@ -172,7 +172,7 @@ fn an_upload_can_be_thrown_away_while_somebody_writes_to_it() {
 }
 
 #[test]
-fn what_came_before_a_break_is_kept_and_is_what_was_sent() {
+fn bytes_received_before_an_abort_are_kept_unchanged() {
     with_home(|scene| async move {
         let sent: Vec<u8> = (0..200_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
         let kept = keep(&scene, "a", sent.len() as u64).await;
@@ -251,7 +251,7 @@ fn uploads_are_listed_until_they_end_or_are_thrown_away() {
 }
 
 #[test]
-fn an_upload_that_nobody_goes_on_with_expires() {
+fn an_upload_that_is_not_resumed_expires() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 3).await;
         scene.io.sleep(KEPT * 9 / 10).await;

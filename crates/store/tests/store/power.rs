@@ -192,7 +192,7 @@ async fn resume_upload(scene: &Scene, until: usize) -> Result<u64, Error> {
 }
 
 #[test]
-fn a_part_of_an_upload_that_is_gone_on_with() {
+fn a_part_of_a_resumed_upload() {
     cut_everywhere(&Change {
         before: kept,
         change: |scene| doing(async move { resume_upload(&scene, PARTED).await.map(drop) }),
@@ -211,7 +211,7 @@ fn a_part_of_an_upload_that_is_gone_on_with() {
 }
 
 #[test]
-fn the_last_part_of_an_upload_that_is_gone_on_with() {
+fn the_last_part_of_a_resumed_upload() {
     cut_everywhere(&Change {
         before: |scene| {
             doing(async move {
@@ -280,7 +280,7 @@ pub(super) async fn go_on_by_path(scene: &Scene) -> Result<(), Error> {
 }
 
 #[test]
-fn an_upload_that_is_broken_off() {
+fn an_aborted_upload() {
     cut_everywhere(&Change {
         before: nothing,
         change: interrupt,
@@ -295,7 +295,7 @@ fn an_upload_that_is_broken_off() {
 }
 
 #[test]
-fn an_upload_that_was_broken_off_and_is_gone_on_with() {
+fn an_aborted_upload_that_is_resumed() {
     cut_everywhere(&Change {
         before: interrupt,
         change: |scene| {
@@ -324,7 +324,7 @@ fn an_upload_that_was_broken_off_and_is_gone_on_with() {
 const CUT_TO: usize = 50_000;
 
 #[test]
-fn an_upload_that_is_cut_and_goes_on_with_other_bytes() {
+fn an_upload_that_is_cut_and_resumed_with_other_bytes() {
     cut_everywhere(&Change {
         before: interrupt,
         change: |scene| {

@@ -74,7 +74,7 @@ fn bytes_are_bounded_and_a_smaller_file_may_always_replace_a_larger() {
 }
 
 #[test]
-fn who_announces_too_much_is_told_before_the_first_byte() {
+fn an_announced_length_over_the_quota_is_refused_before_the_first_byte() {
     with_home(|scene| async move {
         let quota = Quota { bytes: Some(100), files: None };
         let expected = Expected { bytes: Some(101), digests: Vec::new() };
@@ -84,7 +84,7 @@ fn who_announces_too_much_is_told_before_the_first_byte() {
 }
 
 #[test]
-fn uploads_under_way_take_no_more_than_the_quota() {
+fn uploads_in_progress_claim_no_more_than_the_quota() {
     with_home(|scene| async move {
         let quota = Quota { bytes: Some(100_000), files: None };
         let announced = |bytes| Expected { bytes: Some(bytes), digests: Vec::new() };
@@ -110,7 +110,7 @@ async fn bob(scene: &Scene, quota: Quota, to: &str) -> End {
 }
 
 #[test]
-fn what_changes_homes_counts_for_the_one_that_has_it() {
+fn a_file_moved_to_another_home_counts_for_that_home() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), &[1; 50]).await.unwrap();
         let from = || End { home: scene.home.clone(), path: path("a"), quota: Quota::default() };

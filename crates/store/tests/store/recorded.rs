@@ -16,7 +16,7 @@ const LARGE: usize = 3 << 20;
 const RECORDED: usize = 50_000;
 
 #[test]
-fn what_came_of_an_upload_survives_a_kill_but_for_the_last_second() {
+fn an_uploads_bytes_survive_a_kill_except_those_of_the_last_second() {
     with_home(|scene| async move {
         let (sent, mut upload) = (bytes(3, 60_000), begin(&scene, "a", Begin::Start).await.unwrap());
         let step = RECORDED_EVERY / 5;

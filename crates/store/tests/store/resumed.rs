@@ -67,7 +67,7 @@ fn a_file_appears_whole_when_its_upload_is_complete() {
 }
 
 #[test]
-fn what_is_taken_back_before_its_rename_is_kept_and_later_is_too_late() {
+fn a_commit_cancelled_before_its_rename_is_kept_and_a_later_cancel_has_no_effect() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
         let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
@@ -104,7 +104,7 @@ fn an_upload_whose_client_has_gone_when_it_is_renamed_is_cancelled_and_kept() {
 }
 
 #[test]
-fn what_is_broken_off_is_kept_and_gone_on_with() {
+fn an_aborted_upload_is_kept_and_resumed() {
     with_home(|scene| async move {
         for part in [1, 5_000, 150_000, LARGE] {
             let sent = bytes(2, part + 70_000);
@@ -154,7 +154,7 @@ fn a_small_upload_costs_no_more_calls_than_one_that_is_not_kept() {
 }
 
 #[test]
-fn what_goes_into_a_share_is_not_kept_and_leaves_alone_what_is() {
+fn an_aborted_upload_into_a_share_is_not_kept_and_leaves_the_owners_alone() {
     with_home(|scene| async move {
         interrupt(&scene, "a", Begin::Start, b"the owner's").await;
         for size in [500, LARGE] {
@@ -272,7 +272,7 @@ fn a_file_and_an_interrupted_upload_to_its_path_are_never_mixed() {
 }
 
 #[test]
-fn where_there_is_no_file_the_end_is_that_of_what_was_kept_for_a_client_that_was_told_so() {
+fn without_a_file_the_end_is_that_of_a_kept_upload_with_a_reported_size() {
     with_home(|scene| async move {
         assert_eq!(whole(&scene, "a", Begin::End, b"all").await.unwrap(), 0);
         interrupt(&scene, "b", Begin::Start, b"kept").await;
@@ -287,7 +287,7 @@ fn where_there_is_no_file_the_end_is_that_of_what_was_kept_for_a_client_that_was
 }
 
 #[test]
-fn what_began_with_a_file_replaces_only_that_file() {
+fn an_append_replaces_only_the_file_that_it_began_with() {
     with_home(|scene| async move {
         for old in [&b"old"[..], b""] {
             put(&scene.io, &scene.home, any("a"), old).await.unwrap();
@@ -318,7 +318,7 @@ fn what_began_with_a_file_replaces_only_that_file() {
 }
 
 #[test]
-fn what_began_with_a_file_goes_when_it_is_broken_off_and_the_file_stays() {
+fn an_aborted_append_leaves_the_file_and_no_upload() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"file").await.unwrap();
         interrupt(&scene, "a", Begin::End, &bytes(1, LARGE)).await;
@@ -404,7 +404,7 @@ fn an_upload_is_taken_over_from_a_connection_that_fell_silent_and_from_no_other(
 }
 
 #[test]
-fn what_is_kept_expires() {
+fn a_kept_upload_expires() {
     with_home(|scene| async move {
         interrupt(&scene, "a", Begin::Start, b"12345").await;
         scene.io.sleep(KEPT * 2).await;
@@ -419,7 +419,7 @@ fn under(to: &str, most: u64) -> Terms {
 }
 
 #[test]
-fn what_an_upload_begins_with_takes_room() {
+fn the_bytes_that_an_append_begins_with_are_claimed() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), &[1; 60]).await.unwrap();
         let begin = async |from, most| scene.home.upload_from(&scene.io, under("a", most), from, true).await;
@@ -445,7 +445,7 @@ fn what_an_upload_begins_with_takes_room() {
 }
 
 #[test]
-fn what_is_cut_off_gives_its_room_back() {
+fn truncated_bytes_of_an_upload_release_their_claim() {
     with_home(|scene| async move {
         interrupt(&scene, "a", Begin::Start, &[1; 60]).await;
         let held = Begin::Offset(10);
@@ -459,7 +459,7 @@ fn what_is_cut_off_gives_its_room_back() {
 }
 
 #[test]
-fn what_is_refused_is_not_kept() {
+fn a_refused_upload_is_not_kept() {
     with_home(|scene| async move {
         const MOST: u64 = 1 << 21;
         for sent in [&bytes(1, LARGE)[..], &bytes(1, 100)] {
@@ -497,7 +497,7 @@ fn what_is_refused_is_not_kept() {
 }
 
 #[test]
-fn what_a_sync_that_failed_may_have_lost_is_not_told() {
+fn bytes_that_a_failed_sync_may_have_lost_are_not_reported() {
     with_home(|scene| async move {
         let failed = std::io::ErrorKind::Other;
         // The first sync, of the names: it is not certain that anything is on the disk.

@@ -8,7 +8,7 @@ const PENDING: &str = "/data/accounts/alice/pending";
 const ID: &str = "000102030405060708090a0b0c0d0e0f";
 
 #[test]
-fn what_a_server_left_that_ended_in_the_middle_is_cleared_away() {
+fn remains_of_a_killed_server_are_removed() {
     with_home(|scene| async move {
         let disk = scene.host.disk();
         disk.write(format!("{PENDING}/{ID}"), b"half".to_vec()).unwrap();
@@ -21,7 +21,7 @@ fn what_a_server_left_that_ended_in_the_middle_is_cleared_away() {
 }
 
 #[test]
-fn what_is_not_ours_stays() {
+fn a_foreign_file_among_pending_uploads_stays() {
     with_home(|scene| async move {
         scene.host.disk().write(format!("{PENDING}/notes.txt"), b"the operator's".to_vec()).unwrap();
         scene.started_again().await;

@@ -61,7 +61,7 @@ fn one_home_has_a_bounded_number_of_uploads_in_progress() {
 }
 
 #[test]
-fn what_is_broken_off_leaves_nothing() {
+fn an_aborted_upload_leaves_no_staging_file() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
         let expected = Expected::default();
@@ -77,7 +77,7 @@ fn what_is_broken_off_leaves_nothing() {
 }
 
 #[test]
-fn what_came_fast_is_written_while_its_sender_says_nothing_more() {
+fn a_fast_upload_is_written_while_its_sender_pauses() {
     with_home(|scene| async move {
         let mut upload = scene.home.upload(&scene.io, any("a"), Expected::default()).await.unwrap();
         let sent = bytes(AHEAD_BYTES - 1);
@@ -117,7 +117,7 @@ fn an_upload_that_is_alone_is_written_while_more_comes() {
 }
 
 #[test]
-fn who_sends_is_told_why_what_they_did_not_wait_for_was_not_written() {
+fn a_failed_write_in_the_background_is_reported_at_the_next_call() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
         for pause in [Duration::ZERO, Duration::from_secs(1)] {
@@ -214,7 +214,7 @@ fn a_condition_is_weighed_with_the_change() {
 }
 
 #[test]
-fn what_is_in_the_way_is_told_before_the_first_byte() {
+fn an_obstacle_in_the_path_is_reported_before_the_first_byte() {
     with_home(|scene| async move {
         scene.home.make_folder(&scene.io, path("folder"), Quota::default(), false).await.unwrap();
         put(&scene.io, &scene.home, any("file"), b"x").await.unwrap();

@@ -106,7 +106,7 @@ async fn close_on_the_second(mut store: ByHand, is_repeated: bool) {
 }
 
 #[test]
-fn what_only_looks_is_asked_again_when_a_kept_connection_turns_out_to_be_closed() {
+fn a_read_is_retried_when_its_pooled_connection_is_closed() {
     run(
         async |store| close_on_the_second(store, true).await,
         async |Front { io, home }| {
@@ -118,7 +118,7 @@ fn what_only_looks_is_asked_again_when_a_kept_connection_turns_out_to_be_closed(
 }
 
 #[test]
-fn what_changes_something_is_not_asked_again_by_who_does_not_know_whether_it_was_taken() {
+fn a_change_with_an_unknown_result_is_not_retried() {
     run(
         async |store| close_on_the_second(store, false).await,
         async |Front { io, home }| {

@@ -226,7 +226,7 @@ fn run_over(
 }
 
 #[test]
-fn what_one_front_put_another_has() {
+fn a_file_stored_at_one_front_is_found_at_another() {
     run_over_each(async |[left, right], _, _| {
         for (name, length) in [("empty", 0), ("small", 10), ("large", 300_000)] {
             left.put(name, &noise(1, length), Condition::none()).await.unwrap();
@@ -327,7 +327,7 @@ fn an_account_that_takes_many_files_slowly_leaves_transfers_to_others() {
 }
 
 #[test]
-fn who_takes_files_slowly_is_in_the_way_of_other_files_and_of_no_question() {
+fn slow_transfers_delay_other_transfers_and_no_request() {
     run_with(1, Faults::none, async |[left, right], _, _| {
         left.put("large", &noise(1, 200_000), Condition::none()).await.unwrap();
         let mut going = Vec::new();
@@ -386,7 +386,7 @@ fn a_quota_is_weighed_at_the_store_for_all_fronts() {
 }
 
 #[test]
-fn what_would_be_refused_is_refused_before_a_byte_of_it_comes() {
+fn an_upload_to_be_refused_is_refused_before_its_first_byte() {
     run_over_each(async |[left, _], _, _| {
         let begin = async |to: &str, condition| {
             let terms = Terms { to: path(to), condition, quota: Quota::default() };
@@ -403,7 +403,7 @@ fn what_would_be_refused_is_refused_before_a_byte_of_it_comes() {
 }
 
 #[test]
-fn an_upload_that_a_front_drops_leaves_nothing_and_one_that_is_kept_can_be_gone_on_with() {
+fn an_upload_dropped_by_a_front_leaves_nothing_and_a_kept_one_can_be_resumed() {
     run(Faults::splits, async |[left, right], store, _| {
         let terms = || Terms::any(path("a"), Quota::default());
         let mut dropped = left.home.upload(&left.io, terms(), Expected::default()).await.unwrap();
@@ -485,7 +485,7 @@ async fn work(
 }
 
 #[test]
-fn whatever_connections_break_who_reads_finds_what_was_confirmed_or_what_nobody_knows_of() {
+fn a_read_finds_a_confirmed_or_an_unconfirmed_change_whatever_connections_fail() {
     run(
         || Faults::resets(5),
         async |fronts, store, mut chance| {
@@ -499,7 +499,7 @@ fn whatever_connections_break_who_reads_finds_what_was_confirmed_or_what_nobody_
 }
 
 #[test]
-fn what_was_confirmed_survives_a_power_cut_of_the_store_at_any_moment() {
+fn a_confirmed_change_survives_a_power_cut_of_the_store_at_any_moment() {
     for seed in seeds(100) {
         let sim = Sim::new(seed, Faults::splits());
         let store = sim.host("store");

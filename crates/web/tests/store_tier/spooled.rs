@@ -34,7 +34,7 @@ fn run(test: impl AsyncFn(Front, Arc<SimDisk>, Host) + Copy + 'static) {
 }
 
 #[test]
-fn nothing_of_a_file_is_at_the_store_until_all_of_it_has_come() {
+fn no_byte_of_a_file_is_at_the_store_until_it_is_complete() {
     run(async |front, disk, store| {
         for (name, length) in [("empty", 0), ("small", 10), ("large", 300_000)] {
             let expected = Expected { bytes: Some(length as u64), ..Expected::default() };
@@ -52,7 +52,7 @@ fn nothing_of_a_file_is_at_the_store_until_all_of_it_has_come() {
 }
 
 #[test]
-fn what_would_be_refused_is_refused_before_a_byte_comes_and_asked_again_when_all_has() {
+fn a_spooled_upload_is_checked_before_its_first_byte_and_after_its_last() {
     run(async |front, _, store| {
         let begin = async |to: &str| {
             let terms =

@@ -111,7 +111,7 @@ fn fields_are_found_in_any_case_and_their_values_trimmed() {
 }
 
 #[test]
-fn every_known_field_has_a_slot_of_its_own() {
+fn every_known_field_has_an_index_of_its_own() {
     for field in Field::ALL {
         let value = match field {
             Field::Host | Field::ContentLength => "7",

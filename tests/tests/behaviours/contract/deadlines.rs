@@ -20,7 +20,7 @@ async fn a_wait_ends_at_its_deadline_and_not_before(scene: Scene) {
     assert!(scene.io.now() - before >= SHORT);
 }
 
-async fn what_is_ready_in_time_is_not_cut_off(scene: Scene) {
+async fn a_future_ready_before_its_deadline_completes(scene: Scene) {
     let deadline = scene.io.deadline();
     deadline.after(LONG);
     assert_eq!(deadline.within(scene.io.sleep(SHORT)).await, Ok(()));
@@ -52,7 +52,7 @@ async fn a_deadline_that_is_moved_earlier_by_another_half_of_the_task_is_kept(sc
     }
 }
 
-async fn work_is_finished_though_nobody_waits_for_it(scene: Scene) {
+async fn offloaded_work_finishes_though_its_future_is_dropped(scene: Scene) {
     let done = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&done);
     let work = scene.io.offload(Work::Files, move |_| counted.fetch_add(1, Ordering::SeqCst));
@@ -67,9 +67,9 @@ async fn work_gives_its_result_to_who_waits(scene: Scene) {
 behaviours!(
     scenario;
     a_wait_ends_at_its_deadline_and_not_before,
-    what_is_ready_in_time_is_not_cut_off,
+    a_future_ready_before_its_deadline_completes,
     a_deadline_that_is_moved_later_while_it_is_armed_holds,
     a_deadline_that_is_moved_earlier_by_another_half_of_the_task_is_kept,
-    work_is_finished_though_nobody_waits_for_it,
+    offloaded_work_finishes_though_its_future_is_dropped,
     work_gives_its_result_to_who_waits,
 );

@@ -30,7 +30,7 @@ async fn discard(stream: &mut Stream, bytes: usize) {
     }
 }
 
-async fn what_comes_behind_discarded_bytes_is_whole(scene: Scene) {
+async fn bytes_behind_discarded_ones_are_whole(scene: Scene) {
     for (len, discarded) in [(1, 1), (10, 3), (5_000, 4_999), (200_000, 70_000), (200_000, 199_990)] {
         let mut stream = receiving(&scene, len).await;
         discard(&mut stream, discarded).await;
@@ -83,7 +83,7 @@ async fn a_broken_stream_is_an_error_and_not_an_end(scene: Scene) {
 
 behaviours!(
     scenario;
-    what_comes_behind_discarded_bytes_is_whole,
+    bytes_behind_discarded_ones_are_whole,
     bytes_are_discarded_and_received_by_turns,
     the_end_is_none_and_stays_so,
     a_broken_stream_is_an_error_and_not_an_end,

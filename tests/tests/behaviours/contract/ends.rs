@@ -44,7 +44,7 @@ async fn a_finished_stream_is_delivered_to_a_slow_reader(scene: Scene) {
     scene.until(|| (scene.connections)() == 0).await;
 }
 
-async fn what_the_system_has_taken_is_delivered_after_finish_and_drop(scene: Scene) {
+async fn bytes_taken_by_the_kernel_are_delivered_after_finish_and_drop(scene: Scene) {
     let mut client = ask(&scene, 'c', 2_000).await;
     scene.io.sleep(Duration::from_millis(50)).await;
     assert!(all_of(&mut client).await == sent(2_000));
@@ -52,7 +52,7 @@ async fn what_the_system_has_taken_is_delivered_after_finish_and_drop(scene: Sce
 
 /// The kernel reports an error once. A receive after it must not return an end of file to a caller that has
 /// read the bytes before the error.
-async fn a_broken_stream_is_told_to_be_broken_by_every_later_receive(scene: Scene) {
+async fn a_broken_stream_is_an_error_at_every_later_receive(scene: Scene) {
     for _ in 0..10 {
         let mut client = ask(&scene, 'D', 3).await;
         scene.io.sleep(Duration::from_millis(20)).await;
@@ -100,8 +100,8 @@ behaviours!(
     a_dropped_stream_ends_in_an_error_and_never_cleanly,
     a_dropped_stream_ends_in_an_error_also_if_all_was_sent,
     a_finished_stream_is_delivered_to_a_slow_reader,
-    what_the_system_has_taken_is_delivered_after_finish_and_drop,
-    a_broken_stream_is_told_to_be_broken_by_every_later_receive,
+    bytes_taken_by_the_kernel_are_delivered_after_finish_and_drop,
+    a_broken_stream_is_an_error_at_every_later_receive,
     an_aborted_client_leaves_nothing_behind,
     a_probe_sees_the_peers_end_also_behind_unread_bytes,
 );

@@ -37,7 +37,7 @@ async fn returned(stream: Stream, body: &[u8]) -> Vec<u8> {
     join(sending, receiving).await.1
 }
 
-async fn what_is_passed_on_arrives_whole_and_in_order(scene: Scene) {
+async fn relayed_bytes_arrive_whole_and_in_order(scene: Scene) {
     for at_a_time in AT_A_TIME {
         let most = if at_a_time == 1 { 500 } else { too_much(&scene) / 4 };
         for len in [0, 1, most] {
@@ -49,7 +49,7 @@ async fn what_is_passed_on_arrives_whole_and_in_order(scene: Scene) {
 }
 
 /// More rounds than there are pipes. The simulator has none and is slow: there, a few rounds suffice.
-async fn what_was_on_its_way_when_a_stream_broke_is_never_sent_on_another(scene: Scene) {
+async fn bytes_in_transit_on_a_broken_stream_are_never_sent_on_another(scene: Scene) {
     let rounds = if scene.engine == Engine::Simulator { 5 } else { 100 };
     for round in 0..rounds {
         let mut broken = passed_on(&scene, 10_000_000).await;
@@ -63,7 +63,7 @@ async fn what_was_on_its_way_when_a_stream_broke_is_never_sent_on_another(scene:
     scene.until(|| (scene.connections)() == 0).await;
 }
 
-async fn who_does_not_take_what_is_passed_on_holds_the_sender_back(scene: Scene) {
+async fn a_client_that_receives_no_relayed_bytes_blocks_their_sender(scene: Scene) {
     let mut stream = passed_on(&scene, 10_000_000).await;
     stream.tx.push(Segment::Owned(noise(14, 2 * too_much(&scene))));
     stream.rx.recv(Want::Body).await.unwrap().expect("some of it comes back");
@@ -73,7 +73,7 @@ async fn who_does_not_take_what_is_passed_on_holds_the_sender_back(scene: Scene)
 
 behaviours!(
     scenario;
-    what_is_passed_on_arrives_whole_and_in_order,
-    what_was_on_its_way_when_a_stream_broke_is_never_sent_on_another,
-    who_does_not_take_what_is_passed_on_holds_the_sender_back,
+    relayed_bytes_arrive_whole_and_in_order,
+    bytes_in_transit_on_a_broken_stream_are_never_sent_on_another,
+    a_client_that_receives_no_relayed_bytes_blocks_their_sender,
 );

@@ -75,7 +75,7 @@ async fn begin(scene: &Scene) -> Client {
     client
 }
 
-async fn a_file_that_shrinks_breaks_off_over_it_too(scene: Scene) {
+async fn a_file_that_shrinks_aborts_the_response_over_a_transport_too(scene: Scene) {
     let all = put_huge(&scene);
     let mut client = begin(&scene).await;
     scene.truncate("huge.bin", 8192);
@@ -101,7 +101,7 @@ async fn at_the_order_to_stop_what_was_begun_is_finished_over_it_too(scene: Scen
 behaviours!(
     scenario;
     http_is_spoken_over_it_unchanged,
-    a_file_that_shrinks_breaks_off_over_it_too,
+    a_file_that_shrinks_aborts_the_response_over_a_transport_too,
     at_the_order_to_stop_what_was_begun_is_finished_over_it_too,
     a_handshake_that_fails_ends_that_connection_alone,
 );

@@ -16,7 +16,7 @@ async fn rest_of(rx: &mut plimsoll_io::Rx) -> Vec<u8> {
     whole
 }
 
-async fn what_is_sent_arrives_whole_and_in_order(scene: Scene) {
+async fn sent_bytes_arrive_whole_and_in_order(scene: Scene) {
     let body = noise(3, 50_000);
     let mut stream = scene.io.connect(&scene.at).await.unwrap();
     stream.tx.push(Segment::Owned(command('e', 0)));
@@ -42,7 +42,7 @@ async fn dropping_a_future_loses_no_byte_on_either_side(scene: Scene) {
     assert!(echoed == body);
 }
 
-async fn what_was_pushed_goes_out_without_the_task_being_polled(scene: Scene) {
+async fn pushed_bytes_are_sent_without_a_poll_of_the_task(scene: Scene) {
     let len = too_much(&scene);
     let mut stream = scene.io.connect(&scene.at).await.unwrap();
     stream.tx.push(Segment::Owned(command('p', len)));
@@ -54,7 +54,7 @@ async fn what_was_pushed_goes_out_without_the_task_being_polled(scene: Scene) {
     scene.stop.order();
 }
 
-async fn who_does_not_receive_holds_the_sender_back(scene: Scene) {
+async fn a_server_that_does_not_receive_blocks_the_sender(scene: Scene) {
     let len = too_much(&scene);
     let mut stream = scene.io.connect(&scene.at).await.unwrap();
     stream.tx.push(Segment::Owned(command('h', 0)));
@@ -89,7 +89,7 @@ async fn both_directions_go_on_at_once(scene: Scene) {
     assert!(echoed == noise(7, len));
 }
 
-async fn nobody_there_is_an_error_and_no_wait(scene: Scene) {
+async fn connecting_without_a_listener_fails_at_once(scene: Scene) {
     let address = {
         let listener = scene.io.listen(&":0".parse().unwrap()).unwrap();
         listener.address().clone()
@@ -110,12 +110,12 @@ async fn both_ends_know_their_addresses(scene: Scene) {
 
 behaviours!(
     scenario;
-    what_is_sent_arrives_whole_and_in_order,
+    sent_bytes_arrive_whole_and_in_order,
     dropping_a_future_loses_no_byte_on_either_side,
-    what_was_pushed_goes_out_without_the_task_being_polled,
-    who_does_not_receive_holds_the_sender_back,
+    pushed_bytes_are_sent_without_a_poll_of_the_task,
+    a_server_that_does_not_receive_blocks_the_sender,
     the_side_that_has_ended_can_still_receive,
     both_directions_go_on_at_once,
-    nobody_there_is_an_error_and_no_wait,
+    connecting_without_a_listener_fails_at_once,
     both_ends_know_their_addresses,
 );

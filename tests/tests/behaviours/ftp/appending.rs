@@ -4,7 +4,7 @@ use plimsoll_tests::{FtpClient, Scene, behaviours};
 
 use super::{alice, until_moved, with_accounts};
 
-async fn what_is_appended_comes_behind_what_is_there(scene: Scene) {
+async fn appended_bytes_follow_the_existing_ones(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     for expected in ["one,", "one,one,", "one,one,one,"] {
         client.send("APPE a", "one,").await.expect(226);
@@ -14,7 +14,7 @@ async fn what_is_appended_comes_behind_what_is_there(scene: Scene) {
     assert_eq!(client.say("SIZE a").await.expect(213).text(), "12");
 }
 
-async fn nobody_sees_a_part_of_what_is_appended(scene: Scene) {
+async fn no_client_sees_a_part_of_an_append(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "old,").await;
     let mut other = FtpClient::of(&scene, "alice").await;
@@ -28,7 +28,7 @@ async fn nobody_sees_a_part_of_what_is_appended(scene: Scene) {
     assert_eq!(other.retr("a").await, b"old,new");
 }
 
-async fn what_was_to_be_appended_and_broke_leaves_the_file_as_it_was(scene: Scene) {
+async fn an_aborted_append_leaves_the_file_unchanged(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "old,").await;
     let mut data = client.begin("APPE a").await;
@@ -76,9 +76,9 @@ async fn stou_makes_a_new_file_each_time(scene: Scene) {
 }
 
 behaviours!(with_accounts and remote and tls;
-    what_is_appended_comes_behind_what_is_there,
-    nobody_sees_a_part_of_what_is_appended,
-    what_was_to_be_appended_and_broke_leaves_the_file_as_it_was,
+    appended_bytes_follow_the_existing_ones,
+    no_client_sees_a_part_of_an_append,
+    an_aborted_append_leaves_the_file_unchanged,
     two_that_append_at_once_lose_nothing_unseen,
     stou_makes_a_new_file_each_time,
 );

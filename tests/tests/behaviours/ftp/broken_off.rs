@@ -148,7 +148,7 @@ async fn abor_behind_other_commands_is_heard_at_once_and_answered_after_them(sce
     goes_on(&scene, &mut client).await;
 }
 
-async fn who_sends_more_commands_than_there_is_reason_for_is_sent_away(scene: Scene) {
+async fn a_client_that_sends_too_many_commands_is_disconnected(scene: Scene) {
     let (person, mut client) = alice(&scene).await;
     let data = begun(&scene, &mut client).await;
     client.push((0..=QUEUED_COMMANDS_MAX).map(|number| format!("CWD {number}\r\n")).collect::<String>());
@@ -180,7 +180,7 @@ async fn an_upload_over_a_file_leaves_it_as_it_was(scene: Scene) {
     assert!(client.retr("a").await == bytes());
 }
 
-async fn an_upload_of_which_nothing_has_come_leaves_nothing(scene: Scene) {
+async fn an_aborted_upload_without_a_byte_leaves_nothing(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     client.begin("STOR a").await.abort();
     client.hear().await.expect(426);
@@ -200,8 +200,8 @@ behaviours!(with_accounts and remote;
     a_client_that_is_killed_whose_data_connection_ends_first,
     a_client_that_kept_the_connection_alive_is_killed,
     abor_behind_other_commands_is_heard_at_once_and_answered_after_them,
-    who_sends_more_commands_than_there_is_reason_for_is_sent_away,
+    a_client_that_sends_too_many_commands_is_disconnected,
     a_client_that_takes_back_its_last_bytes,
     an_upload_over_a_file_leaves_it_as_it_was,
-    an_upload_of_which_nothing_has_come_leaves_nothing,
+    an_aborted_upload_without_a_byte_leaves_nothing,
 );

@@ -72,7 +72,7 @@ async fn passive_ports_are_of_the_range_and_are_not_counted_up(scene: Scene) {
     assert!(steps.iter().any(|step| *step != steps[0]), "{ports:?}");
 }
 
-async fn nobody_is_connected_to_but_the_client_itself(scene: Scene) {
+async fn the_server_opens_data_connections_only_to_the_clients_own_address(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let own = client.own_ip().to_string();
     let comma = own.replace('.', ",");
@@ -100,7 +100,7 @@ async fn nobody_is_connected_to_but_the_client_itself(scene: Scene) {
     }
 }
 
-async fn a_client_that_is_not_there_is_told_so(scene: Scene) {
+async fn an_unreachable_data_port_of_a_client_is_reported(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
     let listener = scene.io.listen(&Address::Ip((client.own_ip(), 0).into())).unwrap();
@@ -141,8 +141,8 @@ behaviours!(with_accounts and remote;
     a_client_may_connect_after_it_has_asked,
     the_last_way_that_was_said_counts,
     passive_ports_are_of_the_range_and_are_not_counted_up,
-    nobody_is_connected_to_but_the_client_itself,
-    a_client_that_is_not_there_is_told_so,
+    the_server_opens_data_connections_only_to_the_clients_own_address,
+    an_unreachable_data_port_of_a_client_is_reported,
     epsv_takes_the_protocol_of_the_control_connection_alone,
     after_epsv_all_there_is_nothing_but_epsv,
 );
@@ -156,7 +156,7 @@ mod behind_a_router {
         Scenario { ftp: Some(Ftp { announced: Some(ANNOUNCED), ..Ftp::default() }), ..with_accounts() }
     }
 
-    async fn the_routers_address_is_told_to_who_comes_through_it(scene: Scene) {
+    async fn the_routers_address_is_announced_to_clients_behind_it(scene: Scene) {
         let (_person, mut client) = alice(&scene).await;
         let told = client.pasv().await.unwrap().ip();
         // A client on the same machine does not connect through the router.
@@ -165,7 +165,7 @@ mod behind_a_router {
         client.stor("a", "by EPSV, which tells no address\n").await;
     }
 
-    behaviours!(scenario and remote; the_routers_address_is_told_to_who_comes_through_it);
+    behaviours!(scenario and remote; the_routers_address_is_announced_to_clients_behind_it);
 }
 
 mod shares {

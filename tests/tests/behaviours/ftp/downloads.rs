@@ -30,7 +30,7 @@ async fn a_download_begins_where_rest_says(scene: Scene) {
     }
 }
 
-async fn what_is_no_file_is_not_sent(scene: Scene) {
+async fn a_path_that_is_no_file_is_not_sent(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
     client.say("MKD folder").await.expect(257);
@@ -108,7 +108,7 @@ async fn many_downloads_at_once_do_not_mix(scene: Scene) {
     .await;
 }
 
-async fn a_client_that_stops_reading_holds_up_nobody(scene: Scene) {
+async fn a_client_that_stops_reading_delays_no_other(scene: Scene) {
     let (mut person, mut slow) = alice(&scene).await;
     let large = noise(3, large_bytes(scene.engine));
     person.put("/files/large", &large).await;
@@ -125,10 +125,10 @@ async fn a_client_that_stops_reading_holds_up_nobody(scene: Scene) {
 behaviours!(with_accounts and remote and tls;
     a_file_arrives_byte_for_byte,
     a_download_begins_where_rest_says,
-    what_is_no_file_is_not_sent,
+    a_path_that_is_no_file_is_not_sent,
     names_are_bytes_that_a_file_can_have,
     a_path_is_followed_from_where_one_is,
     a_file_that_is_replaced_while_it_is_sent_arrives_as_it_was,
     many_downloads_at_once_do_not_mix,
-    a_client_that_stops_reading_holds_up_nobody,
+    a_client_that_stops_reading_delays_no_other,
 );

@@ -31,7 +31,7 @@ async fn size_is_that_of_an_image_whatever_the_type_is(scene: Scene) {
     assert_eq!(client.retr("a").await.len(), 8);
 }
 
-async fn the_time_of_a_file_is_told_and_set(scene: Scene) {
+async fn the_time_of_a_file_is_reported_and_set(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     client.stor("a b", "x").await;
     let now = client.say("MDTM a b").await.expect(213).text();
@@ -50,7 +50,7 @@ async fn the_time_of_a_file_is_told_and_set(scene: Scene) {
     assert_eq!(client.say("MDTM a b").await.expect(213).text(), "20040203040506");
 }
 
-async fn what_is_no_time_is_not_set(scene: Scene) {
+async fn a_malformed_time_is_not_set(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
     client.say("MFMT 20010203040506 a").await.expect(213);
@@ -162,8 +162,8 @@ async fn settings_are_taken_or_refused(scene: Scene) {
 behaviours!(with_accounts and remote;
     size_is_a_files_in_bytes,
     size_is_that_of_an_image_whatever_the_type_is,
-    the_time_of_a_file_is_told_and_set,
-    what_is_no_time_is_not_set,
+    the_time_of_a_file_is_reported_and_set,
+    a_malformed_time_is_not_set,
     the_reply_has_the_time_that_was_stored_for_one_that_cannot_be,
     a_digest_is_made_by_the_algorithm_that_was_chosen,
     a_digest_of_a_large_file_is_of_all_of_it,

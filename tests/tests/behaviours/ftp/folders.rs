@@ -4,7 +4,7 @@ use plimsoll_tests::{Scene, behaviours};
 
 use super::{alice, with_accounts};
 
-async fn folders_are_made_and_told_with_their_whole_path(scene: Scene) {
+async fn folders_are_created_and_reported_with_their_whole_path(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     assert_eq!(client.say("MKD a").await.expect(257).quoted(), "/a");
     client.say("CWD a").await.expect(250);
@@ -110,7 +110,7 @@ async fn rnto_follows_rnfr_at_once(scene: Scene) {
 }
 
 behaviours!(with_accounts and remote and tls;
-    folders_are_made_and_told_with_their_whole_path,
+    folders_are_created_and_reported_with_their_whole_path,
     only_an_empty_folder_is_removed,
     only_a_file_is_deleted,
     a_file_and_a_folder_get_other_names,

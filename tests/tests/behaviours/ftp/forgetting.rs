@@ -48,7 +48,7 @@ async fn rest_is_for_appe_too(scene: Scene) {
     assert_eq!(client.retr("a").await, b"0123xyz!");
 }
 
-async fn a_password_that_nobody_asked_for_logs_nobody_out(scene: Scene) {
+async fn an_unexpected_password_ends_no_session(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.say(format!("PASS {PASSWORD}")).await.expect(503);
     client.say("PWD").await.expect(257);
@@ -88,7 +88,7 @@ behaviours!(with_accounts and remote;
     rest_is_over_with_a_transfer_that_has_no_use_for_it,
     rest_is_over_with_a_transfer_that_is_refused,
     rest_is_for_appe_too,
-    a_password_that_nobody_asked_for_logs_nobody_out,
+    an_unexpected_password_ends_no_session,
     a_name_is_for_one_password,
     a_file_whose_name_begins_as_a_time_is_asked_about_and_not_changed,
 );

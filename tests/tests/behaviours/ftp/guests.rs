@@ -101,7 +101,7 @@ async fn where_guests_are_not_wanted_they_are_not_let_in(scene: Scene) {
     client.say("RETR small.txt").await.expect(530);
 }
 
-async fn where_there_are_no_accounts_a_guest_gets_in_and_nobody_else(scene: Scene) {
+async fn without_accounts_only_a_guest_may_log_in(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
     client.say("USER alice").await.expect(331);
     client.say("PASS correct horse").await.expect(530);
@@ -124,7 +124,7 @@ mod alone {
     use super::*;
 
     behaviours!(with_guests;
-        where_there_are_no_accounts_a_guest_gets_in_and_nobody_else,
+        without_accounts_only_a_guest_may_log_in,
         a_guest_changes_nothing,
     );
 }

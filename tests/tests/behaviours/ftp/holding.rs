@@ -34,7 +34,7 @@ async fn transfers_begin_together(scene: Scene) {
     }
 }
 
-async fn who_goes_away_does_not_count(scene: Scene) {
+async fn a_client_that_disconnects_is_not_counted_in_the_barrier(scene: Scene) {
     let mut person = Person::new(&scene, "alice").await;
     person.put("/files/a", "x").await;
     let mut held = Vec::new();
@@ -56,7 +56,7 @@ async fn who_goes_away_does_not_count(scene: Scene) {
     assert_eq!(waiting.all().await.unwrap(), b"x");
 }
 
-async fn the_order_to_stop_holds_nobody(scene: Scene) {
+async fn a_stop_releases_the_start_barrier(scene: Scene) {
     let mut person = Person::new(&scene, "alice").await;
     person.put("/files/a", "x").await;
     let mut client = FtpClient::of(&scene, "alice").await;
@@ -70,6 +70,6 @@ async fn the_order_to_stop_holds_nobody(scene: Scene) {
 
 behaviours!(scenario and remote;
     transfers_begin_together,
-    who_goes_away_does_not_count,
-    the_order_to_stop_holds_nobody,
+    a_client_that_disconnects_is_not_counted_in_the_barrier,
+    a_stop_releases_the_start_barrier,
 );

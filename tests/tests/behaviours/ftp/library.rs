@@ -71,7 +71,7 @@ async fn a_session_does_all_that_it_can(scene: Scene) {
     scene.until(|| scene.open() == 0).await;
 }
 
-async fn what_is_refused_is_told_by_its_code_and_the_session_goes_on(scene: Scene) {
+async fn a_refusal_is_returned_by_its_code_and_the_session_continues(scene: Scene) {
     let _person = Person::new(&scene, "alice").await;
     let mut session = connect(&scene).await;
     assert_refused(session.log_in("alice", "wrong").await, Verb::Pass, 530);
@@ -86,7 +86,7 @@ async fn what_is_refused_is_told_by_its_code_and_the_session_goes_on(scene: Scen
     session.quit().await.unwrap();
 }
 
-async fn what_is_large_goes_through_in_bounded_memory(scene: Scene) {
+async fn a_large_file_is_transferred_in_bounded_memory(scene: Scene) {
     let _person = Person::new(&scene, "alice").await;
     let mut session = log_in(&scene).await;
     let bytes = noise(5, large_bytes(scene.engine));
@@ -128,7 +128,7 @@ impl Source for Broken {
     }
 }
 
-async fn what_a_source_cannot_give_does_not_take_the_place_of_a_file(scene: Scene) {
+async fn an_upload_from_a_failing_source_replaces_no_file(scene: Scene) {
     let _person = Person::new(&scene, "alice").await;
     let mut session = log_in(&scene).await;
     store(&mut session, "a", b"the old one\n").await.unwrap();
@@ -154,9 +154,9 @@ async fn a_download_that_is_dropped_frees_what_it_held(scene: Scene) {
 
 behaviours!(with_accounts and remote and tls;
     a_session_does_all_that_it_can,
-    what_is_refused_is_told_by_its_code_and_the_session_goes_on,
-    what_is_large_goes_through_in_bounded_memory,
+    a_refusal_is_returned_by_its_code_and_the_session_continues,
+    a_large_file_is_transferred_in_bounded_memory,
     many_sessions_at_once_do_not_mix,
-    what_a_source_cannot_give_does_not_take_the_place_of_a_file,
+    an_upload_from_a_failing_source_replaces_no_file,
     a_download_that_is_dropped_frees_what_it_held,
 );

@@ -30,7 +30,7 @@ async fn is_ended(scene: &Scene, client: &mut FtpClient, since: Instant) {
     client.expect_end().await;
 }
 
-async fn who_does_not_log_in_is_not_waited_for(scene: Scene) {
+async fn a_client_that_does_not_log_in_is_disconnected(scene: Scene) {
     let since = scene.io.now();
     let mut client = FtpClient::connect(&scene).await;
     is_ended(&scene, &mut client, since).await;
@@ -48,7 +48,7 @@ async fn who_does_not_log_in_is_not_waited_for(scene: Scene) {
     assert!(scene.io.now() - since >= SHORT, "after {:?} already", scene.io.now() - since);
 }
 
-async fn who_is_idle_is_not_waited_for(scene: Scene) {
+async fn an_idle_client_is_disconnected(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut since = scene.io.now();
     for _ in 0..3 {
@@ -59,14 +59,14 @@ async fn who_is_idle_is_not_waited_for(scene: Scene) {
     is_ended(&scene, &mut client, since).await;
 }
 
-async fn a_line_that_does_not_end_is_not_waited_for(scene: Scene) {
+async fn a_client_that_does_not_end_its_line_is_disconnected(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
     let since = scene.io.now();
     client.push("USER al");
     is_ended(&scene, &mut client, since).await;
 }
 
-async fn an_upload_that_stalls_is_broken_off_and_kept(scene: Scene) {
+async fn a_stalled_upload_is_aborted_and_kept(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut data = client.begin("STOR a").await;
     data.send("01234").await.unwrap();
@@ -83,7 +83,7 @@ async fn an_upload_that_stalls_is_broken_off_and_kept(scene: Scene) {
     assert_eq!(client.retr("a").await, b"0123456789");
 }
 
-async fn a_download_that_nobody_takes_is_broken_off(scene: Scene) {
+async fn a_download_that_the_client_does_not_receive_is_aborted(scene: Scene) {
     let mut person = Person::new(&scene, "alice").await;
     person.put("/files/large", noise(1, large_bytes(scene.engine))).await;
     let mut client = FtpClient::of(&scene, "alice").await;
@@ -131,7 +131,7 @@ mod log_in_time {
     fn scenario() -> Scenario {
         with(Limits { login_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and remote; who_does_not_log_in_is_not_waited_for);
+    behaviours!(scenario and remote; a_client_that_does_not_log_in_is_disconnected);
 }
 
 mod idle_time {
@@ -139,7 +139,7 @@ mod idle_time {
     fn scenario() -> Scenario {
         with(Limits { idle_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and remote; who_is_idle_is_not_waited_for);
+    behaviours!(scenario and remote; an_idle_client_is_disconnected);
 }
 
 mod line_time {
@@ -147,7 +147,7 @@ mod line_time {
     fn scenario() -> Scenario {
         with(Limits { line_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and remote; a_line_that_does_not_end_is_not_waited_for);
+    behaviours!(scenario and remote; a_client_that_does_not_end_its_line_is_disconnected);
 }
 
 mod receive_time {
@@ -155,7 +155,7 @@ mod receive_time {
     fn scenario() -> Scenario {
         with(Limits { receive_time: SHORT, ..Limits::default() })
     }
-    behaviours!(scenario and remote; an_upload_that_stalls_is_broken_off_and_kept);
+    behaviours!(scenario and remote; a_stalled_upload_is_aborted_and_kept);
 }
 
 mod send_time {
@@ -164,7 +164,7 @@ mod send_time {
         with(Limits { send_time: SHORT, ..Limits::default() })
     }
     behaviours!(scenario and remote;
-        a_download_that_nobody_takes_is_broken_off,
+        a_download_that_the_client_does_not_receive_is_aborted,
         a_download_that_is_taken_slowly_goes_on,
     );
 }

@@ -44,7 +44,7 @@ async fn telnets_nothing_begins_no_line(scene: Scene) {
     client.say("NOOP").await.expect(200);
 }
 
-async fn who_says_all_at_once_and_ends_hears_every_answer(scene: Scene) {
+async fn a_client_that_sends_all_commands_and_ends_gets_every_response(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
     client.push("NOOP\r\nSYST\r\nPWD\r\n");
     client.end();
@@ -99,7 +99,7 @@ async fn an_http_request_is_answered_and_goes_nowhere(scene: Scene) {
 
 behaviours!(scenario and remote;
     telnets_own_bytes_are_no_part_of_a_line,
-    who_says_all_at_once_and_ends_hears_every_answer,
+    a_client_that_sends_all_commands_and_ends_gets_every_response,
     a_line_may_end_without_a_cr,
     a_line_that_is_too_long_is_refused_and_the_next_is_read,
     noise_is_refused_line_by_line,

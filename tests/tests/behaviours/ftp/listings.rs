@@ -103,7 +103,7 @@ async fn a_file_is_listed_as_itself(scene: Scene) {
     assert_eq!(names_of_long(&client.fetch_lines("LIST -d folder").await), ["folder"]);
 }
 
-async fn what_is_not_there_is_not_listed(scene: Scene) {
+async fn a_missing_entry_is_not_listed(scene: Scene) {
     let mut client = filled(&scene).await;
     for line in ["LIST none", "NLST none", "MLSD none", "LIST none/*", "MLSD folder/none"] {
         let answer = client.refused(line).await;
@@ -197,7 +197,7 @@ async fn stat_of_a_path_lists_on_the_control_connection(scene: Scene) {
     assert_eq!(answer.lines.len(), 4, "{answer:?}");
 }
 
-async fn what_is_on_its_way_is_not_listed(scene: Scene) {
+async fn an_upload_in_progress_is_not_listed(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut other = FtpClient::of(&scene, "alice").await;
     let mut data = client.begin("STOR a").await;
@@ -216,11 +216,11 @@ behaviours!(with_accounts and remote and tls;
     a_listing_goes_as_text_whatever_the_type,
     a_pattern_finds_names,
     a_file_is_listed_as_itself,
-    what_is_not_there_is_not_listed,
+    a_missing_entry_is_not_listed,
     an_empty_folder_lists_as_nothing,
     mlsd_tells_facts_of_each,
     mlst_tells_facts_of_one_on_the_control_connection,
     opts_mlst_chooses_the_facts,
     stat_of_a_path_lists_on_the_control_connection,
-    what_is_on_its_way_is_not_listed,
+    an_upload_in_progress_is_not_listed,
 );

@@ -8,7 +8,7 @@ use plimsoll_tests::{FtpClient, Person, Scenario, Scene, behaviours};
 
 use super::{alice, with_accounts};
 
-async fn who_has_an_account_gets_in(scene: Scene) {
+async fn an_account_can_log_in(scene: Scene) {
     Person::new(&scene, "alice").await;
     let mut client = FtpClient::connect(&scene).await;
     client.say("USER alice").await.expect(331);
@@ -18,7 +18,7 @@ async fn who_has_an_account_gets_in(scene: Scene) {
     client.expect_end().await;
 }
 
-async fn a_wrong_password_and_an_unknown_name_are_not_told_apart(scene: Scene) {
+async fn a_wrong_password_and_an_unknown_name_get_the_same_response(scene: Scene) {
     Person::new(&scene, "alice").await;
     let mut client = FtpClient::connect(&scene).await;
     let mut told = Vec::new();
@@ -85,7 +85,7 @@ async fn before_log_in_there_is_nothing_else(scene: Scene) {
     assert_eq!(scene.home("alice").len(), 1);
 }
 
-async fn what_leads_to_a_log_in_is_there_before_it(scene: Scene) {
+async fn commands_that_precede_a_login_work_without_one(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
     for (line, code) in [
         ("SYST", 215),
@@ -184,10 +184,10 @@ async fn sessions_of_an_old_password_end_at_their_next_command(scene: Scene) {
 }
 
 behaviours!(with_accounts and remote;
-    who_has_an_account_gets_in,
-    a_wrong_password_and_an_unknown_name_are_not_told_apart,
+    an_account_can_log_in,
+    a_wrong_password_and_an_unknown_name_get_the_same_response,
     before_log_in_there_is_nothing_else,
-    what_leads_to_a_log_in_is_there_before_it,
+    commands_that_precede_a_login_work_without_one,
     after_five_wrong_passwords_the_connection_ends,
     another_name_ends_the_session_of_the_first,
     a_disabled_accounts_session_ends_at_its_next_command,
@@ -212,7 +212,7 @@ mod held_back {
         Scenario { accounts: Some(Settings { attempts: Some(attempts), ..settings() }), ..with_accounts() }
     }
 
-    async fn who_guesses_is_held_back_on_every_connection_and_told_for_how_long(scene: Scene) {
+    async fn a_client_that_guesses_is_refused_on_every_connection_with_a_retry_time(scene: Scene) {
         Person::new(&scene, "alice").await;
         for _ in 0..3 {
             let mut client = FtpClient::connect(&scene).await;
@@ -227,5 +227,5 @@ mod held_back {
         client.log_in("alice").await;
     }
 
-    behaviours!(scenario and remote; who_guesses_is_held_back_on_every_connection_and_told_for_how_long);
+    behaviours!(scenario and remote; a_client_that_guesses_is_refused_on_every_connection_with_a_retry_time);
 }

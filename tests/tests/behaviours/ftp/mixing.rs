@@ -128,7 +128,7 @@ async fn an_upload_that_another_client_sends_is_not_taken_over(scene: Scene) {
     assert_eq!(second.retr("a").await, b"the first, whole");
 }
 
-async fn what_changes_between_size_and_the_transfer_is_not_resumed(scene: Scene) {
+async fn a_file_changed_between_size_and_the_transfer_is_not_resumed(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     client.stor("a", "0123").await;
     assert_eq!(size(&mut client, "a").await, "4");
@@ -231,7 +231,7 @@ behaviours!(with_accounts and remote and tls;
     a_download_is_resumed_from_the_file_while_an_upload_of_it_is_interrupted,
     two_unfinished_uploads_of_a_path_are_not_resumed_as_one,
     an_upload_that_another_client_sends_is_not_taken_over,
-    what_changes_between_size_and_the_transfer_is_not_resumed,
+    a_file_changed_between_size_and_the_transfer_is_not_resumed,
     an_upload_over_http_is_not_resumed_over_ftp,
     a_client_that_appends_without_asking_for_the_size_gets_no_interrupted_upload,
     a_text_is_not_resumed_by_its_size,

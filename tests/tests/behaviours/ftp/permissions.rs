@@ -9,7 +9,7 @@ async fn permit(scene: &Scene, may: Permissions) {
     scene.accounts().auth.set_permissions(&scene.io, "alice", may).await.unwrap();
 }
 
-async fn who_may_not_read_downloads_and_lists_nothing(scene: Scene) {
+async fn an_account_without_read_downloads_and_lists_nothing(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
     permit(&scene, Permissions { read: false, ..Permissions::default() }).await;
@@ -24,7 +24,7 @@ async fn who_may_not_read_downloads_and_lists_nothing(scene: Scene) {
     assert_eq!(client.retr("a").await, b"x");
 }
 
-async fn who_may_not_write_adds_nothing(scene: Scene) {
+async fn an_account_without_write_adds_nothing(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
     permit(&scene, Permissions { write: false, ..Permissions::default() }).await;
@@ -39,7 +39,7 @@ async fn who_may_not_write_adds_nothing(scene: Scene) {
     client.stor("a", "y").await;
 }
 
-async fn who_may_not_delete_may_add_and_replaces_nothing(scene: Scene) {
+async fn an_account_without_delete_may_add_and_replaces_nothing(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
     client.say("MKD folder").await.expect(257);
@@ -69,8 +69,8 @@ async fn a_permission_that_ends_during_a_transfer_ends_the_next(scene: Scene) {
 }
 
 behaviours!(with_accounts and remote and tls;
-    who_may_not_read_downloads_and_lists_nothing,
-    who_may_not_write_adds_nothing,
-    who_may_not_delete_may_add_and_replaces_nothing,
+    an_account_without_read_downloads_and_lists_nothing,
+    an_account_without_write_adds_nothing,
+    an_account_without_delete_may_add_and_replaces_nothing,
     a_permission_that_ends_during_a_transfer_ends_the_next,
 );

@@ -48,7 +48,7 @@ async fn transfers_have_a_line_with_their_bytes(scene: Scene) {
     assert_eq!(last(&scene, "delete", 1).await.0, "/a b");
 }
 
-async fn what_is_broken_off_has_a_line_that_says_so(scene: Scene) {
+async fn an_aborted_transfer_has_a_line_that_says_so(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut data = client.begin("STOR a").await;
     data.send("hello").await.unwrap();
@@ -74,7 +74,7 @@ async fn what_is_broken_off_has_a_line_that_says_so(scene: Scene) {
     assert_eq!(last(&scene, "list", 2).await.2, "no data connection");
 }
 
-async fn who_is_not_let_in_has_a_line(scene: Scene) {
+async fn a_failed_login_has_a_line(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.say("USER alice").await.expect(331);
     client.say("PASS wrong").await.expect(530);
@@ -109,8 +109,8 @@ async fn xferlog_has_files_that_came_and_went(scene: Scene) {
 
 behaviours!(with_accounts and remote and tls;
     transfers_have_a_line_with_their_bytes,
-    what_is_broken_off_has_a_line_that_says_so,
-    who_is_not_let_in_has_a_line,
+    an_aborted_transfer_has_a_line_that_says_so,
+    a_failed_login_has_a_line,
     xferlog_has_files_that_came_and_went,
 );
 
@@ -137,7 +137,7 @@ mod delivered {
         (person, client, data)
     }
 
-    async fn the_record_ends_when_the_client_has_received_the_file(scene: Scene) {
+    async fn the_audit_entry_ends_when_the_client_has_received_the_file(scene: Scene) {
         let (_person, _client, mut data) = sent(&scene).await;
         let before = micros(&scene);
         assert!(data.all().await.unwrap() == noise(5, BYTES));
@@ -152,14 +152,14 @@ mod delivered {
         assert_eq!(last(&scene, "download", 1).await.2, "broken off");
     }
 
-    async fn the_next_command_ends_the_record(scene: Scene) {
+    async fn the_next_command_ends_the_audit_entry(scene: Scene) {
         let (_person, mut client, mut data) = sent(&scene).await;
         client.say("NOOP").await.expect(200);
         assert_eq!(last(&scene, "download", 1).await, told("/a", BYTES as u64, "ok"));
         assert!(data.all().await.unwrap() == noise(5, BYTES));
     }
 
-    async fn the_end_of_the_session_ends_the_record(scene: Scene) {
+    async fn the_end_of_the_session_ends_the_audit_entry(scene: Scene) {
         let (_person, mut client, mut data) = sent(&scene).await;
         client.end();
         client.expect_end().await;
@@ -181,11 +181,11 @@ mod delivered {
                 use super::super::with_accounts;
 
                 #[test]
-                fn the_record_ends_when_the_client_has_received_the_file() {
+                fn the_audit_entry_ends_when_the_client_has_received_the_file() {
                     under(
                         Engine::$kind,
                         with_accounts,
-                        super::the_record_ends_when_the_client_has_received_the_file,
+                        super::the_audit_entry_ends_when_the_client_has_received_the_file,
                     );
                 }
 
@@ -195,13 +195,13 @@ mod delivered {
                 }
 
                 #[test]
-                fn the_next_command_ends_the_record() {
-                    under(Engine::$kind, with_accounts, super::the_next_command_ends_the_record);
+                fn the_next_command_ends_the_audit_entry() {
+                    under(Engine::$kind, with_accounts, super::the_next_command_ends_the_audit_entry);
                 }
 
                 #[test]
-                fn the_end_of_the_session_ends_the_record() {
-                    under(Engine::$kind, with_accounts, super::the_end_of_the_session_ends_the_record);
+                fn the_end_of_the_session_ends_the_audit_entry() {
+                    under(Engine::$kind, with_accounts, super::the_end_of_the_session_ends_the_audit_entry);
                 }
             }
         )* };

@@ -25,7 +25,7 @@ async fn size_tells_where_to_go_on(scene: Scene) {
     client.refused("RETR a").await.expect(550);
 }
 
-async fn what_came_of_a_large_one_is_all_there_to_go_on_with(scene: Scene) {
+async fn all_received_bytes_of_a_large_upload_can_be_resumed(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let bytes = noise(3, large_bytes(scene.engine) / 4);
     let (mut from, third) = (0, bytes.len() / 3);
@@ -51,7 +51,7 @@ async fn what_came_of_a_large_one_is_all_there_to_go_on_with(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
-async fn what_size_tells_of_can_be_thrown_away(scene: Scene) {
+async fn an_upload_that_size_reports_can_be_deleted(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     broken_off(&scene, &mut client, "a", b"01234").await;
     client.say("DELE b").await.expect(550);
@@ -78,7 +78,7 @@ async fn appe_goes_on_where_it_was(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
-async fn rest_may_go_back_in_what_has_come(scene: Scene) {
+async fn rest_may_go_back_within_the_received_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     broken_off(&scene, &mut client, "a", b"01234").await;
     client.say("REST 3").await.expect(350);
@@ -87,7 +87,7 @@ async fn rest_may_go_back_in_what_has_come(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
-async fn rest_beyond_what_has_come_tells_how_much_that_is(scene: Scene) {
+async fn rest_beyond_the_received_bytes_is_refused_with_their_number(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     broken_off(&scene, &mut client, "a", b"01234").await;
     client.say("REST 6").await.expect(350);
@@ -100,7 +100,7 @@ async fn rest_beyond_what_has_come_tells_how_much_that_is(scene: Scene) {
     assert_eq!(client.retr("a").await, b"0123456789");
 }
 
-async fn it_may_be_broken_off_many_times(scene: Scene) {
+async fn an_upload_may_be_aborted_many_times(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let all = noise(3, 50_000);
     broken_off(&scene, &mut client, "a", &all[..10_000]).await;
@@ -129,7 +129,7 @@ async fn a_plain_stor_begins_anew(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
-async fn a_file_can_be_gone_on_with_at_any_byte_that_it_has(scene: Scene) {
+async fn a_file_can_be_resumed_at_any_of_its_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     for (from, expected) in [(4, "0123xy"), (6, "012345xy"), (1, "0xy")] {
         client.stor("a", "012345").await;
@@ -158,7 +158,7 @@ async fn a_file_that_changes_under_it_is_not_mixed(scene: Scene) {
     assert_eq!(client.retr("a").await, b"another one\n");
 }
 
-async fn nobody_else_sees_any_of_it(scene: Scene) {
+async fn no_other_account_sees_a_resumable_upload(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     let (mut other, mut bob) = someone(&scene, "bob").await;
     person.ask("MKCOL", "/files/both", "", "").await;
@@ -175,7 +175,7 @@ async fn nobody_else_sees_any_of_it(scene: Scene) {
     assert_eq!(client.retr("both/a").await, b"of bob");
 }
 
-async fn what_is_broken_off_in_a_share_is_not_kept(scene: Scene) {
+async fn an_upload_aborted_in_a_share_is_not_kept(scene: Scene) {
     let (mut person, _client) = alice(&scene).await;
     let (_other, mut bob) = someone(&scene, "bob").await;
     person.ask("MKCOL", "/files/both", "", "").await;
@@ -186,7 +186,7 @@ async fn what_is_broken_off_in_a_share_is_not_kept(scene: Scene) {
     assert_eq!(person.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
 }
 
-async fn it_is_listed_over_http_and_can_be_thrown_away_there(scene: Scene) {
+async fn a_resumable_upload_is_listed_over_http_and_can_be_deleted_there(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     broken_off(&scene, &mut client, "a", b"01234").await;
     let listed = person.get("/uploads").await.json();
@@ -198,7 +198,7 @@ async fn it_is_listed_over_http_and_can_be_thrown_away_there(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
-async fn a_text_that_was_broken_off_is_kept_as_it_is_stored(scene: Scene) {
+async fn an_aborted_text_is_kept_in_its_stored_form(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.say("TYPE A").await.expect(200);
     let mut data = client.begin("STOR a").await;
@@ -212,7 +212,7 @@ async fn a_text_that_was_broken_off_is_kept_as_it_is_stored(scene: Scene) {
     assert_eq!(client.retr("a").await, b"a\nb\nc\n");
 }
 
-async fn what_has_come_is_recorded_though_the_upload_goes_on(scene: Scene) {
+async fn received_bytes_are_recorded_while_the_upload_continues(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     let mut data = client.begin("STOR a").await;
     for bytes in [1_000, 2_000] {
@@ -229,27 +229,27 @@ async fn what_has_come_is_recorded_though_the_upload_goes_on(scene: Scene) {
 }
 
 behaviours!(with_accounts and remote and tls;
-    what_has_come_is_recorded_though_the_upload_goes_on,
+    received_bytes_are_recorded_while_the_upload_continues,
     size_tells_where_to_go_on,
-    what_came_of_a_large_one_is_all_there_to_go_on_with,
-    what_size_tells_of_can_be_thrown_away,
+    all_received_bytes_of_a_large_upload_can_be_resumed,
+    an_upload_that_size_reports_can_be_deleted,
     a_file_is_deleted_before_an_upload_of_it,
     appe_goes_on_where_it_was,
-    rest_may_go_back_in_what_has_come,
-    rest_beyond_what_has_come_tells_how_much_that_is,
-    it_may_be_broken_off_many_times,
+    rest_may_go_back_within_the_received_bytes,
+    rest_beyond_the_received_bytes_is_refused_with_their_number,
+    an_upload_may_be_aborted_many_times,
     a_plain_stor_begins_anew,
-    a_file_can_be_gone_on_with_at_any_byte_that_it_has,
+    a_file_can_be_resumed_at_any_of_its_bytes,
     a_file_that_changes_under_it_is_not_mixed,
-    nobody_else_sees_any_of_it,
-    what_is_broken_off_in_a_share_is_not_kept,
-    it_is_listed_over_http_and_can_be_thrown_away_there,
-    a_text_that_was_broken_off_is_kept_as_it_is_stored,
+    no_other_account_sees_a_resumable_upload,
+    an_upload_aborted_in_a_share_is_not_kept,
+    a_resumable_upload_is_listed_over_http_and_can_be_deleted_there,
+    an_aborted_text_is_kept_in_its_stored_form,
 );
 
 /// In the simulator alone: the time is too long for a real clock.
 #[test]
-fn what_nobody_goes_on_with_is_gone_after_its_time() {
+fn an_upload_that_is_not_resumed_is_removed_after_its_time() {
     under(Engine::Simulator, with_accounts, |scene| async move {
         let (_person, mut client) = alice(&scene).await;
         broken_off(&scene, &mut client, "a", b"01234").await;

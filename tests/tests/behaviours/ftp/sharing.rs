@@ -35,7 +35,7 @@ async fn the_owners_who_share_something_are_listed(scene: Scene) {
     }
 }
 
-async fn who_is_given_nothing_sees_no_shared_folder(scene: Scene) {
+async fn an_account_without_shares_sees_no_shared_folder(scene: Scene) {
     let (_alice, _bob) = shared(&scene).await;
     let (_carol, mut carol) = someone(&scene, "carol").await;
     assert!(carol.fetch("NLST").await.is_empty());
@@ -171,7 +171,7 @@ behaviours!(with_accounts and remote and tls;
     a_link_in_a_shared_folder_does_not_lead_out_of_it,
     a_grantee_neither_removes_nor_renames_the_shared_folder_itself,
     the_owners_who_share_something_are_listed,
-    who_is_given_nothing_sees_no_shared_folder,
+    an_account_without_shares_sees_no_shared_folder,
     a_share_to_read_is_for_reading,
     a_share_to_write_is_for_writing,
     nothing_else_of_the_owners_is_there,

@@ -5,7 +5,7 @@ use plimsoll_tests::{FtpClient, Scene, behaviours};
 
 use super::{alice, large_bytes, until_moved, with_accounts};
 
-async fn an_idle_session_ends_and_is_told_why(scene: Scene) {
+async fn an_idle_session_ends_with_the_reason(scene: Scene) {
     let (person, mut client) = alice(&scene).await;
     let mut stranger = FtpClient::connect(&scene).await;
     scene.stop.order();
@@ -49,7 +49,7 @@ async fn a_download_that_was_begun_is_finished(scene: Scene) {
 }
 
 behaviours!(with_accounts and remote and tls;
-    an_idle_session_ends_and_is_told_why,
+    an_idle_session_ends_with_the_reason,
     an_upload_that_was_begun_is_finished,
     a_download_that_was_begun_is_finished,
 );
@@ -62,7 +62,7 @@ mod after_the_grace {
         Scenario { grace: std::time::Duration::from_millis(300), ..with_accounts() }
     }
 
-    async fn what_is_not_finished_is_kept(scene: Scene) {
+    async fn an_unfinished_upload_is_kept(scene: Scene) {
         let (person, mut client) = alice(&scene).await;
         let mut data = client.begin("STOR a").await;
         data.send("hello").await.unwrap();
@@ -80,5 +80,5 @@ mod after_the_grace {
         assert!(scene.home("alice").is_empty());
     }
 
-    behaviours!(scenario and remote; what_is_not_finished_is_kept);
+    behaviours!(scenario and remote; an_unfinished_upload_is_kept);
 }

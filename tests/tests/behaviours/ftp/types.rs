@@ -47,7 +47,7 @@ async fn text_is_what_a_session_begins_with(scene: Scene) {
     assert_eq!(client.retr("a").await, b"a\r\n");
 }
 
-async fn what_is_not_supported_is_refused_and_changes_nothing(scene: Scene) {
+async fn an_unsupported_type_mode_or_structure_is_refused_and_changes_nothing(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "a\n").await;
     for (line, codes) in [
@@ -70,7 +70,7 @@ async fn what_is_not_supported_is_refused_and_changes_nothing(scene: Scene) {
     assert_eq!(client.retr("a").await, b"a\n");
 }
 
-async fn a_text_is_not_gone_on_with(scene: Scene) {
+async fn a_text_is_not_resumed(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "abc").await;
     client.say("TYPE A").await.expect(200);
@@ -84,6 +84,6 @@ behaviours!(with_accounts and remote;
     a_cr_that_ends_no_line_stays,
     bytes_stay_as_they_are,
     text_is_what_a_session_begins_with,
-    what_is_not_supported_is_refused_and_changes_nothing,
-    a_text_is_not_gone_on_with,
+    an_unsupported_type_mode_or_structure_is_refused_and_changes_nothing,
+    a_text_is_not_resumed,
 );

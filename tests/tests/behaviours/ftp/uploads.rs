@@ -17,7 +17,7 @@ async fn a_file_arrives_byte_for_byte(scene: Scene) {
     scene.until(|| scene.pending("alice").is_empty()).await;
 }
 
-async fn nobody_sees_a_part_of_a_new_file(scene: Scene) {
+async fn no_client_sees_a_part_of_a_new_file(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     let bytes = noise(1, 100_000);
     let mut data = client.begin("STOR a").await;
@@ -96,7 +96,7 @@ async fn of_two_at_once_the_last_to_end_stays_whole(scene: Scene) {
     scene.until(|| scene.pending("alice").is_empty()).await;
 }
 
-async fn what_can_be_no_file_is_refused_before_its_bytes(scene: Scene) {
+async fn a_path_that_can_be_no_file_is_refused_before_its_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.say("MKD folder").await.expect(257);
     client.stor("a", "x").await;
@@ -131,11 +131,11 @@ async fn one_connection_does_many_things(scene: Scene) {
 
 behaviours!(with_accounts and remote and tls;
     a_file_arrives_byte_for_byte,
-    nobody_sees_a_part_of_a_new_file,
+    no_client_sees_a_part_of_a_new_file,
     the_old_file_stays_until_the_new_one_is_whole,
     a_large_file_arrives,
     several_large_ones_at_once_arrive_as_they_were_sent,
     of_two_at_once_the_last_to_end_stays_whole,
-    what_can_be_no_file_is_refused_before_its_bytes,
+    a_path_that_can_be_no_file_is_refused_before_its_bytes,
     one_connection_does_many_things,
 );

@@ -24,7 +24,7 @@ async fn heat(person: &mut Person, target: &str, bytes: &[u8]) {
     }
 }
 
-async fn what_is_put_moved_copied_and_removed_is_seen_at_once(scene: Scene) {
+async fn a_file_put_moved_copied_or_removed_is_seen_at_once(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     for size in SIZES {
         let (first, second) = (noise(1, size), noise(2, size));
@@ -44,7 +44,7 @@ async fn what_is_put_moved_copied_and_removed_is_seen_at_once(scene: Scene) {
     }
 }
 
-async fn what_is_in_a_folder_goes_where_that_goes(scene: Scene) {
+async fn a_cached_file_follows_its_moved_or_removed_folder(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     for size in SIZES {
         let bytes = noise(3, size);
@@ -60,7 +60,7 @@ async fn what_is_in_a_folder_goes_where_that_goes(scene: Scene) {
     }
 }
 
-async fn what_ftp_changes_http_sees(scene: Scene) {
+async fn a_change_over_ftp_is_seen_over_http(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let mut ftp = FtpClient::of(&scene, "alice").await;
     for size in SIZES {
@@ -100,7 +100,7 @@ async fn a_share_that_has_ended_is_over_however_hot_the_file_is(scene: Scene) {
     }
 }
 
-async fn what_is_at_hand_is_answered_as_what_is_looked_up(scene: Scene) {
+async fn a_cached_file_is_answered_like_one_that_is_looked_up(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     // A file that is cached as bytes, and one that is cached open.
     for size in [1_000, 33_000] {
@@ -138,7 +138,7 @@ async fn what_is_at_hand_is_answered_as_what_is_looked_up(scene: Scene) {
     }
 }
 
-async fn what_is_at_hand_is_for_whoever_shows_that_they_may(scene: Scene) {
+async fn a_cached_file_is_sent_only_to_authorised_callers(scene: Scene) {
     let (mut alice, bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
     alice.put("/files/a", b"hers").await;
     heat(&mut alice, "/files/a", b"hers").await;
@@ -165,10 +165,10 @@ async fn what_is_at_hand_is_for_whoever_shows_that_they_may(scene: Scene) {
 }
 
 behaviours!(scenario and remote and tls;
-    what_is_at_hand_is_answered_as_what_is_looked_up,
-    what_is_at_hand_is_for_whoever_shows_that_they_may,
-    what_is_put_moved_copied_and_removed_is_seen_at_once,
-    what_is_in_a_folder_goes_where_that_goes,
-    what_ftp_changes_http_sees,
+    a_cached_file_is_answered_like_one_that_is_looked_up,
+    a_cached_file_is_sent_only_to_authorised_callers,
+    a_file_put_moved_copied_or_removed_is_seen_at_once,
+    a_cached_file_follows_its_moved_or_removed_folder,
+    a_change_over_ftp_is_seen_over_http,
     a_share_that_has_ended_is_over_however_hot_the_file_is,
 );

@@ -102,7 +102,7 @@ impl Model {
     }
 }
 
-async fn whoever_reads_gets_what_is_there(scene: Scene) {
+async fn a_read_returns_the_current_file_after_random_changes(scene: Scene) {
     let mut seed = [0; 8];
     scene.io.entropy(&mut seed);
     let seed = u64::from_le_bytes(seed);
@@ -122,4 +122,4 @@ async fn whoever_reads_gets_what_is_there(scene: Scene) {
     assert!(scene.hot.figures().hits > 0 || !model.has_found_bytes, "seed {seed}");
 }
 
-behaviours!(scenario and remote and tls; whoever_reads_gets_what_is_there);
+behaviours!(scenario and remote and tls; a_read_returns_the_current_file_after_random_changes);

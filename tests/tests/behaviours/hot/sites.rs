@@ -94,7 +94,7 @@ async fn each_client_gets_the_encoding_that_it_takes(scene: Scene) {
 
 /// With an endless time, a change by another program is never seen in a file that is cached as bytes. This
 /// is how the other behaviours can be sure that the hot cache answered.
-async fn what_is_hot_is_sent_without_a_lookup(scene: Scene) {
+async fn a_cached_file_is_sent_without_a_lookup(scene: Scene) {
     let mut client = scene.connect().await;
     let before = client.get("/1000.bin").await;
     scene.remove("1000.bin");
@@ -127,7 +127,7 @@ async fn an_open_file_that_was_removed_is_closed_at_the_next_check(scene: Scene)
     assert_eq!(scene.hot.figures().entries, 1, "its blocks would not be free");
 }
 
-async fn an_open_file_that_nobody_asks_for_is_closed(scene: Scene) {
+async fn an_open_file_without_requests_is_closed(scene: Scene) {
     let mut client = scene.connect().await;
     client.get("/100000.bin").await;
     client.get("/1000.bin").await;
@@ -145,7 +145,7 @@ behaviours!(scenario and tls;
     a_hot_file_is_sent_as_a_cold_one,
     ranges_and_conditions_hold_for_hot_files,
     each_client_gets_the_encoding_that_it_takes,
-    what_is_hot_is_sent_without_a_lookup,
+    a_cached_file_is_sent_without_a_lookup,
     an_open_file_that_was_written_to_is_looked_up_at_once,
 );
 
@@ -154,7 +154,7 @@ mod swept {
     use super::*;
 
     behaviours!(scenario but process and tls;
-        an_open_file_that_nobody_asks_for_is_closed,
+        an_open_file_without_requests_is_closed,
         an_open_file_that_was_removed_is_closed_at_the_next_check,
     );
 }
@@ -172,7 +172,7 @@ mod budget {
         Scenario { tree, hot: FOR_EVER, ..Scenario::default() }
     }
 
-    async fn what_is_kept_never_takes_more_than_the_budget(scene: Scene) {
+    async fn cached_files_never_take_more_than_the_budget(scene: Scene) {
         let mut client = scene.connect().await;
         for at in (0..FILES).chain(0..FILES) {
             assert!(client.get(&format!("/{at}.bin")).await.body == noise(at, FILE_BYTES));
@@ -188,5 +188,5 @@ mod budget {
         }
     }
 
-    behaviours!(scenario and tls; what_is_kept_never_takes_more_than_the_budget);
+    behaviours!(scenario and tls; cached_files_never_take_more_than_the_budget);
 }

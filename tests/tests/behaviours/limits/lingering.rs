@@ -38,7 +38,7 @@ fn assert_lingered(scene: &Scene, from: Instant) {
     }
 }
 
-async fn whoever_does_not_end_after_its_last_answer_is_cut_off(scene: Scene) {
+async fn a_client_that_does_not_end_after_its_last_response_is_cut_off(scene: Scene) {
     let client = refused(&scene).await;
     let ended = scene.io.now();
     scene.until(|| scene.open() == 0).await;
@@ -59,7 +59,7 @@ async fn bytes_do_not_prolong_the_time_after_the_last_answer(scene: Scene) {
 }
 
 behaviours!(scenario and tls;
-    whoever_does_not_end_after_its_last_answer_is_cut_off,
+    a_client_that_does_not_end_after_its_last_response_is_cut_off,
     bytes_do_not_prolong_the_time_after_the_last_answer,
 );
 
@@ -78,7 +78,7 @@ fn under_way_max(scene: &Scene) -> usize {
     if scene.engine == Engine::Simulator { WINDOW_BYTES_MAX + BODY_BLOCK_BYTES } else { 64 << 20 }
 }
 
-async fn whoever_sends_without_end_after_its_last_answer_is_cut_off(scene: Scene) {
+async fn a_client_that_sends_without_end_after_its_last_response_is_cut_off(scene: Scene) {
     let mut client = refused(&scene).await;
     let (mut sent, most) = (0, LINGER_BYTES_MAX + under_way_max(&scene));
     // The kernel has taken a piece when nothing is unsent.
@@ -127,8 +127,8 @@ fn under_each<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, beha
 }
 
 #[test]
-fn whoever_sends_without_end_is_cut_off() {
-    under_each(patient, whoever_sends_without_end_after_its_last_answer_is_cut_off);
+fn a_client_that_sends_without_end_is_cut_off() {
+    under_each(patient, a_client_that_sends_without_end_after_its_last_response_is_cut_off);
 }
 
 #[test]

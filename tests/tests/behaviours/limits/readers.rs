@@ -38,7 +38,7 @@ async fn a_reader_that_takes_nothing_is_cut_off(scene: Scene) {
     assert!(taken.len() < LARGE_ANSWERS * LARGE_BYTES);
 }
 
-async fn a_reader_that_takes_nothing_holds_up_nobody_else(scene: Scene) {
+async fn a_reader_that_receives_nothing_delays_no_other(scene: Scene) {
     let mut stuck = scene.connect().await;
     stuck.push(LARGE.repeat(LARGE_ANSWERS));
     scene.until(|| scene.begun() > 0).await;
@@ -76,6 +76,6 @@ async fn a_reader_that_is_slow_gets_everything(scene: Scene) {
 
 behaviours!(scenario and tls;
     a_reader_that_takes_nothing_is_cut_off,
-    a_reader_that_takes_nothing_holds_up_nobody_else,
+    a_reader_that_receives_nothing_delays_no_other,
     a_reader_that_is_slow_gets_everything,
 );

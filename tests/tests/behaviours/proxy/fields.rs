@@ -78,7 +78,7 @@ async fn connect_and_trace_are_refused(scene: Scene) {
     }
 }
 
-async fn what_follows_a_refusal_that_leaves_the_framing_in_doubt_reaches_no_origin(scene: Scene) {
+async fn bytes_behind_a_refusal_with_doubtful_framing_reach_no_origin(scene: Scene) {
     let hidden = "GET /count HTTP/1.1\r\nHost: test\r\n\r\n";
     for (request, status) in [
         ("CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n".to_owned(), 405),
@@ -167,7 +167,7 @@ behaviours!(scenario and tls;
     a_url_with_a_name_of_the_proxy_goes_to_the_origin,
     a_url_with_another_name_is_misdirected,
     connect_and_trace_are_refused,
-    what_follows_a_refusal_that_leaves_the_framing_in_doubt_reaches_no_origin,
+    bytes_behind_a_refusal_with_doubtful_framing_reach_no_origin,
     an_ipv4_address_in_brackets_is_no_host,
     options_end_at_the_proxy_when_their_forwards_are_used_up,
     an_unknown_expectation_is_refused,

@@ -69,7 +69,7 @@ mod failing {
         }
     }
 
-    async fn an_origin_is_told_that_its_client_uses_https(scene: Scene) {
+    async fn the_use_of_https_is_reported_to_the_origin(scene: Scene) {
         let mut client = scene.connect().await;
         let seen = client.get("https://LOCALHOST:443/head").await.text();
         assert!(seen.starts_with("GET /head HTTP/1.1\r\nHost: localhost\r\n"), "{seen}");
@@ -80,7 +80,7 @@ mod failing {
 
     behaviours!(scenario but process;
         a_connection_to_an_origin_is_used_again,
-        an_origin_is_told_that_its_client_uses_https,
+        the_use_of_https_is_reported_to_the_origin,
         an_origin_that_ends_before_its_response_gets_502,
         an_origin_that_sends_no_response_gets_504,
         bytes_that_are_no_response_get_502,

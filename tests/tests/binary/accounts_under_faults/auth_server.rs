@@ -61,9 +61,7 @@ fn rounds_of(
     }
 }
 
-fn an_authentication_server_that_is_killed_under_load_loses_nothing_and_fronts_let_nobody_in(
-    engine: EngineKind,
-) {
+fn a_killed_authentication_server_loses_nothing_and_fronts_refuse_all_callers(engine: EngineKind) {
     rounds_of(engine, 3, |place, server, load, chance| {
         server.signal(Signal::KILL);
         // The next server binds the same address when this one has ended.
@@ -74,9 +72,7 @@ fn an_authentication_server_that_is_killed_under_load_loses_nothing_and_fronts_l
     });
 }
 
-fn an_authentication_server_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(
-    engine: EngineKind,
-) {
+fn a_hanging_authentication_server_delays_no_client_beyond_the_stated_time(engine: EngineKind) {
     rounds_of(engine, 1, |_, server, load, chance| {
         server.signal(Signal::STOP);
         // Each of these requests may take the full stated time.
@@ -88,6 +84,6 @@ fn an_authentication_server_that_hangs_under_load_has_nobody_wait_for_longer_tha
 }
 
 on_each_engine!(forks:
-    an_authentication_server_that_is_killed_under_load_loses_nothing_and_fronts_let_nobody_in,
-    an_authentication_server_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated,
+    a_killed_authentication_server_loses_nothing_and_fronts_refuse_all_callers,
+    a_hanging_authentication_server_delays_no_client_beyond_the_stated_time,
 );

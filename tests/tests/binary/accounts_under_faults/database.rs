@@ -60,7 +60,7 @@ fn checked(server: &Server, people: &mut People) {
     check(&Load::at(&[server], DATABASE_TIME, LATER), people);
 }
 
-fn a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in(engine: EngineKind) {
+fn a_database_killed_under_load_loses_nothing_and_every_caller_is_refused(engine: EngineKind) {
     beside_each_other(|kind| {
         rounds_of(engine, kind, 3, |database, load, chance| {
             database.kill();
@@ -72,7 +72,7 @@ fn a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in(engine:
 }
 
 /// Hangs for longer than the deadline, so that later requests meet hanging connections, too.
-fn a_database_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(engine: EngineKind) {
+fn a_database_that_hangs_under_load_delays_no_client_beyond_the_stated_time(engine: EngineKind) {
     beside_each_other(|kind| {
         rounds_of(engine, kind, 1, |database, load, chance| {
             // A first stop, too short to fail a request. Concurrent requests open one connection each,
@@ -94,6 +94,6 @@ fn a_database_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(en
 }
 
 on_each_engine!(
-    a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in,
-    a_database_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated,
+    a_database_killed_under_load_loses_nothing_and_every_caller_is_refused,
+    a_database_that_hangs_under_load_delays_no_client_beyond_the_stated_time,
 );

@@ -88,7 +88,7 @@ fn checked(server: &Server, people: &mut People) {
     check(&Load::at(&[server], DIRECTORY_BUSY_TIME, &[]), people);
 }
 
-fn a_full_disk_under_the_accounts_loses_none_and_lets_nobody_in(engine: EngineKind) {
+fn a_full_disk_loses_no_account_and_admits_no_unknown_caller(engine: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let Some(small) = Small::at(folder.path()) else { return };
     let (mut people, _) = begin(&format!("a full disk under {engine}"));
@@ -119,4 +119,4 @@ fn a_full_disk_under_the_accounts_loses_none_and_lets_nobody_in(engine: EngineKi
     assert_whole(&data.join("directory.sqlite"));
 }
 
-on_each_engine!(forks: a_full_disk_under_the_accounts_loses_none_and_lets_nobody_in);
+on_each_engine!(forks: a_full_disk_loses_no_account_and_admits_no_unknown_caller);

@@ -54,7 +54,7 @@ fn start(kind: EngineKind, data: &Path) -> (Server, Duration) {
     (Server::on_data(kind, data, &[]), begun.elapsed())
 }
 
-fn whoever_kills_it_takes_nothing_that_was_confirmed(kind: EngineKind) {
+fn a_killed_server_loses_no_confirmed_change(kind: EngineKind) {
     let (seed, rounds) = (Chance::seed(), if is_long() { LONG_ROUNDS } else { ROUNDS });
     println!("again with PLIMSOLL_SEED={seed}");
     let (folder, mut chance) = (tempfile::tempdir().unwrap(), Chance::new(seed));
@@ -83,4 +83,4 @@ fn whoever_kills_it_takes_nothing_that_was_confirmed(kind: EngineKind) {
     assert!(steps > rounds * 8, "{steps}: hardly anything was going on");
 }
 
-on_each_engine!(alone: whoever_kills_it_takes_nothing_that_was_confirmed);
+on_each_engine!(alone: a_killed_server_loses_no_confirmed_change);

@@ -118,7 +118,7 @@ fn powerless(kind: EngineKind, args: &[&str], cuts: usize, folder: &Path) -> (Ve
     done
 }
 
-fn whoever_cuts_the_power_takes_nothing_that_was_confirmed(kind: EngineKind) {
+fn a_power_cut_loses_no_confirmed_change(kind: EngineKind) {
     if is_missing() {
         return;
     }
@@ -164,7 +164,7 @@ fn without_syncs_it_would_be_seen(kind: EngineKind) {
 }
 
 on_each_engine!(alone:
-    whoever_cuts_the_power_takes_nothing_that_was_confirmed,
+    a_power_cut_loses_no_confirmed_change,
     an_upload_that_was_thrown_away_stays_away,
     without_syncs_it_would_be_seen,
 );

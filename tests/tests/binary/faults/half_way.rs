@@ -21,7 +21,7 @@ fn begin(server: &Server, alice: &Member, target: &str, sent: usize) -> Visitor 
     visitor
 }
 
-fn who_stops_half_way_leaves_nothing(kind: EngineKind) {
+fn a_client_that_stops_half_way_leaves_nothing(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &[]);
     let mut alice = Member::new(&server, "alice");
@@ -41,7 +41,7 @@ fn who_stops_half_way_leaves_nothing(kind: EngineKind) {
     until("only who asks is there", || server.status()["load"]["connections_open"].as_u64() <= Some(2));
 }
 
-fn who_sends_nothing_more_is_told_and_leaves_nothing(kind: EngineKind) {
+fn a_stalled_upload_is_refused_and_leaves_nothing(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--limits-receive-time", RECEIVE_TIME]);
     let mut alice = Member::new(&server, "alice");
@@ -57,7 +57,7 @@ fn who_sends_nothing_more_is_told_and_leaves_nothing(kind: EngineKind) {
 }
 
 /// A client that sends a byte at a time is slow, but alive: it is served, and delays no other.
-fn a_byte_now_and_then_is_taken_and_delays_nobody(kind: EngineKind) {
+fn a_client_that_sends_single_bytes_is_served_and_delays_no_other(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--limits-receive-time", "5s", "--threads", "1"]);
     let alice = Member::new(&server, "alice");
@@ -90,7 +90,7 @@ fn a_byte_now_and_then_is_taken_and_delays_nobody(kind: EngineKind) {
 }
 
 on_each_engine!(
-    who_stops_half_way_leaves_nothing,
-    who_sends_nothing_more_is_told_and_leaves_nothing,
-    a_byte_now_and_then_is_taken_and_delays_nobody,
+    a_client_that_stops_half_way_leaves_nothing,
+    a_stalled_upload_is_refused_and_leaves_nothing,
+    a_client_that_sends_single_bytes_is_served_and_delays_no_other,
 );

@@ -41,7 +41,7 @@ fn ten_thousand_files_are_listed(kind: EngineKind) {
 }
 
 /// Uploaded files are counted as they are stored, and again by a server that starts.
-fn what_is_counted_is_what_is_counted_again(kind: EngineKind) {
+fn the_usage_counted_during_uploads_equals_a_recount(kind: EngineKind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--durability", "none"]);
     let alice = Member::new(&server, "alice");
@@ -64,4 +64,4 @@ fn what_is_counted_is_what_is_counted_again(kind: EngineKind) {
     assert_eq!(usage(&server), counted);
 }
 
-on_each_engine!(ten_thousand_files_are_listed, what_is_counted_is_what_is_counted_again);
+on_each_engine!(ten_thousand_files_are_listed, the_usage_counted_during_uploads_equals_a_recount);

@@ -62,7 +62,7 @@ fn files_go_up_and_down_in_every_way(kind: EngineKind) {
     assert_eq!(wrong.status.code(), Some(67), "log-in was refused");
 }
 
-fn what_was_broken_off_is_gone_on_with(kind: EngineKind) {
+fn an_aborted_transfer_is_resumed(kind: EngineKind) {
     let served = Served::new(kind);
     let bytes = noise(2, 40_000_000);
     let (local, url) = (served.folder("local"), served.url("/file.bin"));
@@ -132,7 +132,7 @@ fn commands_are_sent_beside(kind: EngineKind) {
     assert!(super::held(&served.home()).is_empty());
 }
 
-fn it_is_served_over_ipv6(kind: EngineKind) {
+fn ftp_is_served_over_ipv6(kind: EngineKind) {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
         return skip(Need::Ipv6, "this machine has no IPv6");
     }
@@ -154,8 +154,8 @@ fn it_is_served_over_ipv6(kind: EngineKind) {
 
 on_each_engine!(forks:
     files_go_up_and_down_in_every_way,
-    what_was_broken_off_is_gone_on_with,
+    an_aborted_transfer_is_resumed,
     an_old_file_and_an_upload_to_replace_it_are_not_mixed,
     commands_are_sent_beside,
-    it_is_served_over_ipv6,
+    ftp_is_served_over_ipv6,
 );

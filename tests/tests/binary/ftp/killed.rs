@@ -82,7 +82,7 @@ fn confirmed(log: &Path) -> Vec<String> {
     text.lines().filter_map(name).collect()
 }
 
-fn what_was_confirmed_is_there_however_often_the_server_is_killed(kind: EngineKind) {
+fn confirmed_files_are_there_however_often_the_server_is_killed(kind: EngineKind) {
     let rounds = if is_long() { 20 } else { 4 };
     let mut served = Served::new(kind);
     let (up, log) = (served.folder("up"), served.folder.path().join("transfers"));
@@ -113,5 +113,5 @@ fn what_was_confirmed_is_there_however_often_the_server_is_killed(kind: EngineKi
 
 on_each_engine!(alone:
     a_large_upload_goes_on_after_the_server_was_killed,
-    what_was_confirmed_is_there_however_often_the_server_is_killed,
+    confirmed_files_are_there_however_often_the_server_is_killed,
 );

@@ -54,7 +54,7 @@ fn a_file_is_got_in_segments_and_by_patterns(kind: EngineKind) {
 }
 
 /// lftp does not read FEAT for ALLO: it announces a size if its own setting says so.
-fn a_size_is_announced_if_lftp_is_told_to(kind: EngineKind) {
+fn lftp_announces_a_size_if_it_is_configured_to(kind: EngineKind) {
     let served = Served::new(kind);
     std::fs::write(served.folder("up").join("a"), "hello").unwrap();
     for (setting, is_announced) in [("ftp:use-allo yes", true), ("ftp:use-allo no", false)] {
@@ -113,7 +113,7 @@ fn interrupt(served: &Served, part: &[u8]) {
 
 on_each_engine!(forks:
     a_folder_is_mirrored_up_and_down,
-    a_size_is_announced_if_lftp_is_told_to,
+    lftp_announces_a_size_if_it_is_configured_to,
     a_file_is_got_in_segments_and_by_patterns,
     an_old_file_and_an_upload_to_replace_it_are_not_mixed,
 );

@@ -136,7 +136,7 @@ fn files_go_up_and_down_by_curl(kind: EngineKind) {
 }
 
 /// The certificate's first name is in the status, and its end in the metrics.
-fn operators_are_told_how_long_a_certificate_is_valid(kind: EngineKind) {
+fn operators_see_how_long_a_certificate_is_valid(kind: EngineKind) {
     let secure = Secure::start(kind, &[]);
     secure.curl(&[&secure.url("/healthz")]).well();
     let status = secure.server.status();
@@ -151,7 +151,7 @@ fn operators_are_told_how_long_a_certificate_is_valid(kind: EngineKind) {
     assert!(greeting.contains("files.example.org"), "{greeting}");
 }
 
-on_each_engine!(forks: files_go_up_and_down_by_curl, operators_are_told_how_long_a_certificate_is_valid);
+on_each_engine!(forks: files_go_up_and_down_by_curl, operators_see_how_long_a_certificate_is_valid);
 
 #[test]
 fn files_go_up_and_down_by_curl_under_the_pool() {

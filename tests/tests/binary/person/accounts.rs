@@ -49,7 +49,7 @@ fn json_is_what_the_help_says() {
 }
 
 #[test]
-fn a_wrong_password_is_told_and_nothing_is_kept() {
+fn a_wrong_password_is_reported_and_no_session_is_saved() {
     let _turn = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::away(&place.server.url(""));
@@ -98,7 +98,7 @@ fn a_changed_password_ends_other_sessions_and_says_how_to_go_on() {
 }
 
 #[test]
-fn a_server_that_is_away_is_told_at_once() {
+fn an_unreachable_server_is_reported_at_once() {
     let _turn = among_others();
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let alice = Person::away(&format!("http://{nobody}"));
@@ -198,7 +198,7 @@ const ASKED: &str = "Password of alice: ";
 
 /// A password typed at the prompt is used, and not echoed.
 #[test]
-fn a_password_is_asked_for_on_the_terminal_and_not_shown() {
+fn a_password_is_read_from_the_terminal_without_echo() {
     let _turn = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::away(&place.server.url(""));

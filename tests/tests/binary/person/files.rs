@@ -27,7 +27,7 @@ fn files_come_back_as_they_were_sent(kind: EngineKind) {
 on_each_engine!(forks: files_come_back_as_they_were_sent);
 
 #[test]
-fn what_cannot_be_sent_is_told_with_the_next_step() {
+fn a_file_that_cannot_be_sent_is_reported_with_the_next_step() {
     let _turn = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
@@ -73,7 +73,7 @@ fn where_files_go_follows_from_what_was_typed() {
 }
 
 #[test]
-fn what_fails_is_told_and_the_rest_is_done() {
+fn a_failed_path_is_reported_and_the_others_are_done() {
     let _turn = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
@@ -92,7 +92,7 @@ fn what_fails_is_told_and_the_rest_is_done() {
 }
 
 #[test]
-fn what_does_not_fit_the_quota_is_told_before_it_is_sent() {
+fn a_file_over_the_quota_is_reported_before_it_is_sent() {
     let _turn = among_others();
     let data = tempfile::tempdir().unwrap();
     let mut command = serving(EngineKind::Epoll, data.path(), "127.0.0.1:0");
@@ -106,7 +106,7 @@ fn what_does_not_fit_the_quota_is_told_before_it_is_sent() {
 }
 
 #[test]
-fn a_file_that_is_here_is_replaced_when_all_has_come() {
+fn a_local_file_is_replaced_once_the_download_is_complete() {
     let _turn = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");

@@ -67,7 +67,7 @@ fn a_folder_comes_back_byte_for_byte(kind: EngineKind) {
 on_each_engine!(a_folder_comes_back_byte_for_byte);
 
 #[test]
-fn what_cannot_be_sent_of_a_folder_is_told() {
+fn entries_of_a_folder_that_cannot_be_sent_are_reported() {
     let _turn = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");

@@ -96,7 +96,7 @@ fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
 }
 
 #[test]
-fn what_cannot_be_shared_is_told() {
+fn an_impossible_share_is_reported() {
     let _turn = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");

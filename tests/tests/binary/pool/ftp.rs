@@ -15,7 +15,7 @@ fn refusing() -> Vec<&'static str> {
 }
 
 #[test]
-fn a_session_beyond_the_workers_is_told_421_where_those_are_refused() {
+fn a_session_beyond_the_workers_gets_421_where_sessions_are_refused() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 2, &refusing());

@@ -20,7 +20,7 @@ fn settings() -> Vec<&'static str> {
 }
 
 #[test]
-fn who_finds_no_worker_is_told_to_come_back() {
+fn a_client_without_a_worker_is_refused_with_a_retry_time() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &settings());
@@ -59,7 +59,7 @@ fn a_refusal_of_head_has_no_body() {
 }
 
 #[test]
-fn everybody_is_told_though_the_queue_is_full() {
+fn every_client_is_refused_though_the_queue_is_full() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &settings());

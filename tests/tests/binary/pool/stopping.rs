@@ -8,7 +8,7 @@ use super::{HELD, SMALL, Session, assert_small, assert_waits, holding, let_go, s
 const WITH_FTP: [&str; 2] = ["--ftp", "127.0.0.1:0"];
 
 #[test]
-fn those_who_wait_are_served_before_the_end() {
+fn waiting_clients_are_served_before_the_end() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let more = [&HELD[..], &["--grace", "1h"]].concat();
@@ -25,7 +25,7 @@ fn those_who_wait_are_served_before_the_end() {
 }
 
 #[test]
-fn those_whom_no_worker_came_to_are_told_so_at_the_end_of_the_grace() {
+fn clients_without_a_worker_are_refused_at_the_end_of_the_grace() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let more = [&HELD[..], &WITH_FTP, &["--grace", "1s"]].concat();

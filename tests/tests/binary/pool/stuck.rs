@@ -35,22 +35,22 @@ fn is_served_behind(stuck: impl Fn(&mut Visitor)) {
 }
 
 #[test]
-fn those_who_say_nothing_hold_no_workers() {
+fn silent_clients_hold_no_workers() {
     is_served_behind(|_| {});
 }
 
 #[test]
-fn those_who_never_end_a_head_hold_them_for_as_long() {
+fn clients_that_never_end_a_head_hold_workers_for_the_time_of_a_head() {
     is_served_behind(|visitor| visitor.send("GET /small.txt HTTP/1.1\r\nHost: test\r\n").unwrap());
 }
 
 #[test]
-fn those_who_never_end_a_body_hold_them_for_the_time_of_a_receive() {
+fn clients_that_never_end_a_body_hold_workers_for_the_time_of_a_receive() {
     let head = "POST /api/sessions HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n";
     is_served_behind(|visitor| visitor.send(&format!("{head}Content-Length: 100\r\n\r\n{{")).unwrap());
 }
 
 #[test]
-fn those_who_read_nothing_hold_them_for_the_time_of_a_send() {
+fn clients_that_read_nothing_hold_workers_for_the_time_of_a_send() {
     is_served_behind(|visitor| visitor.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap());
 }

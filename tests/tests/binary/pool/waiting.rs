@@ -8,7 +8,7 @@ use super::{HELD, SMALL, assert_small, assert_waits, holding, let_go, start};
 const MANY: usize = 100;
 
 #[test]
-fn who_finds_all_workers_taken_is_served_when_one_is_free() {
+fn a_client_that_finds_all_workers_taken_is_served_when_one_is_free() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &HELD);
@@ -22,7 +22,7 @@ fn who_finds_all_workers_taken_is_served_when_one_is_free() {
 }
 
 #[test]
-fn everybody_is_served_though_the_queue_is_full() {
+fn every_client_is_served_though_the_queue_is_full() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &HELD);

@@ -22,7 +22,7 @@ fn on_data(data: &Path) -> Server {
 }
 
 #[test]
-fn what_one_process_did_another_knows_at_the_next_request() {
+fn a_change_by_one_process_is_seen_by_another_at_the_next_request() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = on_data(folder.path());
@@ -43,7 +43,7 @@ fn what_one_process_did_another_knows_at_the_next_request() {
 }
 
 #[test]
-fn what_people_did_in_any_process_is_counted_and_logged_once() {
+fn an_operation_in_any_process_is_counted_and_logged_once() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = on_data(folder.path());
@@ -144,7 +144,7 @@ fn an_authentication_server_that_ends_leaves_another_of_its_folder_what_it_has()
 }
 
 #[test]
-fn whoever_finds_the_socket_is_told_nothing_without_the_secret() {
+fn a_request_to_the_socket_without_the_secret_learns_nothing() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let _server = on_data(&folder.path().join("data"));

@@ -91,7 +91,7 @@ fn asking(server: &Server) -> Visitor {
 const TOLD: &str = "has no process for a connection";
 
 #[test]
-fn whoever_finds_no_process_waits_for_one_and_nobody_is_dropped() {
+fn a_client_without_a_process_waits_for_one_and_no_client_is_dropped() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let Some(server) = start_with_a_limit(folder.path(), &[]) else { return };
@@ -116,7 +116,7 @@ fn whoever_finds_no_process_waits_for_one_and_nobody_is_dropped() {
 }
 
 #[test]
-fn who_waits_for_a_process_when_the_order_to_stop_comes_is_served_too() {
+fn a_client_that_waits_for_a_process_at_a_stop_is_served_too() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "600s"]) else { return };
@@ -137,7 +137,7 @@ fn who_waits_for_a_process_when_the_order_to_stop_comes_is_served_too() {
 }
 
 #[test]
-fn who_waits_for_a_process_when_the_grace_is_over_is_cut_off_and_counted() {
+fn a_client_that_waits_for_a_process_after_the_grace_is_cut_off_and_counted() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "100ms"]) else { return };

@@ -36,7 +36,7 @@ fn a_listing_makes_no_thread_either() {
 }
 
 #[test]
-fn whoever_asks_is_told_what_all_processes_have_done() {
+fn the_status_counts_the_requests_of_all_processes() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &[]);

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{assert_whole, begun, children, children_are, master, served, start};
 
 #[test]
-fn who_was_idle_goes_and_who_had_begun_is_served_to_the_end() {
+fn at_a_stop_an_idle_client_is_closed_and_a_request_in_progress_is_finished() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), &["--grace", "600s"]);
@@ -22,7 +22,7 @@ fn who_was_idle_goes_and_who_had_begun_is_served_to_the_end() {
 
 /// A terminal's Ctrl-C and a service manager's signal reach each process, not only the program's.
 #[test]
-fn a_signal_to_all_processes_cuts_nobody_off() {
+fn a_signal_to_all_processes_aborts_no_client() {
     let _turn = among_others();
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let folder = tempfile::tempdir().unwrap();

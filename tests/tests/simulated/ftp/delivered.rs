@@ -44,7 +44,7 @@ async fn download(scene: Scene) {
 }
 
 #[test]
-fn the_record_of_a_download_ends_when_the_last_byte_has_arrived() {
+fn the_audit_entry_of_a_download_ends_when_the_last_byte_has_arrived() {
     let faults = Faults { delay_max: DELAY_MAX, ..Faults::none() };
     for seed in every_seed().step_by(4) {
         simulated(seed, faults, &scenario(), download);

@@ -231,7 +231,7 @@ fn a_client_may_be_killed_at_every_step() {
 }
 
 #[test]
-fn whatever_is_reset_files_are_whole_and_nothing_is_left() {
+fn after_any_resets_files_are_whole_and_nothing_is_left() {
     for (seed, per_mille) in plimsoll_tests::under::every_seed().zip([20, 5, 1].into_iter().cycle()) {
         let faults = Faults::resets(per_mille);
         let Simulation { sim, client, scene, .. } = Simulation::new(seed, faults, &scenario());

@@ -114,7 +114,7 @@ fn a_session_may_be_dropped_at_any_time() {
 }
 
 #[test]
-fn whatever_is_reset_what_is_called_whole_is_whole() {
+fn after_any_resets_a_file_reported_whole_is_whole() {
     let (mut held, mut broken) = (0, 0);
     for (seed, per_mille) in every_seed().zip([20, 5, 1].into_iter().cycle()) {
         let Simulation { sim, client, scene, .. } =

@@ -19,7 +19,7 @@ async fn got_something(io: &Io, at: SocketAddr) -> bool {
 }
 
 #[test]
-fn a_stranger_at_a_data_port_gets_nothing_and_holds_up_nobody() {
+fn a_stranger_at_a_data_port_gets_nothing_and_delays_no_client() {
     for seed in every_seed().take(50) {
         let Simulation { sim, client, scene, .. } = Simulation::new(seed, Faults::splits(), &scenario());
         let stranger = sim.host("stranger").io();
@@ -101,7 +101,7 @@ fn an_endless_crowd_of_strangers_delays_the_refusal_no_longer_than_the_connect_t
 }
 
 #[test]
-fn where_all_ports_are_taken_a_client_is_told_so_and_can_connect_the_other_way() {
+fn with_all_ports_taken_passive_mode_is_refused_and_active_mode_works() {
     let ftp = Ftp { ports: Ports { first: 30_000, last: 30_000 }, ..Ftp::default() };
     let scenario = Scenario { ftp: Some(ftp), ..scenario() };
     simulated(0, Faults::none(), &scenario, |scene| async move {

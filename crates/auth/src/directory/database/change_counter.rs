@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ones_own_changes_are_no_news_and_everybody_elses_are_once() {
+    fn own_changes_are_not_reported_and_those_of_other_processes_are_once() {
         let seen = ChangeCounter::new(5);
         seen.note_own_change(6);
         assert!(!seen.replace_with(6));

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_on_a_connection_from_before_a_silence_says_nothing_of_those_made_since() {
+    fn a_timeout_on_a_connection_opened_before_an_outage_starts_no_new_outage() {
         let way = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
         let common =
             Common { way, away: Mutex::default(), silences: AtomicU64::new(0), is_new: false.into() };
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_who_come_when_it_is_time_to_try_again_one_tries() {
+    fn of_the_callers_after_the_retry_time_one_tries() {
         let way = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
         let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let why = DirectoryError::Failed("it was away".to_owned());

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_url_is_told_without_its_password() {
+    fn an_error_about_a_url_does_not_contain_its_password() {
         for bad in [
             "postgres://me:secret@db:port/files",
             "postgres://me:secret%4@db/files",

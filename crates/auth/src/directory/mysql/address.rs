@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn who_and_where_must_be_said() {
+    fn a_mysql_url_without_user_or_database_is_refused() {
         for bad in ["mysql://:secret@db/files", "mysql://me:secret@db"] {
             let told = DatabaseAddress::parse(bad).err().unwrap().to_string();
             assert!(told.contains("mysql://USER@HOST/DATABASE") && !told.contains("secret"), "{told}");

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused() {
+    fn options_that_the_client_does_not_support_are_refused() {
         for bad in ["postgres://me:secret@db/files?sslmode=require", "postgres://me:secret@/files?host=db"] {
             let told = DatabaseAddress::parse(bad).err().unwrap().to_string();
             assert!(!told.contains("secret"), "{told}");

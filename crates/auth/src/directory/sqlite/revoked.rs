@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_was_written_in_half_revokes_nothing_and_is_used_again() {
+    fn an_entry_that_was_written_in_half_revokes_nothing_and_is_used_again() {
         let folder = tempfile::tempdir().unwrap();
         let mut revoked = Revoked::open(&folder.path().join("d.sqlite"));
         let half = &slot(session(7))[..NUMBER_BYTES + 1];

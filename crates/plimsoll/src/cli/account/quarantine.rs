@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_that_was_put_away_is_whole_and_in_nobodys_way() {
+    fn a_quarantined_home_is_whole_and_blocks_no_new_account() {
         let data = tempfile::tempdir().unwrap();
         let home = home_of(data.path(), "alice");
         std::fs::create_dir_all(home.join("files/deep")).unwrap();

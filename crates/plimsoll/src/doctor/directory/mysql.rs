@@ -47,7 +47,7 @@ mod tests {
     use crate::doctor::directory::CONNECTIONS;
 
     #[test]
-    fn a_server_that_loses_what_it_confirms_or_has_no_room_is_told() {
+    fn a_database_that_can_lose_commits_or_lacks_connections_is_reported() {
         let facts = |flush, taken| MysqlInfo {
             version: "10.11.6-MariaDB".to_owned(),
             flush,

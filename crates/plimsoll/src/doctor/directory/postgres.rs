@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_loses_what_it_confirms_or_has_no_room_is_told() {
+    fn a_database_that_can_lose_commits_or_lacks_connections_is_reported() {
         assert_eq!(verdicts(&facts()), [Verdict::Ok, Verdict::Ok]);
         let off = "off".to_owned();
         let late = PostgresInfo { synchronous_commit: off, ..facts() };

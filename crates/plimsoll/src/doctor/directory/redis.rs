@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_each_setting_can_lose_is_told() {
+    fn the_loss_that_each_setting_permits_is_reported() {
         for (appendonly, appendfsync, verdict, said) in [
             ("yes", "always", Verdict::Ok, "keeps what it confirms"),
             ("yes", "everysec", Verdict::Warn, "last second"),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_throws_keys_away_and_what_has_no_room_is_told() {
+    fn a_server_that_evicts_keys_or_lacks_connections_is_reported() {
         let verdicts = |facts: &RedisInfo| [eviction(facts).verdict, connections(facts).verdict];
         assert_eq!(verdicts(&facts("yes", "always")), [Verdict::Ok, Verdict::Ok]);
         let lru = "allkeys-lru".to_owned();

@@ -50,7 +50,7 @@ pub(super) fn a_copy_is_whole_and_leaves_what_is_behind_it(fs: &dyn Fs, root: &F
     assert!(read_all(fs, &part) == bytes[..200_001]);
 }
 
-pub(super) fn the_time_that_is_set_is_the_time_that_is_told(fs: &dyn Fs, root: &File) {
+pub(super) fn a_set_modification_time_is_reported(fs: &dyn Fs, root: &File) {
     let file = fs.open_to_write(root, b"file").unwrap();
     let before = fs.stat(&file).unwrap();
     let time = Duration::new(1_000_000_000, 5000);
@@ -62,7 +62,7 @@ pub(super) fn the_time_that_is_set_is_the_time_that_is_told(fs: &dyn Fs, root: &
     assert!(fs.stat(&file).unwrap().modified > time);
 }
 
-pub(super) fn what_was_opened_to_be_read_is_not_written(fs: &dyn Fs, root: &File) {
+pub(super) fn a_file_opened_for_reading_cannot_be_written(fs: &dyn Fs, root: &File) {
     let file = fs.open_beneath(root, b"file").unwrap();
     let other = fs.open_beneath(root, b"other").unwrap();
     assert!(fs.write_at(&file, b"x", 0).is_err());
@@ -82,7 +82,7 @@ pub(super) fn an_open_file_outlives_its_name(fs: &dyn Fs, root: &File) {
     fs.sync(&file).unwrap();
 }
 
-pub(super) fn whatever_is_open_can_be_synced(fs: &dyn Fs, root: &File) {
+pub(super) fn every_open_file_and_folder_can_be_synced(fs: &dyn Fs, root: &File) {
     let file = fs.create(root, b"new").unwrap();
     write_all(fs, &file, b"text", 0);
     let read_only = fs.open_beneath(root, b"other").unwrap();

@@ -7,7 +7,7 @@ use plimsoll_io::{Existing, File, FileKind, Fs};
 
 use super::refused;
 
-pub(super) fn names_are_told_with_what_they_are_themselves(fs: &dyn Fs, root: &File) {
+pub(super) fn names_are_listed_with_their_own_kind_also_links(fs: &dyn Fs, root: &File) {
     let names: BTreeMap<Vec<u8>, FileKind> =
         fs.names(root, 99).unwrap().into_iter().map(|entry| (entry.name, entry.stat.kind)).collect();
     let (file, folder, other) = (FileKind::File, FileKind::Folder, FileKind::Other);

@@ -76,13 +76,13 @@ cases! {
         a_new_file_is_empty_and_takes_bytes_anywhere,
         a_file_is_cut_and_lengthened_with_zeros,
         a_copy_is_whole_and_leaves_what_is_behind_it,
-        the_time_that_is_set_is_the_time_that_is_told,
-        what_was_opened_to_be_read_is_not_written,
+        a_set_modification_time_is_reported,
+        a_file_opened_for_reading_cannot_be_written,
         an_open_file_outlives_its_name,
-        whatever_is_open_can_be_synced;
+        every_open_file_and_folder_can_be_synced;
     names:
         a_name_that_is_taken_is_not_given_again,
-        what_is_no_single_name_is_refused_by_every_call,
+        a_path_that_is_no_single_name_is_refused_by_every_call,
         a_name_may_have_255_bytes_of_any_kind,
         only_files_are_opened_to_be_written,
         a_link_is_removed_and_moved_itself,
@@ -90,9 +90,9 @@ cases! {
         a_file_replaces_a_file_only_if_that_was_asked_for,
         a_file_and_a_folder_never_replace_each_other,
         a_folder_replaces_an_empty_one_only_and_never_goes_into_itself,
-        what_is_moved_stays_what_it_is;
+        a_moved_file_keeps_its_inode_size_and_time;
     folders:
-        names_are_told_with_what_they_are_themselves,
+        names_are_listed_with_their_own_kind_also_links,
         names_are_bounded,
         only_an_empty_folder_is_removed_and_only_as_a_folder,
         a_folder_is_below_itself_and_the_folders_around_it,

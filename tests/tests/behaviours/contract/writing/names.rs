@@ -24,7 +24,7 @@ pub(super) fn a_name_that_is_taken_is_not_given_again(fs: &dyn Fs, root: &File) 
     assert_eq!(refused(fs.stat_name(root, b"nowhere")), NotFound, "a link was followed");
 }
 
-pub(super) fn what_is_no_single_name_is_refused_by_every_call(fs: &dyn Fs, root: &File) {
+pub(super) fn a_path_that_is_no_single_name_is_refused_by_every_call(fs: &dyn Fs, root: &File) {
     let long = [b'n'; 256];
     let names: [(&[u8], _); 10] = [
         (b"", InvalidInput),
@@ -148,7 +148,7 @@ pub(super) fn a_folder_replaces_an_empty_one_only_and_never_goes_into_itself(fs:
     assert_eq!(read(fs, root, "folder/inner"), b"inner text");
 }
 
-pub(super) fn what_is_moved_stays_what_it_is(fs: &dyn Fs, root: &File) {
+pub(super) fn a_moved_file_keeps_its_inode_size_and_time(fs: &dyn Fs, root: &File) {
     let before = fs.stat_name(root, b"file").unwrap();
     // A file system's timestamps may be coarse: repeat the move until the change time advances.
     let moved = (0..1_000_000).find_map(|_| {
