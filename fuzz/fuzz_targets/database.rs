@@ -20,7 +20,7 @@ const SOCKET: &str = ".s.PGSQL.5432";
 /// A server that sends given bytes to its next client, and then ends the connection.
 struct Server {
     urls: [String; 3],
-    said: Sender<Vec<u8>>,
+    sender: Sender<Vec<u8>>,
     is_over: Receiver<()>,
 }
 
@@ -31,7 +31,7 @@ impl Server {
         let path = folder.join(SOCKET);
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("a socket");
-        let (said, to_say) = channel::<Vec<u8>>();
+        let (sender, to_say) = channel::<Vec<u8>>();
         let (over, is_over) = channel();
         std::thread::spawn(move || {
             for bytes in to_say {
@@ -48,17 +48,17 @@ impl Server {
             format!("postgres://me:sesame@/files?host={folder}"),
             format!("redis+unix://:sesame@{path}"),
         ];
-        Server { urls, said, is_over }
+        Server { urls, sender, is_over }
     }
 }
 
 // The first byte selects the kind of server; the rest is its bytes.
 fuzz_target!(|bytes: &[u8]| {
     static SERVER: OnceLock<Mutex<Server>> = OnceLock::new();
-    let Some((which, bytes)) = bytes.split_first() else { return };
+    let Some((selector, bytes)) = bytes.split_first() else { return };
     let server = SERVER.get_or_init(|| Mutex::new(Server::start())).lock().expect("no panic");
-    server.said.send(bytes.to_vec()).expect("the server runs");
-    let opened = open(&server.urls[usize::from(*which) % server.urls.len()]);
+    server.sender.send(bytes.to_vec()).expect("the server runs");
+    let opened = open(&server.urls[usize::from(*selector) % server.urls.len()]);
     if let Err(error) = &opened {
         assert!(!error.to_string().contains("sesame"), "{error}");
     }

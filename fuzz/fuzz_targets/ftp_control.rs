@@ -117,8 +117,8 @@ fn list(argument: &[u8]) {
 
 fn opts(argument: &[u8]) {
     if let Ok(Opts::Mlst(facts)) = parse_opts(argument) {
-        let told = facts.opts_text();
-        let again = told.strip_prefix("MLST OPTS").unwrap().trim_start();
+        let reply = facts.opts_text();
+        let again = reply.strip_prefix("MLST OPTS").unwrap().trim_start();
         assert_eq!(Facts::parse(again.as_bytes()), facts);
     }
 }

@@ -14,8 +14,8 @@ use plimsoll_wire::ftp::listing::{Entry, EntryKind, Rights, push_list, push_name
 
 // The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
-    let Some((which, bytes)) = bytes.split_first() else { return };
-    match which % 3 {
+    let Some((selector, bytes)) = bytes.split_first() else { return };
+    match selector % 3 {
         0 => listing(bytes),
         1 => text(bytes),
         _ => pattern(bytes),

@@ -16,8 +16,8 @@ use plimsoll_wire::limits::UPLOAD_METADATA_KEYS_MAX;
 
 // The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
-    let Some((which, bytes)) = bytes.split_first() else { return };
-    match which % 5 {
+    let Some((selector, bytes)) = bytes.split_first() else { return };
+    match selector % 5 {
         0 => credentials(bytes),
         1 => cookies(bytes),
         2 => digests(bytes),

@@ -23,8 +23,8 @@ use plimsoll_wire::limits::RANGES_MAX;
 
 /// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
-    let Some((which, bytes)) = bytes.split_first() else { return };
-    match which % 7 {
+    let Some((selector, bytes)) = bytes.split_first() else { return };
+    match selector % 7 {
         0 => range(bytes),
         1 => target(bytes),
         2 => date(bytes),

@@ -11,8 +11,8 @@ use plimsoll_wire::proxy::parse;
 
 /// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
-    let Some((which, bytes)) = bytes.split_first() else { return };
-    match which % 2 {
+    let Some((selector, bytes)) = bytes.split_first() else { return };
+    match selector % 2 {
         0 => header(bytes),
         _ => fields(bytes),
     }

@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| match FileTest::parse(bytes) {
     }
     Err(bad) => {
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
-        assert!((1..=lines).contains(&bad.line) && bad.column >= 1 && !bad.what.is_empty());
+        assert!((1..=lines).contains(&bad.line) && bad.column >= 1 && !bad.problem.is_empty());
         assert!(bad.column <= bytes.len() + 1);
     }
 });

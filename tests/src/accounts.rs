@@ -13,7 +13,7 @@ use plimsoll_auth::{
 use plimsoll_client::http::Url;
 use plimsoll_content::HotCache;
 use plimsoll_io::{Address, File, FileKind, Fs, Networks, Setup};
-use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
+use plimsoll_operations::{AuditLog, LineSink, Meter, Operations};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::{AccessLog, Api, Http, Limits, Routes, RpcServer, Snapshot};
 use plimsoll_rpc::SecretCheck;
@@ -52,9 +52,9 @@ impl LineSink for LogLines {
     }
 }
 
-/// The metrics and logs in which operations are recorded.
+/// The metrics and logs of operations.
 #[derive(Clone, Default)]
-pub(crate) struct Records {
+pub(crate) struct OperationLogs {
     pub(crate) meter: Arc<Meter>,
     pub(crate) transfers: Arc<LogLines>,
     pub(crate) xferlog: Arc<LogLines>,
@@ -68,15 +68,15 @@ pub(crate) fn in_memory(settings: Settings) -> Auth {
 impl Accounts {
     /// Opens accounts in memory, with their files in `store` in the folder `data`.
     pub(crate) fn open(store: Store, data: &Path, settings: Settings) -> Accounts {
-        Accounts::of(in_memory(settings), store, data, Records::default())
+        Accounts::of(in_memory(settings), store, data, OperationLogs::default())
     }
 
     /// Opens the accounts of `auth`, with their files in `store` in the folder `data`.
-    pub(crate) fn of(auth: Auth, store: Store, data: &Path, records: Records) -> Accounts {
-        let Records { meter, transfers, xferlog } = records;
+    pub(crate) fn of(auth: Auth, store: Store, data: &Path, logs: OperationLogs) -> Accounts {
+        let OperationLogs { meter, transfers, xferlog } = logs;
         let sink = |log: &Arc<LogLines>| Some(Arc::clone(log) as Arc<dyn LineSink>);
-        let recorder = Recorder::new(meter, sink(&transfers), sink(&xferlog));
-        let operations = Operations::new(auth.clone(), store, recorder);
+        let audit_log = AuditLog::new(meter, sink(&transfers), sink(&xferlog));
+        let operations = Operations::new(auth.clone(), store, audit_log);
         Accounts { auth, operations, transfers, xferlog, data: data.to_owned() }
     }
 
@@ -106,7 +106,7 @@ pub(crate) fn store_server(store: Store, hot: &Arc<HotCache>) -> Setup {
 }
 
 /// Serves RPC requests of connection processes for accounts and files.
-pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotCache>) -> Setup {
+pub(crate) fn rpc_server_setup(auth: Auth, store: Store, hot: &Arc<HotCache>) -> Setup {
     let accounts = Arc::new(AuthServer::for_connection_processes(auth));
     tier_server(with_store(rpc_server().with(accounts), store), hot)
 }

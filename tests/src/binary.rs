@@ -50,7 +50,7 @@ macro_rules! on_each_engine {
     (forks: $($name:ident),* $(,)?) => {
         mod forks {
             $(#[test] fn $name() {
-                let _turn = $crate::binary::among_others();
+                let _permit = $crate::binary::among_others();
                 super::$name($crate::binary::EngineKind::Process);
             })*
         }
@@ -76,7 +76,7 @@ macro_rules! on_each_engine {
         fn $name() {
             use $crate::binary::EngineKind;
             if EngineKind::$kind != EngineKind::Uring || $crate::binary::has_a_ring() {
-                let _turn = $crate::binary::$beside();
+                let _permit = $crate::binary::$beside();
                 $($parent)*::$name(EngineKind::$kind);
             }
         }
@@ -118,9 +118,9 @@ pub fn reached_within(time: Duration, mut reached: impl FnMut() -> bool) -> bool
     true
 }
 
-/// Waits until `reached`. Fails with `what` if that takes too long.
-pub fn until(what: &str, reached: impl FnMut() -> bool) {
-    assert!(reached_within(PATIENCE, reached), "after {PATIENCE:?} still not: {what}");
+/// Waits until `reached`. Fails with `condition` if that takes too long.
+pub fn until(condition: &str, reached: impl FnMut() -> bool) {
+    assert!(reached_within(PATIENCE, reached), "after {PATIENCE:?} still not: {condition}");
 }
 
 /// The environment variable with the path of the binary under test, if it is built already.

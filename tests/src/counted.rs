@@ -38,8 +38,8 @@ impl Handler for Counted {
         self.count(self.inner.serve(stream))
     }
 
-    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
-        self.count(self.inner.resume(stream, parked, how))
+    fn resume(&self, stream: Stream, parked: Parked, action: Resume) -> LocalFuture {
+        self.count(self.inner.resume(stream, parked, action))
     }
 
     fn refuse(&self, stream: Stream) -> LocalFuture {

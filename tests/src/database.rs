@@ -18,7 +18,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 pub struct Database {
     script: Child,
     orders: Option<ChildStdin>,
-    said: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
     made: usize,
 }
 
@@ -46,8 +46,8 @@ impl Database {
         command.arg(kind).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut script = command.spawn().expect("bash is there");
         let orders = script.stdin.take();
-        let said = BufReader::new(script.stdout.take().expect("a pipe"));
-        let mut database = Database { script, orders, said, made: 0 };
+        let output = BufReader::new(script.stdout.take().expect("a pipe"));
+        let mut database = Database { script, orders, output, made: 0 };
         let ready = database.line();
         assert_eq!(ready, "ready", "{kind} did not start");
         database
@@ -56,35 +56,35 @@ impl Database {
     /// Creates a database for exclusive use.
     pub fn fresh(&mut self) -> Fresh {
         self.made += 1;
-        Fresh { url: self.obey("fresh"), number: self.made }
+        Fresh { url: self.execute("fresh"), number: self.made }
     }
 
     /// Runs a command in a database, in the server's own language.
     pub fn run(&mut self, at: &Fresh, command: &str) {
-        assert_eq!(self.obey(&format!("do {} {command}", at.number)), "done", "{command}");
+        assert_eq!(self.execute(&format!("do {} {command}", at.number)), "done", "{command}");
     }
 
     /// Kills the server; its stored data stays.
     pub fn kill(&mut self) {
-        assert_eq!(self.obey("kill"), "done");
+        assert_eq!(self.execute("kill"), "done");
     }
 
     /// Starts the killed server again. Returns when it answers.
     pub fn start_again(&mut self) {
-        assert_eq!(self.obey("start"), "done");
+        assert_eq!(self.execute("start"), "done");
     }
 
     /// Stops the server's processes: it accepts connections but does not answer.
     pub fn stop(&mut self) {
-        assert_eq!(self.obey("stop"), "done");
+        assert_eq!(self.execute("stop"), "done");
     }
 
     /// Continues the server after [`Database::stop`].
-    pub fn go_on(&mut self) {
-        assert_eq!(self.obey("go"), "done");
+    pub fn resume(&mut self) {
+        assert_eq!(self.execute("go"), "done");
     }
 
-    fn obey(&mut self, order: &str) -> String {
+    fn execute(&mut self, order: &str) -> String {
         let orders = self.orders.as_mut().expect("it runs");
         writeln!(orders, "{order}").and_then(|()| orders.flush()).expect("the script runs");
         self.line()
@@ -92,7 +92,7 @@ impl Database {
 
     fn line(&mut self) -> String {
         let mut line = String::new();
-        self.said.read_line(&mut line).expect("the script runs");
+        self.output.read_line(&mut line).expect("the script runs");
         line.trim_end().to_owned()
     }
 }

@@ -19,7 +19,9 @@ use plimsoll_operations::Meter;
 use plimsoll_proto::ftp::{PortShares, StartBarrier};
 use plimsoll_proto::http::Counters;
 
-use crate::accounts::{Accounts, Records, auth_beside, desks_server, in_memory, open_store, store_at};
+use crate::accounts::{
+    Accounts, OperationLogs, auth_beside, in_memory, open_store, rpc_server_setup, store_at,
+};
 use crate::proxy::proxy_of;
 use crate::scene::{Scenario, Scene};
 use crate::service::{LogLines, ServerState};
@@ -60,7 +62,7 @@ impl Alone {
 /// The state that the processes share.
 struct Common {
     seen: ServerState,
-    records: Records,
+    logs: OperationLogs,
     connections: Cells,
     /// Counts in the start barrier for transfers, and the holders of FTP's ports.
     ftp: (Cells, Cells),
@@ -84,7 +86,7 @@ impl Common {
         let meter = Arc::new(Meter::counted_in(meter));
         Common {
             seen,
-            records: Records { meter, transfers: log(), xferlog: log() },
+            logs: OperationLogs { meter, transfers: log(), xferlog: log() },
             connections,
             ftp: (line, ports),
         }
@@ -124,14 +126,14 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
     let (folder, data) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     scenario.tree.plant(folder.path());
     let (common, listening) = (Common::of(scenario), Listening::of(scenario, data.path()));
-    let desk = Address::Unix(data.path().join("desk.sock"));
+    let rpc_address = Address::Unix(data.path().join("desk.sock"));
     match fork_master().expect("a process with one thread") {
         Forked::Master(orders) => {
-            accept(orders, scenario, common, listening, folder.path(), &desk);
-            // Skips destructors: the temporary folders belong to the program's process.
+            accept(orders, scenario, common, listening, folder.path(), &rpc_address);
+            // Skips destructors: the temporary folders belong to the main process.
             std::process::exit(0);
         }
-        Forked::Program(master) => {
+        Forked::Main(master) => {
             let (at, beside) = listening.addresses();
             let Listening { http, origin, beside: others } = listening;
             // Only the master may have the listeners.
@@ -141,8 +143,8 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
                 let nothing = OtherProtocols { ftp: None, classic: None };
                 start(EngineKind::Epoll, (bound, setup), nothing, scenario.grace)
             });
-            let open = open_desks(scenario, &common, data.path(), &desk);
-            let (accounts, desks) = open.unzip();
+            let open = open_rpc_servers(scenario, &common, data.path(), &rpc_address);
+            let (accounts, rpc_servers) = open.unzip();
             let connections = Connections::counted_in(common.connections, 0);
             let (stop, watched) = (Stop::new(), Arc::clone(&connections));
             let (engine, seen, root) = (Engine::Process, common.seen, folder.path().to_owned());
@@ -165,7 +167,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
             let passed = play(EngineKind::Epoll, shown, behaviour);
             stop.order();
             master.join().expect("no panic").expect("the server ends well");
-            desks.into_iter().chain(origin).for_each(Running::end);
+            rpc_servers.into_iter().chain(origin).for_each(Running::end);
             assert_eq!(watched.panicked() > 0, scenario.panics, "connections that panicked");
             passed.expect("the behaviour (its message is above)");
         }
@@ -179,12 +181,12 @@ fn accept(
     common: Common,
     listening: Listening,
     root: &Path,
-    desk: &Address,
+    rpc_address: &Address,
 ) {
-    let Common { seen, records, connections, ftp: cells } = common;
+    let Common { seen, logs, connections, ftp: cells } = common;
     let accounts = scenario.accounts.clone().map(|settings| {
-        let (auth, store) = (auth_beside(desk, settings), store_at(desk, None));
-        Accounts::of(auth, store, root, records)
+        let (auth, store) = (auth_beside(rpc_address, settings), store_at(rpc_address, None));
+        Accounts::of(auth, store, root, logs)
     });
     let http = match (scenario.proxy, &listening.origin) {
         (Some(settings), Some(origin)) => scenario.for_clients(proxy_of(settings, origin.address())),
@@ -206,19 +208,19 @@ fn accept(
 }
 
 /// Opens accounts and their files, and serves them to connection processes.
-fn open_desks(
+fn open_rpc_servers(
     scenario: &Scenario,
     common: &Common,
     data: &Path,
-    desk: &Address,
+    rpc_address: &Address,
 ) -> Option<(Accounts, Running)> {
     let settings = scenario.accounts.clone()?;
     let store = open_store(&SystemFs, data);
     let auth = in_memory(settings);
-    let accounts = Accounts::of(auth.clone(), store.clone(), data, common.records.clone());
-    let bound = bind(desk).expect("a socket in the folder");
+    let accounts = Accounts::of(auth.clone(), store.clone(), data, common.logs.clone());
+    let bound = bind(rpc_address).expect("a socket in the folder");
     let nothing = OtherProtocols { ftp: None, classic: None };
-    let setup = desks_server(auth, store, &common.seen.hot);
+    let setup = rpc_server_setup(auth, store, &common.seen.hot);
     Some((accounts, start(EngineKind::Epoll, (bound, setup), nothing, scenario.grace)))
 }
 

@@ -207,7 +207,7 @@ pub(crate) fn http(
 ) -> Setup {
     let hot = Arc::clone(&seen.hot);
     let counters = Arc::clone(&seen.counters);
-    let meter = accounts.map(|accounts| Arc::clone(accounts.operations.recorder().meter()));
+    let meter = accounts.map(|accounts| Arc::clone(accounts.operations.audit_log().meter()));
     let status = || {
         let meter = meter.clone();
         StatusPage {
@@ -219,8 +219,8 @@ pub(crate) fn http(
     };
     let site = Site::open(fs, "/", root).expect("the folder is there");
     let rules = CacheRules::new([("/aside", "max-age=60"), ("/aside/404.html", "no-store")]);
-    let aside = Site::open(fs, "/aside", &root.join("aside")).ok().map(|site| site.cached_by(rules));
-    let sites = std::iter::once(site).chain(aside).collect();
+    let other_site = Site::open(fs, "/aside", &root.join("aside")).ok().map(|site| site.cached_by(rules));
+    let sites = std::iter::once(site).chain(other_site).collect();
     let routes = Routes::new_with_cors(
         sites,
         status(),

@@ -9,10 +9,10 @@ pub async fn together<T>(futures: impl IntoIterator<Item = impl Future<Output = 
     let mut running: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
     let mut done: Vec<Option<T>> = running.iter().map(|_| None).collect();
     poll_fn(|cx| {
-        for (slot, result) in running.iter_mut().zip(&mut done) {
-            let Some(future) = slot else { continue };
+        for (future_cell, result) in running.iter_mut().zip(&mut done) {
+            let Some(future) = future_cell else { continue };
             if let Poll::Ready(value) = Pin::as_mut(future).poll(cx) {
-                (*result, *slot) = (Some(value), None);
+                (*result, *future_cell) = (Some(value), None);
             }
         }
         if running.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }

@@ -206,12 +206,12 @@ impl Ordering<'_> {
                 status => return Err(Failure::new(format!("the server has a name as {status:?}"))),
             }
             let name = authorization.identifier().to_string();
-            let (kind, told) = match self.settings.proof {
+            let (kind, method) = match self.settings.proof {
                 Proof::Http => (ChallengeType::Http01, "HTTP (HTTP-01)"),
                 Proof::Tls(_) => (ChallengeType::TlsAlpn01, "TLS (TLS-ALPN-01)"),
             };
             let Some(mut challenge) = authorization.challenge(kind) else {
-                return Err(Failure::new(format!("the server offers no validation of {name} by {told}")));
+                return Err(Failure::new(format!("the server offers no validation of {name} by {method}")));
             };
             self.publish(&name, &challenge).await?;
             let error = self.retried(async || early_error(challenge.set_ready().await)).await?;

@@ -67,10 +67,10 @@ pub(crate) struct Attempt<'a> {
     counts: &'a Counts,
     limits: Attempts,
     now: Millis,
-    /// Budgets with a slot for this attempt; empty once the result is known.
+    /// Budgets that this attempt is charged to; empty once the result is known.
     charged: Vec<(Key, Budget)>,
     /// A budget that a failure counts for, but that does not refuse the attempt.
-    noted: Option<(Key, Budget)>,
+    counted_as: Option<(Key, Budget)>,
     /// The name and the network, which does not count as fresh after a failure.
     tried: Option<Key>,
     /// The network.
@@ -133,7 +133,7 @@ impl Counts {
             attempt.tried = Some(from_here);
         }
         if standing != Standing::Stranger {
-            attempt.noted = address;
+            attempt.counted_as = address;
             return Ok(());
         }
         if let Some(address) = address {
@@ -186,8 +186,8 @@ impl Counts {
 
     fn attempt(&self, io: &Io, limits: Attempts) -> Attempt<'_> {
         let (charged, now) = (Vec::new(), time::now(io));
-        let (noted, tried, network, is_slowest) = (None, None, None, false);
-        Attempt { counts: self, limits, now, charged, noted, tried, network, is_slowest }
+        let (counted_as, tried, network, is_slowest) = (None, None, None, false);
+        Attempt { counts: self, limits, now, charged, counted_as, tried, network, is_slowest }
     }
 
     pub(crate) fn key(&self, io: &Io, counted: &Counted<'_>) -> Key {
@@ -205,7 +205,7 @@ impl Counts {
 }
 
 impl Attempt<'_> {
-    /// Takes a slot in a budget.
+    /// Charges an attempt to a budget.
     fn charge(&mut self, (key, budget): (Key, Budget)) -> Result<(), Error> {
         if let Some(retry_after) = self.counts.table.change(key, |failures| failures.enter(self.now, budget))
         {
@@ -218,7 +218,7 @@ impl Attempt<'_> {
     /// Ends an attempt with the right password, or one that was not checked for lack of time. Earlier
     /// failures are forgiven by time alone: the owner's log-ins give an attacker no more guesses.
     pub(crate) fn not_failed(mut self) {
-        (self.noted, self.tried, self.network) = (None, None, None);
+        (self.counted_as, self.tried, self.network) = (None, None, None);
         for (key, _) in std::mem::take(&mut self.charged) {
             self.counts.table.change(key, Failures::leave);
         }
@@ -243,7 +243,7 @@ impl Attempt<'_> {
         if let Some(network) = self.network.take() {
             self.counts.failed.put(network, self.now, |at| *at);
         }
-        if let Some((key, budget)) = self.noted.take() {
+        if let Some((key, budget)) = self.counted_as.take() {
             self.counts.table.change(key, |failures| failures.fail(self.now, budget));
         }
         let charged = std::mem::take(&mut self.charged).into_iter();

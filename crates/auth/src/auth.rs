@@ -226,32 +226,32 @@ impl Auth {
     /// # Errors
     /// [`Error::NoSession`]: the session or the account has ended, the account is disabled, or it has
     /// another password.
-    pub async fn renew(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
-        if self.holds(io, who) {
-            return Ok(who.clone());
+    pub async fn renew(&self, io: &Io, caller: &Identity) -> Result<Identity, Error> {
+        if self.holds(io, caller) {
+            return Ok(caller.clone());
         }
         // Boxed: rarely taken, and inlining it would enlarge a future that is moved with each request.
-        Box::pin(self.renew_by_asking(io, who)).await
+        Box::pin(self.renew_by_asking(io, caller)).await
     }
 
     /// Returns whether a verified identity is known to be unchanged, so that [`Auth::renew`] needs no
     /// request.
-    pub fn holds(&self, io: &Io, who: &Identity) -> bool {
+    pub fn holds(&self, io: &Io, caller: &Identity) -> bool {
         let (poll_ahead, is_trusted) = (self.poll_ahead(io), self.is_trusted(io));
         let (changes, life) = (self.changes(), self.settings().remembered_time);
-        poll_ahead && is_trusted && who.freshness(changes, time::now(io), life) == Freshness::Fresh
+        poll_ahead && is_trusted && caller.freshness(changes, time::now(io), life) == Freshness::Fresh
     }
 
-    async fn renew_by_asking(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
+    async fn renew_by_asking(&self, io: &Io, caller: &Identity) -> Result<Identity, Error> {
         let moment = self.moment(io).await?;
         // The refresh alone may have been overdue.
-        if self.holds(io, who) {
-            return Ok(who.clone());
+        if self.holds(io, caller) {
+            return Ok(caller.clone());
         }
-        match who.credential {
+        match caller.credential {
             Credential::Session(session) => self.by_session(io, session).await,
             Credential::Password(version) => {
-                let question = AuthRequest::Renew { account: who.account.id, version };
+                let question = AuthRequest::Renew { account: caller.account.id, version };
                 Ok(moment.password(self.ask(io, question).await?, version))
             }
         }
@@ -320,8 +320,8 @@ impl Auth {
     ///
     /// # Errors
     /// [`Error::NoSession`] if a password verified it, or if the session has ended already.
-    pub async fn log_out(&self, io: &Io, who: &Identity) -> Result<(), Error> {
-        self.ask(io, AuthRequest::LogOut(who.session().ok_or(Error::NoSession)?)).await
+    pub async fn log_out(&self, io: &Io, caller: &Identity) -> Result<(), Error> {
+        self.ask(io, AuthRequest::LogOut(caller.session().ok_or(Error::NoSession)?)).await
     }
 
     /// Sets the password. Ends all other sessions and all identities that the old password verified,
@@ -333,13 +333,13 @@ impl Auth {
     pub async fn change_password(
         &self,
         io: &Io,
-        who: &Identity,
+        caller: &Identity,
         old: &Secret,
         new: &Secret,
         from: &Peer,
     ) -> Result<(), Error> {
         let (old, new, from) = (old.clone(), new.clone(), Source::from(from));
-        let (account, but) = (who.account.id, who.session());
+        let (account, but) = (caller.account.id, caller.session());
         self.ask(io, AuthRequest::ChangePassword { account, but, old, new, from }).await
     }
 
@@ -372,8 +372,8 @@ impl Auth {
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
-    pub async fn shared_with(&self, io: &Io, who: &Identity) -> Result<Vec<Share>, Error> {
-        self.ask(io, AuthRequest::SharedWith(who.account.id)).await
+    pub async fn shared_with(&self, io: &Io, caller: &Identity) -> Result<Vec<Share>, Error> {
+        self.ask(io, AuthRequest::SharedWith(caller.account.id)).await
     }
 
     /// Returns the part of `owner`'s home that this account may reach. These are the shares that cover
@@ -381,8 +381,14 @@ impl Auth {
     ///
     /// # Errors
     /// [`Error::NotFound`] if there are none, or no such owner.
-    pub async fn granted(&self, io: &Io, who: &Identity, owner: &str, path: &[u8]) -> Result<Grant, Error> {
-        Ok(self.granted_with_basis(io, who, owner, path).await?.0)
+    pub async fn granted(
+        &self,
+        io: &Io,
+        caller: &Identity,
+        owner: &str,
+        path: &[u8],
+    ) -> Result<Grant, Error> {
+        Ok(self.granted_with_basis(io, caller, owner, path).await?.0)
     }
 
     /// Ends the shares of `path` and of all paths below it, because its files are being removed.

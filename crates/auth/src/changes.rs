@@ -15,7 +15,7 @@ use crate::sessions::SessionId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp(u64);
 
-/// The subject of a change. Topics of a kind that share a slot are invalidated together.
+/// The subject of a change. Topics of a kind that share a counter are invalidated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {

@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn a_wait_is_stated_in_whole_seconds_rounded_up() {
-        let told = |millis| Error::Busy { retry_after: Duration::from_millis(millis) }.detail();
-        assert_eq!(told(1000), "The server is busy. Try again in 1 s.");
-        assert_eq!(told(1001), "The server is busy. Try again in 2 s.");
+        let detail_of = |millis| Error::Busy { retry_after: Duration::from_millis(millis) }.detail();
+        assert_eq!(detail_of(1000), "The server is busy. Try again in 1 s.");
+        assert_eq!(detail_of(1001), "The server is busy. Try again in 2 s.");
     }
 }

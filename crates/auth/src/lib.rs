@@ -21,7 +21,7 @@ mod changes;
 pub mod directory;
 mod error;
 mod flights;
-mod hash_turns;
+mod hash_queue;
 pub mod limits;
 pub mod names;
 mod networks;

@@ -25,13 +25,13 @@ pub const ARGON2_MEMORY_KIB_MAX: u32 = 1024 * 1024;
 pub const ARGON2_PASSES_MAX: u32 = 64;
 /// Lanes that a stored hash may demand.
 pub const ARGON2_LANES_MAX: u32 = 64;
-/// Requests that wait for a turn at the password hashing, in each of three queues: clients with a known
+/// Requests that wait for a permit of the password hashing, in each of three queues: clients with a known
 /// network, password or session; others in networks without a recent failure; and the rest. One more is
 /// refused, or displaces one of the network that has most.
 pub const HASHES_WAITING_MAX: usize = 512;
 /// Of the second queue, and of the third, requests for one account's name.
 pub const HASHES_WAITING_PER_NAME_MAX: usize = 64;
-/// How long a request waits for its turn. Shorter than [`SLOW_ANSWER_TIME`] by more than a hash takes.
+/// How long a request waits for its permit. Shorter than [`SLOW_ANSWER_TIME`] by more than a hash takes.
 pub const HASH_WAIT_TIME_MAX: Duration = Duration::from_secs(10);
 /// When to retry if a queue is full or the directory is unavailable.
 pub const BUSY_RETRY_TIME: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub const NETWORK_TRIED_TIME: Duration = Duration::from_secs(24 * 3600);
 /// How long a wrong password moves the requests of its network behind those of other networks, at the
 /// hashing. A network with one guess per such time is not moved.
 pub const NETWORK_FAILED_TIME: Duration = Duration::from_secs(10 * 60);
-/// Slots of the change counters. Accounts that share a slot are invalidated together, which costs one
+/// Number of change counters. Accounts that share a counter are invalidated together, which costs one
 /// extra request.
 pub const CHANGE_PLACES: usize = 4096;
 /// Sessions that a directory in a file can end while its disk is full. Each takes 64 bytes, allocated in
@@ -73,7 +73,7 @@ pub const STATEMENTS_KEPT: usize = 64;
 /// How long a front waits for the response to a request without a password, its time in the queue
 /// included. Longer than all fronts may take to acknowledge that a right ended.
 pub const QUICK_ANSWER_TIME: Duration = Duration::from_secs(5);
-/// The same with a password: it may wait for its turn to be hashed.
+/// The same with a password: it may wait for its permit to be hashed.
 pub const SLOW_ANSWER_TIME: Duration = Duration::from_secs(15);
 /// How long a front waits for a connection to its auth server.
 pub const CONNECT_TIME: Duration = Duration::from_secs(1);

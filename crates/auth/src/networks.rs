@@ -3,7 +3,7 @@
 //! An address is stored only as a keyed hash. The key is the stored hash of the account's password, so a new
 //! password forgets all networks of the old one. Invariant: a network becomes known only by a right password.
 
-use crate::directory::Record;
+use crate::directory::AccountRow;
 use plimsoll_rpc::Source;
 
 /// Names the purpose of the hash, so that no other hash of this program can be equal to it.
@@ -20,9 +20,9 @@ impl NetworkHash {
         NetworkHash(hash)
     }
 
-    /// Hashes the network of `from` for the account of `record`.
-    pub(crate) fn of(record: &Record, from: Source) -> NetworkHash {
-        NetworkHash::under(&record.hash, from)
+    /// Hashes the network of `from` for the account of `row`.
+    pub(crate) fn of(row: &AccountRow, from: Source) -> NetworkHash {
+        NetworkHash::under(&row.hash, from)
     }
 
     /// Hashes the network of `from` under the stored hash of a password.

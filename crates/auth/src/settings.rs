@@ -24,10 +24,10 @@ pub struct Settings {
     pub sign_up: SignUp,
     /// The storage limits of a new account.
     pub quota: Quota,
-    /// The limits on wrong passwords. `None`, for measurements only, also disables the turns at the
+    /// The limits on wrong passwords. `None`, for measurements only, also disables the queue of the
     /// hashing.
     pub attempts: Option<Attempts>,
-    /// Passwords that are hashed at a time, among requests that take turns: slightly more than there are
+    /// Passwords that are hashed at a time, among requests that wait: slightly more than there are
     /// cores, so that no core is idle.
     pub hashes_at_once: usize,
     /// Whether each request to a remote auth server or a database gets a connection of its own. For

@@ -75,8 +75,8 @@ struct Accepted {
 }
 
 impl Accepted {
-    fn new(channel: Rc<Channel>, slot: Rc<dyn Slot>, spot: Option<Rc<ParkingSpot>>) -> Accepted {
-        Accepted { channel, slot, spots: spot.map(|spot| (spot, Rc::default())) }
+    fn new(channel: Rc<Channel>, slot: Rc<dyn Slot>, parking: Option<Rc<ParkingSpot>>) -> Accepted {
+        Accepted { channel, slot, spots: parking.map(|parking| (parking, Rc::default())) }
     }
 
     fn stream(&self) -> Stream {
@@ -91,14 +91,14 @@ impl Accepted {
     /// Serves the connection until it ends or is parked.
     async fn serve(self, inner: &dyn Handler, first: impl FnOnce(Stream) -> LocalFuture) {
         first(self.stream()).await;
-        let Some((spot, own)) = &self.spots else { return };
+        let Some((parking, own)) = &self.spots else { return };
         while let Some((conversation, stream)) = own.take() {
             drop(stream);
             if let Some(channel) = self.channel.park() {
                 let until = conversation.until;
                 let state = Box::new(ParkedConversation { channel, conversation });
                 let stream = Stream::in_slot(self.channel, self.slot);
-                return spot.park(Parked { state, until }, stream);
+                return parking.park(Parked { state, until }, stream);
             }
             // Something has arrived meanwhile.
             inner.resume(self.stream(), conversation, Resume::Serve).await;
@@ -114,25 +114,25 @@ struct ParkedConversation {
 
 impl Acceptor {
     async fn accept(&self, stream: Stream) -> io::Result<Accepted> {
-        let (local, spot) = (stream.local()?, stream.parking());
+        let (local, parking) = (stream.local()?, stream.parking());
         let (endpoint, slot) = endpoint_of(stream)?;
         let link: Box<dyn Link> = match endpoint {
             Endpoint::Descriptor(socket) => {
                 // A channel that may be parked is resumed by any thread.
-                let bells = spot.is_none().then_some(&self.pools.bells);
+                let bells = parking.is_none().then_some(&self.pools.bells);
                 Box::new(handshake::accept(&self.io, socket, self.settings.ring_bytes, bells).await?)
             }
             Endpoint::Simulated(link) => link,
         };
         let channel = Channel::new(&self.io, link, Side::Acceptor, local, &self.pools, &self.settings)?;
-        Ok(Accepted::new(channel, slot, spot))
+        Ok(Accepted::new(channel, slot, parking))
     }
 
     fn resume(&self, stream: Stream, channel: ParkedChannel) -> io::Result<Accepted> {
-        let spot = stream.parking();
+        let parking = stream.parking();
         let (endpoint, slot) = endpoint_of(stream)?;
         let Endpoint::Descriptor(socket) = endpoint else { return Err(io::ErrorKind::Unsupported.into()) };
-        Ok(Accepted::new(channel.resume(&self.io, socket, &self.pools)?, slot, spot))
+        Ok(Accepted::new(channel.resume(&self.io, socket, &self.pools)?, slot, parking))
     }
 
     fn refuse(&self, error: &io::Error) {
@@ -150,7 +150,7 @@ impl Handler for Channels {
         self.over_channel(stream, |inner, stream| inner.refuse(stream))
     }
 
-    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+    fn resume(&self, stream: Stream, parked: Parked, action: Resume) -> LocalFuture {
         let Ok(state) = parked.state.downcast::<ParkedConversation>() else {
             // The state of another protocol. An engine resumes a connection by its own handler, so this does
             // not happen.
@@ -162,7 +162,7 @@ impl Handler for Channels {
         Box::pin(async move {
             match resumed {
                 Ok(accepted) => {
-                    let first = |stream| inner.resume(stream, conversation, how);
+                    let first = |stream| inner.resume(stream, conversation, action);
                     accepted.serve(&*inner, first).await;
                 }
                 Err(error) => {

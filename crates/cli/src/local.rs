@@ -45,13 +45,13 @@ fn walk_into(folder: &Path, level: usize, steps: &mut Vec<WalkEntry>) {
 fn walk_over(mut paths: Vec<PathBuf>, level: usize, steps: &mut Vec<WalkEntry>) {
     paths.sort_unstable();
     for path in paths {
-        let is_link = fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink());
+        let is_link = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink());
         match fs::metadata(&path) {
-            Ok(about) if about.is_file() => steps.push(WalkEntry::File(path, about)),
-            Ok(about) if about.is_dir() && is_link => {
+            Ok(metadata) if metadata.is_file() => steps.push(WalkEntry::File(path, metadata)),
+            Ok(metadata) if metadata.is_dir() && is_link => {
                 steps.push(WalkEntry::Unsupported(path, "a link to a folder is not followed".to_owned()));
             }
-            Ok(about) if about.is_dir() => {
+            Ok(metadata) if metadata.is_dir() => {
                 steps.push(WalkEntry::Folder(path.clone()));
                 walk_into(&path, level + 1, steps);
             }
@@ -62,8 +62,8 @@ fn walk_over(mut paths: Vec<PathBuf>, level: usize, steps: &mut Vec<WalkEntry>) 
 }
 
 /// Returns the time of modification that a server gets: the nearest from 1970 on.
-pub(crate) fn modified(about: &Metadata) -> Duration {
-    nearest_mtime(about.mtime(), u32::try_from(about.mtime_nsec()).unwrap_or(0))
+pub(crate) fn modified(metadata: &Metadata) -> Duration {
+    nearest_mtime(metadata.mtime(), u32::try_from(metadata.mtime_nsec()).unwrap_or(0))
 }
 
 /// Returns the last name of a path. Resolves `.` and `..` to the name of their folder.
@@ -97,7 +97,7 @@ mod tests {
         let below = |path: &Path| path.strip_prefix(root).unwrap().display().to_string();
         match step {
             WalkEntry::Folder(path) => format!("{}/", below(path)),
-            WalkEntry::File(path, about) => format!("{} {}", below(path), about.len()),
+            WalkEntry::File(path, metadata) => format!("{} {}", below(path), metadata.len()),
             WalkEntry::Unsupported(path, _) => format!("{} not", below(path)),
         }
     }

@@ -55,10 +55,10 @@ pub fn files(count: u64) -> String {
 }
 
 /// Formats a time of the server, such as `2026-11-20T13:40:05Z`, to the minute.
-pub fn time(told: &str) -> String {
-    match told.get(..16) {
-        Some(minute) if told.is_ascii() => text(minute.replace('T', " ").as_bytes()),
-        _ => text(told.as_bytes()),
+pub fn time(timestamp: &str) -> String {
+    match timestamp.get(..16) {
+        Some(minute) if timestamp.is_ascii() => text(minute.replace('T', " ").as_bytes()),
+        _ => text(timestamp.as_bytes()),
     }
 }
 

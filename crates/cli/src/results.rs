@@ -22,20 +22,20 @@ impl Failures {
     pub(crate) fn failed(
         &mut self,
         progress: &Progress,
-        what: String,
+        subject: String,
         failure: Failure,
     ) -> anyhow::Result<()> {
         if failure.affects_all_requests() {
-            return Err(anyhow::Error::new(failure).context(what));
+            return Err(anyhow::Error::new(failure).context(subject));
         }
-        self.record(progress, what, failure.to_string());
+        self.record(progress, subject, failure.to_string());
         Ok(())
     }
 
     /// Reports and records why something was not done.
-    pub(crate) fn record(&mut self, progress: &Progress, what: String, why: String) {
-        progress.print_line(&format!("plimsoll: {what}: {why}"));
-        self.failed.push((what, why));
+    pub(crate) fn record(&mut self, progress: &Progress, subject: String, why: String) {
+        progress.print_line(&format!("plimsoll: {subject}: {why}"));
+        self.failed.push((subject, why));
     }
 
     /// Returns an error if anything failed.

@@ -42,7 +42,7 @@ impl Runtime {
         command: impl FnOnce(ApiClient) -> F + 'static,
     ) -> anyhow::Result<T> {
         let result = Rc::new(Cell::new(None));
-        let slot = Rc::clone(&result);
+        let cell = Rc::clone(&result);
         let main = move |io: Io| -> LocalFuture {
             Box::pin(async move {
                 let deadline = io.deadline();
@@ -54,7 +54,7 @@ impl Runtime {
                 let result = deadline.within(opened_and_run).await.unwrap_or_else(|Elapsed| {
                     Err(anyhow!("{url} did not answer within {:?}", time_max.unwrap_or_default()))
                 });
-                slot.set(Some(result));
+                cell.set(Some(result));
             })
         };
         (self.block_on)(Box::new(main)).context("cannot run the command")?;

@@ -119,13 +119,13 @@ fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Option<T>> {
 }
 
 fn check_private(file: &File, path: &Path) -> anyhow::Result<()> {
-    let about = file.metadata()?;
-    let told = path.display();
-    if about.mode() & 0o077 != 0 {
-        bail!("Others can read {told}, which is yours alone. Make it so: chmod 600 '{told}'");
+    let metadata = file.metadata()?;
+    let shown = path.display();
+    if metadata.mode() & 0o077 != 0 {
+        bail!("Others can read {shown}, which is yours alone. Make it so: chmod 600 '{shown}'");
     }
-    if about.uid() != rustix::process::geteuid().as_raw() {
-        bail!("{told} belongs to another user of this machine. Use your own: set XDG_STATE_HOME.");
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        bail!("{shown} belongs to another user of this machine. Use your own: set XDG_STATE_HOME.");
     }
     Ok(())
 }

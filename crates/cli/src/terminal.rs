@@ -51,11 +51,11 @@ impl Hidden {
         unseen.local_modes.remove(LocalModes::ECHO);
         let hidden = Hidden(Arc::new(Mutex::new(Some((terminal, before)))));
         hidden.watch()?;
-        let slot = hidden.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((terminal, _)) = &*slot {
+        let saved = hidden.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((terminal, _)) = &*saved {
             tcsetattr(terminal, OptionalActions::Flush, &unseen)?;
         }
-        drop(slot);
+        drop(saved);
         Ok(hidden)
     }
 

@@ -1,7 +1,8 @@
 //! One thread's engine: executor, timers, sockets and files, and the event loop that polls them.
 //!
 //! It is not a dispatcher: it runs the tasks it is given. Invariants: after each poll of a task, the bytes
-//! it pushed are sent. A thread parks only when nothing is ready. An order to stop wakes every task once.
+//! it pushed are sent. A thread waits in the kernel only when nothing is ready. An order to stop wakes every
+//! task once.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
@@ -60,7 +61,7 @@ impl Driver {
     ) -> io::Result<Rc<Driver>> {
         let notifier = Notifier::new()?;
         let bell: Arc<dyn Notify> = Arc::<Notifier>::clone(&notifier);
-        stop.tell(&bell);
+        stop.register(&bell);
         Ok(Rc::new(Driver {
             executor: Executor::new(bell),
             timers: Timers::default(),
@@ -130,7 +131,7 @@ impl Driver {
             if done() || self.stopping_for().is_some_and(|time| time > grace) {
                 return;
             }
-            self.park(grace);
+            self.wait_for_events(grace);
         }
     }
 
@@ -172,8 +173,8 @@ impl Driver {
         self.to_call.borrow_mut().extend(requested_meanwhile);
     }
 
-    fn park(&self, grace: Duration) {
-        self.notifier.about_to_park();
+    fn wait_for_events(&self, grace: Duration) {
+        self.notifier.about_to_wait();
         let stop_unseen = self.stop.is_ordered() && self.stop_seen.get().is_none();
         let timeout = if self.has_more_to_do() || stop_unseen || self.have_events_arrived() {
             Some(Duration::ZERO)
@@ -181,8 +182,8 @@ impl Driver {
             let until_grace = self.stop_seen.get().map(|since| since + grace + Duration::from_millis(1));
             [self.timers.next(), until_grace].into_iter().flatten().min().map(|at| at - self.clock.now())
         };
-        self.sockets.park(timeout);
-        self.notifier.unparked();
+        self.sockets.wait_for_events(timeout);
+        self.notifier.stopped_waiting();
         self.sources.borrow().iter().filter_map(Weak::upgrade).for_each(|source| source.report());
     }
 }

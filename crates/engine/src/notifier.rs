@@ -1,6 +1,6 @@
-//! Wakes a parked thread from another thread, by an eventfd.
+//! Wakes a waiting thread from another thread, by an eventfd.
 //!
-//! It is not a queue: it carries no work. Invariants: a notification between the last check and the park is
+//! It is not a queue: it carries no work. Invariants: a notification between the last check and the wait is
 //! not lost. Notifying a thread that is awake costs no system call.
 
 use std::io;
@@ -11,33 +11,33 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use plimsoll_io::Notify;
 use rustix::event::{EventfdFlags, eventfd};
 
-/// The eventfd and parked flag of one thread.
+/// The eventfd and waiting flag of one thread.
 pub(crate) struct Notifier {
     fd: OwnedFd,
-    parked: AtomicBool,
+    is_waiting: AtomicBool,
 }
 
 impl Notifier {
     pub(crate) fn new() -> io::Result<Arc<Notifier>> {
         let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Arc::new(Notifier { fd, parked: AtomicBool::new(false) }))
+        Ok(Arc::new(Notifier { fd, is_waiting: AtomicBool::new(false) }))
     }
 
-    /// Called before the last check for work that precedes a park.
-    pub(crate) fn about_to_park(&self) {
-        self.parked.store(true, Ordering::SeqCst);
+    /// Called before the last check for work that precedes a wait in the kernel.
+    pub(crate) fn about_to_wait(&self) {
+        self.is_waiting.store(true, Ordering::SeqCst);
         // Pairs with the fence in `notify`: either this thread sees what the notifier did before it, or the
-        // notifier sees that this thread parks.
+        // notifier sees that this thread waits.
         fence(Ordering::SeqCst);
     }
 
-    /// Called after a park.
-    pub(crate) fn unparked(&self) {
-        self.parked.store(false, Ordering::SeqCst);
+    /// Called after such a wait.
+    pub(crate) fn stopped_waiting(&self) {
+        self.is_waiting.store(false, Ordering::SeqCst);
     }
 
-    /// Consumes pending notifications: a level-triggered park reports the eventfd as long as there are any.
-    /// A notification may be written after its park has ended, so the eventfd is read whenever it is
+    /// Consumes pending notifications: a level-triggered wait reports the eventfd as long as there are any.
+    /// A notification may be written after its wait has ended, so the eventfd is read whenever it is
     /// reported, not when a flag says so.
     pub(crate) fn take(&self) {
         let mut count = [0; 8];
@@ -55,9 +55,9 @@ impl AsFd for Notifier {
 impl Notify for Notifier {
     fn notify(&self) {
         fence(Ordering::SeqCst);
-        if self.parked.swap(false, Ordering::SeqCst) {
-            // The counter cannot overflow: at most one notification is written per park. An edge-triggered
-            // park does not need to consume it.
+        if self.is_waiting.swap(false, Ordering::SeqCst) {
+            // The counter cannot overflow: at most one notification is written per wait. An edge-triggered
+            // wait does not need to consume it.
             let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
         }
     }

@@ -16,14 +16,14 @@ use plimsoll_io::{
 
 use crate::limits::RING_ACCEPTS;
 use crate::notifier::Notifier;
-use crate::ready::{self, Bound, Hangup, IdlePoller, Park, Reactor, ReadyListener, Reports, Watched};
+use crate::ready::{self, Bound, Hangup, IdlePoller, PollMethod, Reactor, ReadyListener, Reports, Watched};
 use crate::ring::{self, Ring, RingListener};
 
 /// How a thread waits for its sockets.
 #[derive(Clone, Copy)]
 pub(crate) enum Wait {
     /// By readiness: until a system call is worth trying.
-    Ready(Park),
+    Ready(PollMethod),
     /// By completion: until the kernel has finished the operations it was given.
     Ring,
 }
@@ -37,7 +37,7 @@ pub(crate) enum Sockets {
 impl Sockets {
     pub(crate) fn new(wait: Wait, notifier: &Arc<Notifier>) -> io::Result<Sockets> {
         Ok(match wait {
-            Wait::Ready(park) => Sockets::Ready(Reactor::new(park, notifier)?),
+            Wait::Ready(method) => Sockets::Ready(Reactor::new(method, notifier)?),
             Wait::Ring => Sockets::Ring(Ring::new(notifier)?),
         })
     }
@@ -67,10 +67,10 @@ impl Sockets {
 
     /// Waits until a socket is ready, a notification comes or `timeout` elapses, and wakes the tasks
     /// concerned.
-    pub(crate) fn park(&self, timeout: Option<Duration>) {
+    pub(crate) fn wait_for_events(&self, timeout: Option<Duration>) {
         match self {
-            Sockets::Ready(reactor) => reactor.park(timeout),
-            Sockets::Ring(ring) => ring.park(timeout),
+            Sockets::Ready(reactor) => reactor.wait_for_events(timeout),
+            Sockets::Ring(ring) => ring.wait_for_events(timeout),
         }
     }
 
@@ -124,10 +124,10 @@ impl Sockets {
     /// `None` on a ring.
     pub(crate) fn parkable(&self, fd: OwnedFd, peer: Peer, slot: Rc<dyn Slot>) -> Option<(Stream, Parkable)> {
         let Sockets::Ready(reactor) = self else { return None };
-        let (socket, spot) = (ready::Socket::accepted(reactor, fd, peer), Rc::default());
+        let (socket, parking) = (ready::Socket::accepted(reactor, fd, peer), Rc::default());
         let weak = Rc::downgrade(&socket);
-        let stream = Stream::in_slot(socket, slot).parking_at(&spot);
-        Some((stream, Parkable { socket: weak, spot }))
+        let stream = Stream::in_slot(socket, slot).parking_at(&parking);
+        Some((stream, Parkable { socket: weak, parking }))
     }
 
     /// Returns a source of reports of idle sockets; `None` on a ring.
@@ -158,13 +158,13 @@ impl Sockets {
 /// A socket whose conversation may be parked.
 pub(crate) struct Parkable {
     socket: Weak<ready::Socket>,
-    spot: Rc<ParkingSpot>,
+    parking: Rc<ParkingSpot>,
 }
 
 impl Parkable {
     /// Returns the socket and its conversation, if the conversation was parked and did not end.
     pub(crate) fn parked(self) -> Option<(OwnedFd, Parked)> {
-        let (parked, stream) = self.spot.take()?;
+        let (parked, stream) = self.parking.take()?;
         let fd = match self.socket.upgrade() {
             Some(socket) => {
                 drop(stream);

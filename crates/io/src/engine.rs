@@ -131,8 +131,8 @@ pub trait Handler {
 
     /// Resumes a conversation that was [parked](crate::Tx::park), maybe on another thread and by another
     /// handler of this protocol. A protocol that never parks does not implement it.
-    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
-        let _ = (parked, how);
+    fn resume(&self, stream: Stream, parked: Parked, action: Resume) -> LocalFuture {
+        let _ = (parked, action);
         Box::pin(async move { drop(stream) })
     }
 

@@ -1,24 +1,24 @@
 //! A bounded queue that serves keys in turn, so that many entries of one key delay no other key.
 //!
-//! A key is a network or an account: the unit among which turns are shared. Within a key, entries keep
+//! A key is a network or an account: the unit among which service is shared. Within a key, entries keep
 //! their order. Invariant: [`FairQueue::push`] never makes the queue longer than `max`. When it is full,
 //! the key with most entries loses one to a key with fewer.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Entries by key, and the order in which keys have their turns.
+/// Entries by key, and the order in which keys are served.
 pub struct FairQueue<K, T> {
     max: usize,
     len: usize,
     entries: BTreeMap<K, VecDeque<T>>,
-    turns: VecDeque<K>,
+    key_order: VecDeque<K>,
 }
 
 impl<K: Ord + Clone, T> FairQueue<K, T> {
     /// Creates an empty queue, of `max` entries at most.
     #[must_use]
     pub fn new(max: usize) -> FairQueue<K, T> {
-        FairQueue { max, len: 0, entries: BTreeMap::new(), turns: VecDeque::new() }
+        FairQueue { max, len: 0, entries: BTreeMap::new(), key_order: VecDeque::new() }
     }
 
     /// Adds an entry. Returns the entry that did not fit: the newest of the key with most entries, or
@@ -35,7 +35,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
     /// Adds an entry, also to a full queue: for callers that enforce a bound of their own.
     pub fn append(&mut self, key: K, entry: T) {
         if !self.entries.contains_key(&key) {
-            self.turns.push_back(key.clone());
+            self.key_order.push_back(key.clone());
         }
         self.entries.entry(key).or_default().push_back(entry);
         self.len += 1;
@@ -55,14 +55,14 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         displaced
     }
 
-    /// Removes the first ready entry of the next key in turn. `readiness` returns the test for the
+    /// Removes the first ready entry of the next key in the rotation. `readiness` returns the test for the
     /// entries of a key, or `None` for a key that is skipped.
     pub fn pop<P: Fn(&T) -> bool>(&mut self, readiness: impl Fn(&K) -> Option<P>) -> Option<(K, T)> {
-        let (turn, ready) = self.next_ready(readiness)?;
-        let key = self.turns.remove(turn)?;
+        let (index, ready) = self.next_ready(readiness)?;
+        let key = self.key_order.remove(index)?;
         let entry = self.entries.get_mut(&key)?.remove(ready)?;
         self.len -= 1;
-        self.turns.push_back(key.clone());
+        self.key_order.push_back(key.clone());
         self.forget_if_empty(&key);
         Some((key, entry))
     }
@@ -72,18 +72,18 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.next_ready(readiness).is_some()
     }
 
-    /// Finds the next key with a ready entry. Returns the indexes of its turn and of the entry.
+    /// Finds the next key with a ready entry. Returns the indexes of the key and of the entry.
     fn next_ready<P: Fn(&T) -> bool>(&self, readiness: impl Fn(&K) -> Option<P>) -> Option<(usize, usize)> {
-        self.turns.iter().enumerate().find_map(|(turn, key)| {
+        self.key_order.iter().enumerate().find_map(|(index, key)| {
             let ready = self.entries.get(key)?.iter().position(readiness(key)?)?;
-            Some((turn, ready))
+            Some((index, ready))
         })
     }
 
     fn forget_if_empty(&mut self, key: &K) {
         if self.entries.get(key).is_some_and(VecDeque::is_empty) {
             self.entries.remove(key);
-            self.turns.retain(|other| other != key);
+            self.key_order.retain(|other| other != key);
         }
     }
 
@@ -100,7 +100,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
     pub fn retain(&mut self, mut is_wanted: impl FnMut(&K, &T) -> bool) {
         self.entries.iter_mut().for_each(|(key, entries)| entries.retain(|entry| is_wanted(key, entry)));
         self.entries.retain(|_, entries| !entries.is_empty());
-        self.turns.retain(|key| self.entries.contains_key(key));
+        self.key_order.retain(|key| self.entries.contains_key(key));
         self.len = self.entries.values().map(VecDeque::len).sum();
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let (mut queue, displaced) = filled(9, &[(1, 10), (1, 11), (1, 12), (2, 20), (3, 30), (2, 21)]);
         assert!(displaced.is_empty(), "{displaced:?}");
         assert_eq!(drained(&mut queue), [10, 20, 30, 11, 21, 12]);
-        assert_eq!((queue.len, queue.turns.len(), queue.entries.len()), (0, 0, 0));
+        assert_eq!((queue.len, queue.key_order.len(), queue.entries.len()), (0, 0, 0));
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl JobOwner {
     /// Returns the local owner for another server's owner `number`. `directory` is the name of that
     /// server's account directory; an empty name keeps the number.
     #[must_use]
-    pub fn elsewhere(number: u64, directory: &str) -> JobOwner {
+    pub fn of_directory(number: u64, directory: &str) -> JobOwner {
         match directory {
             "" => JobOwner(number),
             directory => JobOwner(mixed(number, directory.as_bytes())),
@@ -148,11 +148,11 @@ mod tests {
             JobOwner::guest(&peer("127.0.0.1")),
             JobOwner::guest(&peer("2001:db8::1")),
             JobOwner::guest(&Peer::Unix),
-            JobOwner::elsewhere(account.number(), "other"),
+            JobOwner::of_directory(account.number(), "other"),
         ];
         let distinct: std::collections::BTreeSet<JobOwner> = owners.into_iter().collect();
         assert_eq!(distinct.len(), owners.len());
-        assert_eq!(JobOwner::elsewhere(account.number(), ""), account);
+        assert_eq!(JobOwner::of_directory(account.number(), ""), account);
         assert_eq!(JobOwner::guest(&peer("2001:db8::1")), JobOwner::guest(&peer("2001:db8::2")));
     }
 }

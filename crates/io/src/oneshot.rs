@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// The shared cell of both ends.
-struct Slot<T> {
+struct State<T> {
     value: Option<T>,
     /// Whether the sender was dropped: no value will follow.
     is_over: bool,
@@ -17,10 +17,10 @@ struct Slot<T> {
     waker: Option<Waker>,
 }
 
-type Shared<T> = Arc<Mutex<Slot<T>>>;
+type Shared<T> = Arc<Mutex<State<T>>>;
 
-fn lock<T>(slot: &Shared<T>) -> MutexGuard<'_, Slot<T>> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Shared<T>) -> MutexGuard<'_, State<T>> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The sending end.
@@ -32,9 +32,9 @@ pub struct Receiver<T>(Shared<T>);
 /// Creates a channel for one value.
 #[must_use]
 pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
-    let slot = Slot { value: None, is_over: false, is_unwanted: false, waker: None };
-    let slot = Arc::new(Mutex::new(slot));
-    (Sender(Arc::clone(&slot)), Receiver(slot))
+    let shared = State { value: None, is_over: false, is_unwanted: false, waker: None };
+    let shared = Arc::new(Mutex::new(shared));
+    (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
 impl<T> Sender<T> {
@@ -52,10 +52,10 @@ impl<T> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let mut slot = lock(&self.0);
-        slot.is_over = true;
-        let waker = slot.waker.take();
-        drop(slot);
+        let mut shared = lock(&self.0);
+        shared.is_over = true;
+        let waker = shared.waker.take();
+        drop(shared);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -66,11 +66,11 @@ impl<T> Future for Receiver<T> {
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let mut slot = lock(&self.0);
-        if slot.is_over {
-            return Poll::Ready(slot.value.take());
+        let mut shared = lock(&self.0);
+        if shared.is_over {
+            return Poll::Ready(shared.value.take());
         }
-        slot.waker = Some(cx.waker().clone());
+        shared.waker = Some(cx.waker().clone());
         Poll::Pending
     }
 }

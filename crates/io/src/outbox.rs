@@ -68,8 +68,8 @@ impl Outbox {
     pub fn gather<'a>(&'a self, into: &mut [&'a [u8]]) -> usize {
         let memory = self.segments.iter().take_while(|segment| segment.is_in_memory());
         let mut count = 0;
-        for (slot, segment) in into.iter_mut().zip(memory) {
-            *slot = segment.bytes();
+        for (target, segment) in into.iter_mut().zip(memory) {
+            *target = segment.bytes();
             count += 1;
         }
         if count > 0 {

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// Idle resources by type and key.
 #[derive(Default)]
-pub struct ResourcePool(RefCell<Vec<Kept>>);
+pub struct ResourcePool(RefCell<Vec<PooledResource>>);
 
-struct Kept {
+struct PooledResource {
     place: Arc<str>,
     thing: Box<dyn Any>,
 }
 
-impl Kept {
+impl PooledResource {
     fn is<T: 'static>(&self, place: &str) -> bool {
         self.thing.is::<T>() && *self.place == *place
     }
@@ -29,8 +29,8 @@ impl ResourcePool {
     pub fn put<T: 'static>(&self, place: &Arc<str>, thing: T, most: usize) {
         let mut things = self.0.borrow_mut();
         // With fewer resources in all, there is no need to count those of this type and key.
-        if things.len() < most || things.iter().filter(|kept| kept.is::<T>(place)).count() < most {
-            things.push(Kept { place: Arc::clone(place), thing: Box::new(thing) });
+        if things.len() < most || things.iter().filter(|pooled| pooled.is::<T>(place)).count() < most {
+            things.push(PooledResource { place: Arc::clone(place), thing: Box::new(thing) });
             return;
         }
         // The borrow ends first: dropping the resource may access this pool.
@@ -41,7 +41,7 @@ impl ResourcePool {
     /// Takes the resource of this type and key that was stored last.
     pub fn take<T: 'static>(&self, place: &str) -> Option<T> {
         let mut things = self.0.borrow_mut();
-        let at = things.iter().rposition(|kept| kept.is::<T>(place))?;
+        let at = things.iter().rposition(|pooled| pooled.is::<T>(place))?;
         things.remove(at).thing.downcast().ok().map(|thing| *thing)
     }
 }

@@ -65,14 +65,14 @@ pub async fn evicted(slot: &dyn Slot) {
 /// Waits for a client while a connection to another server waits, too, and reports that: see
 /// [`Slot::keep_upstream`]. Dropping the future ends the report.
 pub async fn keeping_upstream<T>(slot: &dyn Slot, wait: impl Future<Output = T>) -> T {
-    struct Kept<'a>(&'a dyn Slot);
-    impl Drop for Kept<'_> {
+    struct UpstreamReport<'a>(&'a dyn Slot);
+    impl Drop for UpstreamReport<'_> {
         fn drop(&mut self) {
             self.0.keep_upstream(false);
         }
     }
     slot.keep_upstream(true);
-    let _kept = Kept(slot);
+    let _report = UpstreamReport(slot);
     wait.await
 }
 

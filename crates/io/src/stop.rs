@@ -1,14 +1,14 @@
 //! The order to stop a server, shared by all its threads.
 //!
 //! It kills nothing: a thread finishes its work in progress before it stops. Invariants: it is
-//! level-triggered (a late check still sees it), it is never revoked, and it interrupts every park.
+//! level-triggered (a late check still sees it), it is never revoked, and it interrupts every wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Interrupts the park of a thread, from any other thread.
+/// Interrupts the wait of a thread, from any other thread.
 pub trait Notify: Send + Sync {
-    /// Makes a thread that is parked, or about to park, check for work and for a stop.
+    /// Makes a thread that waits, or is about to wait, check for work and for a stop.
     fn notify(&self);
 }
 
@@ -21,7 +21,7 @@ pub struct Stop {
 #[derive(Default)]
 struct Inner {
     ordered: AtomicBool,
-    parked: Mutex<Vec<Weak<dyn Notify>>>,
+    threads: Mutex<Vec<Weak<dyn Notify>>>,
 }
 
 impl Stop {
@@ -33,8 +33,8 @@ impl Stop {
     /// Gives the order. A second call has no effect.
     pub fn order(&self) {
         self.inner.ordered.store(true, Ordering::SeqCst);
-        let parked = std::mem::take(&mut *self.parked());
-        for thread in parked.iter().filter_map(Weak::upgrade) {
+        let threads = std::mem::take(&mut *self.threads());
+        for thread in threads.iter().filter_map(Weak::upgrade) {
             thread.notify();
         }
     }
@@ -46,21 +46,21 @@ impl Stop {
 
     /// Registers `thread` to be notified when the order is given. Notifies it at once if the order was
     /// given before.
-    pub fn tell(&self, thread: &Arc<dyn Notify>) {
-        let mut parked = self.parked();
-        if parked.len() == parked.capacity() {
+    pub fn register(&self, thread: &Arc<dyn Notify>) {
+        let mut threads = self.threads();
+        if threads.len() == threads.capacity() {
             // Only when the list would grow, so that the cost of the scan is amortised.
-            parked.retain(|known| known.strong_count() > 0);
+            threads.retain(|known| known.strong_count() > 0);
         }
-        parked.push(Arc::downgrade(thread));
-        drop(parked);
+        threads.push(Arc::downgrade(thread));
+        drop(threads);
         if self.is_ordered() {
             thread.notify();
         }
     }
 
-    fn parked(&self) -> std::sync::MutexGuard<'_, Vec<Weak<dyn Notify>>> {
-        self.inner.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<Weak<dyn Notify>>> {
+        self.inner.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -82,14 +82,14 @@ mod tests {
     #[test]
     fn a_listener_registered_after_the_order_is_notified_at_once() {
         let (stop, early, late) = (Stop::new(), Arc::<Notified>::default(), Arc::<Notified>::default());
-        let count = |told: &Arc<Notified>| told.0.load(Ordering::Relaxed);
-        let told: Arc<dyn Notify> = early.clone();
-        stop.tell(&told);
+        let count = |thread: &Arc<Notified>| thread.0.load(Ordering::Relaxed);
+        let thread: Arc<dyn Notify> = early.clone();
+        stop.register(&thread);
         assert_eq!(count(&early), 0);
         stop.order();
         assert_eq!(count(&early), 1);
-        let told: Arc<dyn Notify> = late.clone();
-        stop.tell(&told);
+        let thread: Arc<dyn Notify> = late.clone();
+        stop.register(&thread);
         assert_eq!(count(&late), 1);
     }
 }

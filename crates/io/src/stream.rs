@@ -67,10 +67,10 @@ impl Stream {
         Stream { rx, tx: Tx { transport, slot, parking: None } }
     }
 
-    /// Makes the conversation [park](Tx::park) at `spot`.
+    /// Makes the conversation [park](Tx::park) at `parking`.
     #[must_use]
-    pub fn parking_at(mut self, spot: &Rc<ParkingSpot>) -> Stream {
-        self.tx.parking = Some(Rc::clone(spot));
+    pub fn parking_at(mut self, parking: &Rc<ParkingSpot>) -> Stream {
+        self.tx.parking = Some(Rc::clone(parking));
         self
     }
 
@@ -372,9 +372,9 @@ impl Tx {
     /// # Errors
     /// Returns `parked` where the engine does not park connections.
     pub fn park(&mut self, parked: Parked) -> Result<(), Parked> {
-        let Some(spot) = &self.parking else { return Err(parked) };
+        let Some(parking) = &self.parking else { return Err(parked) };
         debug_assert!(self.unsent() == 0, "parked with bytes that are not sent");
-        spot.park(parked, Stream::in_slot(Rc::clone(&self.transport), Rc::clone(&self.slot)));
+        parking.park(parked, Stream::in_slot(Rc::clone(&self.transport), Rc::clone(&self.slot)));
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::analysis::{counterpart, cpu_per_request, kept};
 use crate::experiment::template::Values;
 use crate::format::figures::percent;
 use crate::format::table::Table;
-use crate::results::{Measured, Results, TrialRecord};
+use crate::results::{FinishedTrial, Measured, Results};
 use crate::stats::student::{Difference, holm};
 
 pub use open_loop::OpenLoopPair;
@@ -235,8 +235,8 @@ fn logarithms(
     figure: ComparedFigure,
 ) -> Vec<f64> {
     let own = results.trials.iter().filter(|trial| trial.contender == cell.0 && trial.point == cell.1);
-    let value = |trial: &TrialRecord| figure.of(kept(results, trial)?);
-    let logarithm = |trial: &TrialRecord| {
+    let value = |trial: &FinishedTrial| figure.of(kept(results, trial)?);
+    let logarithm = |trial: &FinishedTrial| {
         let base = match reference {
             Some(name) => value(counterpart(results, name, trial)?)?,
             None => 1.0,

@@ -24,9 +24,9 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::sign_up`], and [`Operations::check_password_channel`].
     pub async fn sign_up(&self, visitor: &Visitor, name: &str, password: &Secret) -> Result<Account, Error> {
-        let record = self.begin(visitor, Operation::SignUp, name);
+        let audit = self.begin(visitor, Operation::SignUp, name);
         let signed_up = self.0.auth.sign_up(&visitor.io, name, password, &visitor.peer);
-        record.end(self.with_password(visitor, signed_up).await)
+        audit.end(self.with_password(visitor, signed_up).await)
     }
 
     /// Starts a login session.
@@ -34,9 +34,9 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::log_in`], and [`Operations::check_password_channel`].
     pub async fn log_in(&self, visitor: &Visitor, name: &str, password: &Secret) -> Result<LogIn, Error> {
-        let record = self.begin(visitor, Operation::LogIn, name);
+        let audit = self.begin(visitor, Operation::LogIn, name);
         let logged_in = self.0.auth.log_in(&visitor.io, name, password, &visitor.peer);
-        record.end(self.with_password(visitor, logged_in).await)
+        audit.end(self.with_password(visitor, logged_in).await)
     }
 
     /// Authenticates a client by its session token. It is not an operation of its own: the request that
@@ -93,8 +93,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::log_out`].
     pub async fn log_out(&self, caller: &Caller) -> Result<(), Error> {
-        let record = self.begin_at(caller, Operation::LogOut, &"");
-        record.end(self.0.auth.log_out(caller.io(), &caller.identity).await)
+        let audit = self.begin_at(caller, Operation::LogOut, &"");
+        audit.end(self.0.auth.log_out(caller.io(), &caller.identity).await)
     }
 
     /// Returns the caller's own account and its usage.
@@ -102,8 +102,8 @@ impl Operations {
     /// # Errors
     /// The error that prevents the counting of the home's usage.
     pub async fn who_am_i(&self, caller: &Caller) -> Result<WhoAmI, Error> {
-        let record = self.begin_at(caller, Operation::WhoAmI, &"");
-        record.end(self.look_at_account(caller).await)
+        let audit = self.begin_at(caller, Operation::WhoAmI, &"");
+        audit.end(self.look_at_account(caller).await)
     }
 
     async fn look_at_account(&self, caller: &Caller) -> Result<WhoAmI, Error> {
@@ -118,10 +118,10 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::change_password`], and [`Operations::check_password_channel`].
     pub async fn change_password(&self, caller: &Caller, old: &Secret, new: &Secret) -> Result<(), Error> {
-        let record = self.begin_at(caller, Operation::ChangePassword, &"");
+        let audit = self.begin_at(caller, Operation::ChangePassword, &"");
         let (io, peer) = (caller.io(), &caller.visitor.peer);
         let changed = self.0.auth.change_password(io, &caller.identity, old, new, peer);
-        record.end(self.with_password(&caller.visitor, changed).await)
+        audit.end(self.with_password(&caller.visitor, changed).await)
     }
 
     /// Uses the password of a client that may present one on its connection. Otherwise the directory is not

@@ -11,12 +11,12 @@ use plimsoll_store::{
 };
 
 use crate::Operations;
+use crate::audit::AuditEntry;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::home_path::HomePath;
 use crate::operation::Operation;
 use crate::permit::{AccessRight, Parents, Permitted};
-use crate::record::OperationRecord;
 use crate::sharing::is_there;
 use crate::transfer_permit::Permit;
 
@@ -48,7 +48,7 @@ pub enum VisibleEntries {
 
 impl Operations {
     /// Permits the reading of a place: a download, or a listing of a folder. The sender of the contents ends
-    /// the record.
+    /// the audit entry.
     ///
     /// # Errors
     /// [`Error::NOT_FOUND`] if the caller may not know about the place. The reader finds out whether it
@@ -58,39 +58,39 @@ impl Operations {
         caller: &Caller,
         place: &HomePath,
         operation: Operation,
-    ) -> Result<(ReadAccess, OperationRecord), Error> {
-        self.read_recorded(caller, place, self.begin_at(caller, operation, place)).await
+    ) -> Result<(ReadAccess, AuditEntry), Error> {
+        self.read_audited(caller, place, self.begin_at(caller, operation, place)).await
     }
 
-    /// As [`Operations::read`], with a record that [`Operations::begin_download`] started.
+    /// As [`Operations::read`], with an audit entry that [`Operations::begin_download`] started.
     ///
     /// # Errors
     /// As [`Operations::read`].
-    pub async fn read_recorded(
+    pub async fn read_audited(
         &self,
         caller: &Caller,
         place: &HomePath,
-        mut record: OperationRecord,
-    ) -> Result<(ReadAccess, OperationRecord), Error> {
+        mut audit: AuditEntry,
+    ) -> Result<(ReadAccess, AuditEntry), Error> {
         match self.permit(caller, place, &[AccessRight::Read]).await {
             Ok(permitted) => {
-                record.set_permit(permitted.transfer_permit(self, caller, place, AccessRight::Read));
-                Ok((ReadAccess::new(permitted), record))
+                audit.set_permit(permitted.transfer_permit(self, caller, place, AccessRight::Read));
+                Ok((ReadAccess::new(permitted), audit))
             }
-            Err(error) => record.end(Err(error)),
+            Err(error) => audit.end(Err(error)),
         }
     }
 
     /// Returns the location of one of the caller's own files without blocking, if their home is already
-    /// open. This neither records nor changes anything: [`Operations::begin_download`] starts the record once
+    /// open. This neither logs nor changes anything: [`Operations::begin_download`] starts the entry once
     /// the file is found.
     pub fn try_locate(&self, caller: &Caller, place: &HomePath) -> Option<Location> {
         Some(self.try_own_home(caller, place)?.location(place.path.clone()))
     }
 
-    /// Starts the record of a download, which [`Operations::try_locate`] or [`Operations::read_recorded`]
+    /// Starts the audit entry of a download, which [`Operations::try_locate`] or [`Operations::read_audited`]
     /// permits. The sender of the contents ends it.
-    pub fn begin_download(&self, caller: &Caller, place: &HomePath) -> OperationRecord {
+    pub fn begin_download(&self, caller: &Caller, place: &HomePath) -> AuditEntry {
         self.begin_at(caller, Operation::Download, place)
     }
 
@@ -117,8 +117,8 @@ impl Operations {
         place: &HomePath,
         parents: Parents,
     ) -> Result<(), Error> {
-        let record = self.begin_at(caller, Operation::MakeFolder, place);
-        record.end(self.make(caller, place, parents).await)
+        let audit = self.begin_at(caller, Operation::MakeFolder, place);
+        audit.end(self.make(caller, place, parents).await)
     }
 
     async fn make(&self, caller: &Caller, place: &HomePath, parents: Parents) -> Result<(), Error> {
@@ -163,31 +163,31 @@ impl Operations {
         &self,
         caller: &Caller,
         place: &HomePath,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: Condition,
     ) -> Result<Removed, Error> {
-        let mut record = self.begin_at(caller, Operation::Delete, place);
-        let removed = self.take_away(caller, place, what, condition).await;
+        let mut audit = self.begin_at(caller, Operation::Delete, place);
+        let removed = self.take_away(caller, place, kind, condition).await;
         if let Ok(removed) = &removed {
-            record.moved(removed.usage.bytes);
+            audit.moved(removed.usage.bytes);
         }
-        record.end(removed)
+        audit.end(removed)
     }
 
     async fn take_away(
         &self,
         caller: &Caller,
         place: &HomePath,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: Condition,
     ) -> Result<Removed, Error> {
         let at = self.permit(caller, place, &[AccessRight::Delete]).await?;
         at.check_inside()?;
         let io = caller.io();
         // A removal that would fail must fail before the shares end.
-        at.home.check_removal(io, at.path.clone(), what, condition.clone()).await?;
+        at.home.check_removal(io, at.path.clone(), kind, condition.clone()).await?;
         self.end_shares(io, &at).await?;
-        let removed = at.home.remove(io, at.path.clone(), what, condition).await?;
+        let removed = at.home.remove(io, at.path.clone(), kind, condition).await?;
         // Also end the shares that were granted meanwhile.
         self.end_shares(io, &at).await?;
         Ok(removed)
@@ -203,8 +203,8 @@ impl Operations {
         place: &HomePath,
         modified: Duration,
     ) -> Result<Duration, Error> {
-        let record = self.begin_at(caller, Operation::SetTime, place);
-        record.end(self.set_time(caller, place, modified).await)
+        let audit = self.begin_at(caller, Operation::SetTime, place);
+        audit.end(self.set_time(caller, place, modified).await)
     }
 
     async fn set_time(
@@ -228,8 +228,8 @@ impl Operations {
         to: &HomePath,
         existing: Existing,
     ) -> Result<MoveResult, Error> {
-        let record = self.begin_at(caller, Operation::Move, from).to(to);
-        record.end(self.give_name(caller, from, to, existing).await)
+        let audit = self.begin_at(caller, Operation::Move, from).to(to);
+        audit.end(self.give_name(caller, from, to, existing).await)
     }
 
     async fn give_name(
@@ -267,12 +267,12 @@ impl Operations {
         existing: Existing,
         depth: Depth,
     ) -> Result<Copied, Error> {
-        let mut record = self.begin_at(caller, Operation::Copy, from).to(to);
+        let mut audit = self.begin_at(caller, Operation::Copy, from).to(to);
         let copied = self.duplicate(caller, from, to, existing, depth).await;
         if let Ok(copied) = &copied {
-            record.moved(copied.usage.bytes);
+            audit.moved(copied.usage.bytes);
         }
-        record.end(copied)
+        audit.end(copied)
     }
 
     async fn duplicate(

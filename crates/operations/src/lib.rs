@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod audit;
 mod caller;
 mod error;
 mod files;
@@ -17,7 +18,6 @@ pub mod limits;
 mod meter;
 mod operation;
 mod permit;
-mod record;
 mod sharing;
 mod transfer_permit;
 mod uploads;
@@ -30,6 +30,7 @@ use plimsoll_auth::Auth;
 use plimsoll_store::Store;
 
 pub use accounts::WhoAmI;
+pub use audit::{AuditEntry, AuditLog, GUEST, LineSink};
 pub use caller::{Caller, Protocol, Visitor};
 pub use error::Error;
 pub use files::{ReadAccess, VisibleEntries};
@@ -37,7 +38,6 @@ pub use home_path::HomePath;
 pub use meter::Meter;
 pub use operation::Operation;
 pub use permit::Parents;
-pub use record::{GUEST, LineSink, OperationRecord, Recorder};
 pub use transfer_permit::Permit;
 pub use uploads::{IncomingUpload, PartOutcome, ReceiveError};
 
@@ -50,14 +50,14 @@ pub(crate) struct Inner {
     pub(crate) allows_plain_passwords: AtomicBool,
     pub(crate) auth: Auth,
     pub(crate) store: Store,
-    pub(crate) recorder: Recorder,
+    pub(crate) audit_log: AuditLog,
 }
 
 impl Operations {
-    /// Joins the tiers. `recorder` records the operations.
-    pub fn new(auth: Auth, store: Store, recorder: Recorder) -> Operations {
+    /// Joins the tiers. `audit_log` gets an entry for each operation.
+    pub fn new(auth: Auth, store: Store, audit_log: AuditLog) -> Operations {
         let allows_plain_passwords = AtomicBool::new(true);
-        Operations(Arc::new(Inner { allows_plain_passwords, auth, store, recorder }))
+        Operations(Arc::new(Inner { allows_plain_passwords, auth, store, audit_log }))
     }
 
     /// Sets whether clients may present passwords on connections that others could read.
@@ -86,8 +86,8 @@ impl Operations {
         &self.0.store
     }
 
-    /// The recorder of operations.
-    pub fn recorder(&self) -> &Recorder {
-        &self.0.recorder
+    /// The audit log of operations.
+    pub fn audit_log(&self) -> &AuditLog {
+        &self.0.audit_log
     }
 }

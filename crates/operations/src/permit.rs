@@ -167,7 +167,8 @@ impl Operations {
         Ok(Granted { grant, shared, only })
     }
 
-    /// Checks that the caller still has all of `rights`. Reads only the records that may have changed.
+    /// Checks that the caller still has all of `rights`. Reads only the accounts and shares that may have
+    /// changed.
     pub(crate) async fn check_again(
         &self,
         caller: &mut Caller,

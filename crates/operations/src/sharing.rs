@@ -31,8 +31,8 @@ impl Operations {
         expires: Option<SystemTime>,
     ) -> Result<Share, Error> {
         let place = HomePath::own(path);
-        let record = self.begin_at(caller, Operation::Share, &place);
-        record.end(self.give(caller, &place, with, permission, expires).await)
+        let audit = self.begin_at(caller, Operation::Share, &place);
+        audit.end(self.give(caller, &place, with, permission, expires).await)
     }
 
     async fn give(
@@ -64,8 +64,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::unshare`].
     pub async fn unshare(&self, caller: &Caller, id: &str) -> Result<(), Error> {
-        let record = self.begin_at(caller, Operation::Unshare, &"");
-        record.end(self.0.auth.unshare(caller.io(), &caller.identity, id).await)
+        let audit = self.begin_at(caller, Operation::Unshare, &"");
+        audit.end(self.0.auth.unshare(caller.io(), &caller.identity, id).await)
     }
 
     /// Returns the shares that the caller granted.
@@ -73,8 +73,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::shares_by`].
     pub async fn shares(&self, caller: &Caller) -> Result<Vec<Share>, Error> {
-        let record = self.begin_at(caller, Operation::ListShares, &"");
-        record.end(self.0.auth.shares_by(caller.io(), &caller.identity).await)
+        let audit = self.begin_at(caller, Operation::ListShares, &"");
+        audit.end(self.0.auth.shares_by(caller.io(), &caller.identity).await)
     }
 
     /// Returns the shares that others granted to the caller.
@@ -82,8 +82,8 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_auth::Auth::shared_with`].
     pub async fn shared(&self, caller: &Caller) -> Result<Vec<Share>, Error> {
-        let record = self.begin_at(caller, Operation::ListShared, &"");
-        record.end(self.0.auth.shared_with(caller.io(), &caller.identity).await)
+        let audit = self.begin_at(caller, Operation::ListShared, &"");
+        audit.end(self.0.auth.shared_with(caller.io(), &caller.identity).await)
     }
 
     /// Returns the owners of shares with the caller, by name, with the time of each owner's newest share.

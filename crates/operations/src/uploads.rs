@@ -17,19 +17,19 @@ use plimsoll_store::{
 };
 
 use crate::Operations;
+use crate::audit::AuditEntry;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::home_path::HomePath;
 use crate::limits::COMMIT_CHECKS_MAX;
 use crate::operation::Operation;
 use crate::permit::{AccessRight, Parents, Permitted};
-use crate::record::OperationRecord;
 use crate::sharing::is_free;
 
-/// An upload in progress, with its record.
+/// An upload in progress, with its audit entry.
 pub struct IncomingUpload {
     upload: Upload,
-    record: OperationRecord,
+    audit: AuditEntry,
     /// Whether it is a part of a file, which is not committed by itself.
     is_part: bool,
     /// The creation of a resumable upload with an identifier, whose earlier parts have no line of their own.
@@ -240,10 +240,10 @@ impl Operations {
         (place, parents): (&HomePath, Parents),
         start: impl FnOnce(&Permitted) -> UploadStart,
     ) -> Result<IncomingUpload, Error> {
-        let mut record = self.begin_at(caller, Operation::Upload, place);
-        match self.begin_permitted(caller, (place, parents), start, &mut record).await {
-            Ok(upload) => Ok(IncomingUpload { upload, record, is_part: false, created: None }),
-            Err(error) => record.end(Err(error)),
+        let mut audit = self.begin_at(caller, Operation::Upload, place);
+        match self.begin_permitted(caller, (place, parents), start, &mut audit).await {
+            Ok(upload) => Ok(IncomingUpload { upload, audit, is_part: false, created: None }),
+            Err(error) => audit.end(Err(error)),
         }
     }
 
@@ -252,10 +252,10 @@ impl Operations {
         caller: &Caller,
         (place, parents): (&HomePath, Parents),
         start: impl FnOnce(&Permitted) -> UploadStart,
-        record: &mut OperationRecord,
+        audit: &mut AuditEntry,
     ) -> Result<Upload, Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
-        record.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
+        audit.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
         let start = start(&at);
         if matches!(start, UploadStart::From { .. }) && !may_replace(caller) {
             // For a specific error. The terms enforce the same under the home's lock.
@@ -313,9 +313,9 @@ impl IncomingUpload {
         self.is_part
     }
 
-    /// As [`OperationRecord::in_ascii`].
+    /// As [`AuditEntry::in_ascii`].
     pub fn in_ascii(&mut self) {
-        self.record.in_ascii();
+        self.audit.in_ascii();
     }
 
     /// Returns the bytes received so far, including those of earlier connections.
@@ -367,7 +367,7 @@ impl IncomingUpload {
 
     async fn write_received(&mut self, received: ReceivedBytes) -> Result<(), Error> {
         let written = self.upload.write_received(received).await;
-        self.record.moved(self.upload.bytes() - self.upload.start_offset());
+        self.audit.moved(self.upload.bytes() - self.upload.start_offset());
         Ok(written?)
     }
 
@@ -376,8 +376,8 @@ impl IncomingUpload {
     /// # Errors
     /// As [`Upload::write`]; the reason why the right has ended. End it then with [`IncomingUpload::fail`].
     pub async fn meanwhile<F: Future>(&mut self, mut next: Pin<&mut F>) -> Result<F::Output, Error> {
-        let IncomingUpload { upload, record, .. } = self;
-        let Some(permit) = record.permit() else { return Ok(upload.meanwhile(next).await?) };
+        let IncomingUpload { upload, audit, .. } = self;
+        let Some(permit) = audit.permit() else { return Ok(upload.meanwhile(next).await?) };
         // Here, because `during` checks only while it waits, and data may always be ready.
         permit.check_if_due().await?;
         // Bytes that are received already need no timer.
@@ -400,9 +400,9 @@ impl IncomingUpload {
         Ok(self.upload.prepare().await?)
     }
 
-    /// Ends the record of a failed upload, and returns the error.
+    /// Ends the audit entry of a failed upload, and returns the error.
     pub fn fail(self, error: Error) -> Error {
-        match self.record.end::<(), _>(Err(error)) {
+        match self.audit.end::<(), _>(Err(error)) {
             Err(error) => error,
             Ok(()) => Error::NOT_FOUND,
         }
@@ -411,9 +411,9 @@ impl IncomingUpload {
     /// Aborts an upload, and waits until the store has settled it: a resumable upload keeps its recorded
     /// bytes, any other is removed.
     pub async fn abort(self) {
-        let IncomingUpload { upload, record, .. } = self;
+        let IncomingUpload { upload, audit, .. } = self;
         upload.abort().await;
-        drop(record);
+        drop(audit);
     }
 
     /// Commits the complete upload, if the right to it still holds.
@@ -431,9 +431,9 @@ impl IncomingUpload {
     pub async fn commit_whole(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
         let committed = self.commit_permitted(whole).await;
         if let (Ok(committed), Some(created)) = (&committed, self.created) {
-            self.record.include_earlier(created, committed.stat.size);
+            self.audit.include_earlier(created, committed.stat.size);
         }
-        self.record.end(committed)
+        self.audit.end(committed)
     }
 
     /// Ends a part. Commits the upload if it is complete, checking the digests `whole` of the whole file.
@@ -445,20 +445,20 @@ impl IncomingUpload {
         if !self.is_part && self.upload.announced() == Some(self.upload.bytes()) {
             return self.commit_whole(whole).await.map(PartOutcome::Complete);
         }
-        let IncomingUpload { upload, mut record, .. } = self;
+        let IncomingUpload { upload, mut audit, .. } = self;
         let paused = upload.pause().await;
         if paused.is_ok() {
-            record.omit();
+            audit.omit();
         }
-        record.end(paused.map(PartOutcome::Paused))
+        audit.end(paused.map(PartOutcome::Paused))
     }
 
     /// Checks the right and commits. Starts over if rights change between the two. The right is also
     /// checked while the commit waits for the disk: that check loads changes by other processes, so that the
     /// guard refuses a right that they ended.
     async fn commit_permitted(&mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
-        let IncomingUpload { upload, record, .. } = self;
-        let Some(permit) = record.permit() else {
+        let IncomingUpload { upload, audit, .. } = self;
+        let Some(permit) = audit.permit() else {
             return Ok(upload.try_commit(whole, None).await?.ok_or(StoreError::Busy)?);
         };
         for _ in 0..COMMIT_CHECKS_MAX {

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 use plimsoll_wire::text::is_unsafe_to_show;
 
+use crate::audit::GUEST;
 use crate::operation::Operation;
-use crate::record::GUEST;
 
 /// A transfer that has ended.
 pub(crate) struct Entry<'a> {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_begun_second_counts_whole() {
-        let told = |millis| whole_seconds(Duration::from_millis(millis));
-        assert_eq!([0, 1, 999, 1_000, 1_001, 61_000].map(told), [1, 1, 1, 1, 2, 61]);
+        let seconds = |millis| whole_seconds(Duration::from_millis(millis));
+        assert_eq!([0, 1, 999, 1_000, 1_001, 61_000].map(seconds), [1, 1, 1, 1, 2, 61]);
     }
 }

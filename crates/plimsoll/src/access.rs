@@ -50,7 +50,7 @@ pub(crate) fn check_writable(folder: &Path) -> io::Result<()> {
 
 /// The error of a path that this user may not use, or may not make.
 pub(crate) fn refused(path: &Path, error: &io::Error) -> String {
-    let (told, user) = (path.display(), user(geteuid()));
+    let (shown, user) = (path.display(), user(geteuid()));
     let of = |path: &Path| path.metadata().map(|found| (Uid::from_raw(found.uid()), found.mode() & 0o7777));
     let owner = match of(path) {
         Ok((owner, mode)) => format!("It belongs to {}, mode {mode:o}", self::user(owner)),
@@ -61,7 +61,7 @@ pub(crate) fn refused(path: &Path, error: &io::Error) -> String {
         }
     };
     format!(
-        "{told} cannot be read and written as {user}: {error}. {owner}. Run plimsoll as the user that owns \
+        "{shown} cannot be read and written as {user}: {error}. {owner}. Run plimsoll as the user that owns \
          the data (sudo -u USER plimsoll …), or give the data to the server's user: sudo chown -R USER: DATA"
     )
 }

@@ -40,8 +40,8 @@ use crate::encryption::{self, Encryption, Renewals};
 use crate::line_writer::Reopen;
 use crate::listening::{CLASSIC, FTP, FTPS, HTTP, HTTPS, Listening};
 use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
+use crate::log_sinks::{Logs, Sinks};
 use crate::proxying;
-use crate::records::{Logs, Sinks};
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
 use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts};
@@ -140,7 +140,7 @@ impl Server {
         let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
         let logs = Logs::open(fixed)?;
         let sinks = logs.sinks(&counters);
-        let operations = folder.as_ref().map(|_| open_operations(config, &sinks.recorder)).transpose()?;
+        let operations = folder.as_ref().map(|_| open_operations(config, &sinks.audit_log)).transpose()?;
         let accounts = operations.as_ref().map(|operations| accounts(operations, fixed));
         let data = folder.is_some().then(|| fixed.data.clone());
         let cells = CommonCells::own();
@@ -171,7 +171,7 @@ impl Server {
     }
 
     /// Builds the RPC servers of the main process, which answer the connection processes.
-    pub(crate) fn of_desks(
+    pub(crate) fn of_rpc_servers(
         config: &Config,
         auth: Auth,
         api: Arc<dyn Api>,
@@ -239,7 +239,7 @@ impl Server {
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
         let Parts { counters, cells, accounts, operations, sinks, logs, data, folder } = parts;
         let CommonCells { connections, hold, ports, ready, channels, handshakes, renewals } = cells;
-        let Sinks { requests, recorder } = sinks;
+        let Sinks { requests, audit_log } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let slots = SlotPolicy {
             per_address: match fixed.connections_per_address {
@@ -267,14 +267,14 @@ impl Server {
                 checks(data.as_deref(), accounts.as_ref(), proxy.as_ref()),
             )),
             when_full: fixed.queue,
-            hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
+            hot: hot::start_hot_cache(config, &sites, limit).context("cannot start a thread")?,
             connections: Connections::counted_in(connections, slots),
             stop: Stop::new(),
             started: Instant::now(),
             accounts,
             ftp: Arc::new(ftp::Services {
                 operations,
-                recorder,
+                audit_log,
                 generated: Arc::clone(counters.generated()),
                 handshakes: Arc::clone(encryption.handshakes()),
                 port_shares: Arc::new(port_shares(config, ports)),
@@ -389,7 +389,7 @@ impl Server {
 
     /// Expects a PROXY protocol header before `protocol`, if the configuration says so.
     fn behind_proxies(&self, protocol: Proxied, service: Service, setup: Setup) -> Setup {
-        let is_proxied = self.proxied.iter().any(|which| which.includes(protocol));
+        let is_proxied = self.proxied.iter().any(|protocols| protocols.includes(protocol));
         if !is_proxied {
             return setup;
         }

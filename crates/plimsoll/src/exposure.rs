@@ -144,24 +144,24 @@ fn of_root(uid: Uid, data: Option<&Path>, reporter: Reporter) -> Option<Exposure
 /// A data folder that others can read or change.
 pub(crate) fn of_data(data: &Path) -> Option<Exposure> {
     let mode = mode(&data.metadata().ok()?);
-    let what = match mode & OTHERS {
+    let access = match mode & OTHERS {
         0 => return None,
         others if others & 0o022 != 0 => "can be changed",
         _ => "can be read",
     };
     let data = data.display();
     Some(Exposure {
-        seen: format!("the data folder {data} {what} by other users (mode {mode:o})"),
+        seen: format!("the data folder {data} {access} by other users (mode {mode:o})"),
         remedy: format!("chmod 700 {data}"),
     })
 }
 
 /// A file of secrets that others can read.
-pub(crate) fn of_file(file: &Path, what: &str) -> Option<Exposure> {
+pub(crate) fn of_file(file: &Path, contents: &str) -> Option<Exposure> {
     let mode = mode(&file.metadata().ok()?);
     let file = file.display();
     (mode & OTHERS != 0).then(|| Exposure {
-        seen: format!("other users can read {what}, {file} (mode {mode:o})"),
+        seen: format!("other users can read {contents}, {file} (mode {mode:o})"),
         remedy: format!("chmod 600 {file}"),
     })
 }
@@ -225,10 +225,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let secret = folder.path().join("secret");
         std::fs::write(&secret, "").unwrap();
-        for (mode, said) in [(0o777, "can be changed"), (0o755, "can be read")] {
+        for (mode, expected) in [(0o777, "can be changed"), (0o755, "can be read")] {
             set(folder.path(), mode);
             let found = of_data(folder.path()).unwrap();
-            assert!(found.seen.contains(said) && found.remedy.starts_with("chmod 700 "), "{found:?}");
+            assert!(found.seen.contains(expected) && found.remedy.starts_with("chmod 700 "), "{found:?}");
         }
         set(&secret, 0o644);
         assert!(of_file(&secret, "it").unwrap().remedy.starts_with("chmod 600 "));
@@ -281,8 +281,8 @@ mod tests {
             (&["--http", "unix:/run/p"], &["Unix socket", "accepted", "X-Forwarded-Proto"]),
             (&["--http", "unix:/run/p", "--trusted-proxy", "unix"], &["Unix socket", "accepted"]),
         ] {
-            let told = of(args).unwrap_or_default();
-            assert!(words.iter().all(|word| told.contains(word)), "{args:?}: {told}");
+            let text = of(args).unwrap_or_default();
+            assert!(words.iter().all(|word| text.contains(word)), "{args:?}: {text}");
         }
         assert_eq!(of(&["--trusted-proxy", "127.0.0.1", "--plain-passwords", "allow"]), None);
         let both = of(&[&https[..], &["--http", "0.0.0.0:80"]].concat()).unwrap();

@@ -30,12 +30,12 @@ pub(crate) struct Quarantined {
 
 impl Quarantined {
     /// Returns the first names, and the number of the rest.
-    pub(crate) fn shown(&self) -> String {
-        let shown =
+    pub(crate) fn summary(&self) -> String {
+        let summary =
             self.names.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
         match self.names.len().saturating_sub(NAMES_SHOWN_MAX) {
-            0 => shown,
-            more => format!("{shown} and {more} more"),
+            0 => summary,
+            more => format!("{summary} and {more} more"),
         }
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn settle(config: &Config) -> anyhow::Result<()> {
     let without = give_to_accounts(&fixed.data, &mut *directory).with_context(failed)?;
     if !without.names.is_empty() {
         tracing::warn!(
-            homes = without.shown(),
+            homes = without.summary(),
             "homes have no account in the directory; they are quarantined, and no new account gets them; \
              plimsoll doctor says what to do"
         );
@@ -111,7 +111,7 @@ fn warn_of_new_directory(config: &Config) -> anyhow::Result<()> {
     let left = Quarantined { names: left.into_iter().map(|home| home.name).collect() };
     tracing::error!(
         directory = %file.display(),
-        homes = left.shown(),
+        homes = left.summary(),
         "there is no directory of accounts, but there are homes: if it was lost, end the server and restore \
          it from a backup; the homes are quarantined, and no new account gets them"
     );
@@ -192,6 +192,6 @@ mod tests {
     #[test]
     fn many_names_are_shown_as_the_first_and_a_count() {
         let names = (0..12).map(|number| format!("n{number}")).collect();
-        assert!(Quarantined { names }.shown().ends_with("n9 and 2 more"));
+        assert!(Quarantined { names }.summary().ends_with("n9 and 2 more"));
     }
 }

@@ -20,7 +20,7 @@ use crate::open_files;
 const BAR: &str = "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  prefetch";
 
 /// Creates the hot cache for `config`, where the process may open `limit` files.
-pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::Result<Arc<HotCache>> {
+pub(crate) fn start_hot_cache(config: &Config, sites: &[Site], limit: u64) -> std::io::Result<Arc<HotCache>> {
     let fixed = &config.fixed;
     let files_max = open_files::hot_files_max(config, limit);
     let bytes_max = if fixed.keeps_hot_files() { fixed.hot_bytes.0 } else { 0 };
@@ -49,13 +49,13 @@ fn prefetch(hot: &HotCache, sites: &[Site]) {
     let Prefetched { kept, cached, left } = done;
     tracing::info!(
         "prefetch: {} in the hot set; {} larger, in the page cache; {} did not fit",
-        told(kept),
-        told(cached),
-        told(left)
+        count_text(kept),
+        count_text(cached),
+        count_text(left)
     );
 }
 
-fn told(count: Count) -> String {
+fn count_text(count: Count) -> String {
     let plural = if count.files == 1 { "" } else { "s" };
     format!("{} file{plural} ({})", HumanCount(count.files), HumanBytes(count.bytes))
 }

@@ -89,9 +89,9 @@ pub(crate) fn connections_bound(config: &Config, limit: u64) -> (usize, Bound) {
 fn of_processes(config: &Config, limit: u64, processes: usize, bound: ProcessBound) -> (usize, Bound) {
     // Each connection process has a limit of its own. The main process, which they all call, has one for
     // all.
-    let asking = config.fixed.accounts.then(|| (of_files(&at_desks(config), limit) / EACH_ASKS).max(1));
-    match asking {
-        Some(asking) if asking < processes => (asking, Bound::Files),
+    let slots = config.fixed.accounts.then(|| (of_files(&of_rpc_servers(config), limit) / EACH_ASKS).max(1));
+    match slots {
+        Some(slots) if slots < processes => (slots, Bound::Files),
         _ => (processes, Bound::Processes(bound)),
     }
 }
@@ -108,7 +108,7 @@ fn of_files(config: &Config, limit: u64) -> usize {
 }
 
 /// Returns the configuration of the main process's RPC servers, except for their addresses.
-pub(crate) fn at_desks(config: &Config) -> Config {
+pub(crate) fn of_rpc_servers(config: &Config) -> Config {
     let mut config = config.clone();
     config.fixed.engine = EngineKind::Epoll;
     config.fixed.http.clear();
@@ -173,7 +173,7 @@ mod tests {
         for more in of_settings {
             for limit in [512, 1_024, 4_096, 32_768, 1 << 20] {
                 let config = Config::of(&[&["--engine", "process"], more].concat());
-                let places = connections_max(&at_desks(&config), limit);
+                let places = connections_max(&of_rpc_servers(&config), limit);
                 let (connections, _) = of_many_processes(more, limit);
                 assert!(places >= EACH_ASKS * connections, "{more:?} {limit}: {places} for {connections}");
             }

@@ -40,15 +40,15 @@ pub(crate) fn settings(
 ) -> anyhow::Result<Settings> {
     let proxy = &config.live.proxy;
     if let Some(url) = proxy.unfit_origin() {
-        let what = format!("the origin {url} cannot be reached by the channel {}", proxy.proxy_channel);
-        return Err(WrongUsage(format!("{what}; write another URL, or --channel auto")).into());
+        let problem = format!("the origin {url} cannot be reached by the channel {}", proxy.proxy_channel);
+        return Err(WrongUsage(format!("{problem}; write another URL, or --channel auto")).into());
     }
     if let Some(url) = proxy.repeated_origin() {
         return Err(WrongUsage(format!("the origin {url} is given twice; give each origin once")).into());
     }
     if proxy.proxy_channel.bodies().is_some() && proxy.proxy_header.0.is_some() {
-        let what = format!("the channel {} has no header of the PROXY protocol", proxy.proxy_channel);
-        return Err(WrongUsage(format!("{what}; {NO_HEADER_ADVICE}")).into());
+        let problem = format!("the channel {} has no header of the PROXY protocol", proxy.proxy_channel);
+        return Err(WrongUsage(format!("{problem}; {NO_HEADER_ADVICE}")).into());
     }
     let urls: Vec<_> = proxy.proxy_origin.iter().map(|origin| origin.0.clone()).collect();
     let origins = Balance::new(urls.clone(), before.map(|before| &before.origins))

@@ -17,14 +17,14 @@ const PROBE: &[u8] = b".plimsoll-ready";
 /// Checks that the data folder can be written.
 pub(crate) fn data_folder(folder: &Path) -> Check {
     let folder = folder.to_owned();
-    let told = "The server cannot write into its data folder; its log says why.";
-    Check::new("the data folder", told, move |io| ask(io, folder.clone()))
+    let message = "The server cannot write into its data folder; its log says why.";
+    Check::new("the data folder", message, move |io| ask(io, folder.clone()))
 }
 
 /// Checks that the directory of accounts, local or remote, answers and can be written.
 pub(crate) fn accounts(auth: Auth) -> Check {
-    let told = "Accounts cannot be looked up or changed; the server's log says why.";
-    Check::new("accounts", told, move |io| {
+    let message = "Accounts cannot be looked up or changed; the server's log says why.";
+    Check::new("accounts", message, move |io| {
         let (auth, io) = (auth.clone(), io.clone());
         Box::pin(async move { auth.check(&io).await.is_ok() })
     })
@@ -32,8 +32,8 @@ pub(crate) fn accounts(auth: Auth) -> Check {
 
 /// Checks that the storage server answers.
 pub(crate) fn store(store: Store) -> Check {
-    let told = "The storage server does not answer; the server's log says why.";
-    Check::new("the storage server", told, move |io| {
+    let message = "The storage server does not answer; the server's log says why.";
+    Check::new("the storage server", message, move |io| {
         let (io, store) = (io.clone(), store.clone());
         Box::pin(async move { store.is_there(&io).await.is_ok() })
     })
@@ -42,11 +42,11 @@ pub(crate) fn store(store: Store) -> Check {
 fn ask(io: &Io, folder: PathBuf) -> CheckRun {
     let io = io.clone();
     Box::pin(async move {
-        let told = folder.display().to_string();
+        let shown = folder.display().to_string();
         let written = io.offload(Work::Writes, move |fs| write(fs, &folder)).await;
         let written = written.map_err(io::Error::from).flatten();
         if let Err(error) = &written {
-            tracing::warn!(%error, folder = told, "nothing can be written into the data folder");
+            tracing::warn!(%error, folder = shown, "nothing can be written into the data folder");
         }
         written.is_ok()
     })

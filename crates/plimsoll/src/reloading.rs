@@ -49,12 +49,12 @@ impl Reloading {
     /// that was started on it stops.
     pub(crate) fn watch(self, stop: &Stop) -> anyhow::Result<()> {
         let status = self.status.clone();
-        self.watch_apart(stop.clone()).context("cannot watch for signals")?;
+        self.watch_on_thread(stop.clone()).context("cannot watch for signals")?;
         service_manager::ready(&status);
         Ok(())
     }
 
-    fn watch_apart(mut self, stop: Stop) -> io::Result<()> {
+    fn watch_on_thread(mut self, stop: Stop) -> io::Result<()> {
         let (mut signals, signalled) = UnixStream::pair()?;
         pipe::register(SIGHUP, signalled)?;
         signals.set_read_timeout(Some(CERTIFICATE_POLL_TIME))?;

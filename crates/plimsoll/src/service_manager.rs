@@ -7,22 +7,22 @@ use sd_notify::NotifyState;
 
 /// Notifies that the server is serving, initially or after a reload.
 pub(crate) fn ready(status: &str) {
-    tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
 /// Notifies that a reload has begun; [`ready`] ends it. The protocol requires the monotonic time of this
 /// message, by which the manager matches it with its order.
 pub(crate) fn reloading() {
     let Ok(now) = NotifyState::monotonic_usec_now() else { return };
-    tell(&[NotifyState::Reloading, now]);
+    notify(&[NotifyState::Reloading, now]);
 }
 
 /// Notifies that the server is draining.
 pub(crate) fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("finishing what was begun")]);
+    notify(&[NotifyState::Stopping, NotifyState::Status("finishing what was begun")]);
 }
 
-fn tell(states: &[NotifyState<'_>]) {
+fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::warn!(%error, "the service manager could not be notified");
     }

@@ -19,7 +19,7 @@ const GUESTS_PREFIX: &str = "/";
 
 /// Opens the folders of all sites.
 pub(crate) fn open_sites(config: &Config) -> anyhow::Result<Vec<Site>> {
-    match what_is_wrong(config) {
+    match contradiction(config) {
         Some(wrong) => Err(WrongUsage(wrong).into()),
         None => {
             let rules = cache_rules(&config.live.site_cache_control);
@@ -71,7 +71,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Returns the error of a combination of settings that are each valid.
-fn what_is_wrong(config: &Config) -> Option<String> {
+fn contradiction(config: &Config) -> Option<String> {
     let (fixed, sites, mut prefixes) = (&config.fixed, &config.live.site, HashSet::new());
     let guests = config.live.ftp.ftp_guests;
     if let Some(twice) = sites.iter().find(|site| !prefixes.insert(&site.prefix)) {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn wrong(args: &[&str]) -> Option<String> {
-        what_is_wrong(&Config::of(args))
+        contradiction(&Config::of(args))
     }
 
     #[test]

@@ -14,7 +14,7 @@ use plimsoll_cli::WrongUsage;
 use plimsoll_client::http::Url;
 use plimsoll_engine::{EngineKind, SystemFs, block_on};
 use plimsoll_io::Fs as _;
-use plimsoll_operations::{Operations, Recorder};
+use plimsoll_operations::{AuditLog, Operations};
 use plimsoll_store::{Store, remote};
 use plimsoll_tls::Connector;
 use zeroize::Zeroizing;
@@ -30,16 +30,16 @@ use crate::{access, homes, open_files};
 const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
 
 /// Opens accounts and files, local or remote. The caller has locked the data folder.
-pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
+pub(crate) fn open_operations(config: &Config, audit_log: &AuditLog) -> anyhow::Result<Operations> {
     check_tier_tls(&config.fixed)?;
     let store = match &config.fixed.store {
         StoreAt::Local => open_store_here(config)?,
-        StoreAt::Apart(url) => {
+        StoreAt::Remote(url) => {
             empty_spool(&config.fixed)?;
-            open_store_apart(url, &config.fixed)?
+            open_remote_store(url, &config.fixed)?
         }
     };
-    Ok(Operations::new(open_auth(config)?, store, recorder.clone()))
+    Ok(Operations::new(open_auth(config)?, store, audit_log.clone()))
 }
 
 /// Opens the store of this process, in the data folder. Must be called before the directory of accounts is
@@ -57,7 +57,7 @@ pub(crate) fn open_store_of_fronts(config: &Config) -> anyhow::Result<Store> {
 }
 
 /// Returns the storage server at `url`, which may be unreachable now.
-pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
+pub(crate) fn open_remote_store(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
     Ok(Store::remote(remote::StoreAddress {
         server: tier_server(fixed, url)?,
         // Only a directory in a file of this front has a name; a shared directory never had one.
@@ -103,7 +103,7 @@ const SECRET_BYTES_MIN: usize = 16;
 pub(crate) fn open_auth(config: &Config) -> anyhow::Result<Auth> {
     match &config.fixed.auth {
         AuthAt::Embedded => open_auth_here(config),
-        AuthAt::Apart(url) => {
+        AuthAt::Remote(url) => {
             let auth = Auth::remote(tier_server(&config.fixed, url)?, auth_settings(config));
             follow_changes(auth.clone()).context("cannot start a thread")?;
             Ok(auth)
@@ -132,8 +132,8 @@ fn tier_tls(fixed: &Fixed) -> anyhow::Result<Connector> {
 
 /// Refuses settings for tiers over TLS if there are none: they would have no effect.
 fn check_tier_tls(fixed: &Fixed) -> anyhow::Result<()> {
-    let is_https = matches!(&fixed.auth, AuthAt::Apart(url) if url.is_https())
-        || matches!(&fixed.store, StoreAt::Apart(url) if url.is_https());
+    let is_https = matches!(&fixed.auth, AuthAt::Remote(url) if url.is_https())
+        || matches!(&fixed.store, StoreAt::Remote(url) if url.is_https());
     let is_given =
         fixed.tier_ca.0.is_some() || !fixed.tier_certificate.is_empty() || !fixed.tier_key.is_empty();
     if is_given && !is_https {
@@ -169,18 +169,18 @@ const MAKE_SECRET: &str = "head -c 32 /dev/urandom | base64 > FILE && chmod 600 
 
 /// Reads the secret that the tiers share: the first line of its file.
 pub(crate) fn read_secret(fixed: &Fixed) -> anyhow::Result<Secret> {
-    let (file, told) = (&fixed.secret_file, fixed.secret_file.display());
+    let (file, shown) = (&fixed.secret_file, fixed.secret_file.display());
     let text = std::fs::read(file).map(Zeroizing::new);
     let text = text.map_err(|error| {
         WrongUsage(format!(
-            "cannot read the secret that a server of a tier and its fronts share, {told}: {error}; \
+            "cannot read the secret that a server of a tier and its fronts share, {shown}: {error}; \
              name its file with --secret-file FILE; one is made by: {MAKE_SECRET}"
         ))
     })?;
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
     if line.len() < SECRET_BYTES_MIN || !line.iter().all(u8::is_ascii_graphic) {
         anyhow::bail!(
-            "the secret in {told} must be a line of at least {SECRET_BYTES_MIN} letters, digits or signs; \
+            "the secret in {shown} must be a line of at least {SECRET_BYTES_MIN} letters, digits or signs; \
              one is made by: {MAKE_SECRET}"
         );
     }

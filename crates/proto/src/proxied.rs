@@ -71,9 +71,9 @@ impl Handler for Proxied {
         self.behind_header(stream, |inner, stream| inner.refuse(stream))
     }
 
-    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+    fn resume(&self, stream: Stream, parked: Parked, action: Resume) -> LocalFuture {
         // The parked conversation has the client's address.
-        self.inner.resume(stream, parked, how)
+        self.inner.resume(stream, parked, action)
     }
 
     fn background(&self) -> LocalFuture {

@@ -1,8 +1,8 @@
 //! The connections to one origin that are in use, shared out by client, and the requests that wait for one.
 //!
 //! It does not connect. Invariants: no more connections are in use than the maximum. While many are, no
-//! client has more than a small part of them. Clients take turns in a bounded queue, and every second turn
-//! is that of the client with the fewest requests, so that a crowd of clients with many does not delay it.
+//! client has more than a small part of them. A bounded queue serves clients in rotation. Every second permit
+//! is for the client with the fewest requests, so that a crowd of clients with many does not delay it.
 //! A request that waits for too long is refused.
 
 use std::collections::HashMap;
@@ -29,18 +29,18 @@ struct State {
     /// The connections of each client.
     by_client: HashMap<Client, usize>,
     waiting: FairQueue<Client, Arc<Waiter>>,
-    /// Whether the next turn is that of the client with the fewest requests.
+    /// Whether the next permit is for the client with the fewest requests.
     is_lightest_next: bool,
 }
 
 /// A request that waits.
 struct Waiter {
     client: Client,
-    turn: Mutex<(Turn, Option<Waker>)>,
+    wait_state: Mutex<(WaitState, Option<Waker>)>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Turn {
+enum WaitState {
     #[default]
     Waiting,
     Granted,
@@ -111,12 +111,12 @@ impl State {
             let Some((client, waiter)) = next else { break };
             self.is_lightest_next = !self.is_lightest_next;
             self.take(client);
-            granted.push(waiter.end(Turn::Granted));
+            granted.push(waiter.end(WaitState::Granted));
         }
         granted
     }
 
-    /// Takes the next request out of the queue: that of `only`, or of the next client in turn.
+    /// Takes the next request out of the queue: that of `only`, or of the next client in the rotation.
     fn pop(&mut self, max: usize, only: Option<Client>) -> Option<(Client, Arc<Waiter>)> {
         let State { in_use, by_client, waiting, .. } = self;
         waiting.pop(|client| {
@@ -178,7 +178,7 @@ impl Admission {
         while deadline.now() < until {
             deadline.after(ORIGIN_RELIEF_TIME);
             match deadline.within(waiting.granted()).await {
-                Ok(Turn::Displaced) => return Err(Busy),
+                Ok(WaitState::Displaced) => return Err(Busy),
                 Ok(_) => return waiting.into_permit().ok_or(Busy),
                 Err(_) => slot.relieve_upstream(),
             }
@@ -192,10 +192,10 @@ impl Admission {
             state.take(client);
             return Ok(Permit { admission: Arc::clone(self), client, max });
         }
-        let waiter = Arc::new(Waiter { client, turn: Mutex::default() });
+        let waiter = Arc::new(Waiter { client, wait_state: Mutex::default() });
         let displaced = state.waiting.push(client, Arc::clone(&waiter));
         drop(state);
-        displaced.and_then(|other| other.end(Turn::Displaced)).into_iter().for_each(Waker::wake);
+        displaced.and_then(|other| other.end(WaitState::Displaced)).into_iter().for_each(Waker::wake);
         Err(Waiting { admission: self, client, max, waiter })
     }
 
@@ -216,20 +216,20 @@ impl Admission {
 }
 
 impl Waiter {
-    fn lock(&self) -> MutexGuard<'_, (Turn, Option<Waker>)> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, (WaitState, Option<Waker>)> {
+        self.wait_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the wait. Returns the waker of the request.
-    fn end(&self, turn: Turn) -> Option<Waker> {
+    fn end(&self, wait_state: WaitState) -> Option<Waker> {
         let mut state = self.lock();
-        state.0 = turn;
+        state.0 = wait_state;
         state.1.take()
     }
 
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Turn> {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<WaitState> {
         let mut state = self.lock();
-        if state.0 == Turn::Waiting {
+        if state.0 == WaitState::Waiting {
             state.1 = Some(cx.waker().clone());
             return Poll::Pending;
         }
@@ -238,12 +238,13 @@ impl Waiter {
 }
 
 impl Waiting<'_> {
-    async fn granted(&self) -> Turn {
+    async fn granted(&self) -> WaitState {
         poll_fn(|cx| self.waiter.poll(cx)).await
     }
 
     fn into_permit(self) -> Option<Permit> {
-        let is_granted = std::mem::replace(&mut self.waiter.lock().0, Turn::Displaced) == Turn::Granted;
+        let is_granted =
+            std::mem::replace(&mut self.waiter.lock().0, WaitState::Displaced) == WaitState::Granted;
         let (admission, client, max) = (Arc::clone(self.admission), self.client, self.max);
         is_granted.then(|| Permit { admission, client, max })
     }
@@ -254,8 +255,8 @@ impl Drop for Waiting<'_> {
         let own = &self.waiter;
         let mut state = self.admission.state();
         state.waiting.retain_of(&self.client, |other| !Arc::ptr_eq(other, own));
-        // No turn is granted while the state is locked.
-        let is_granted = own.lock().0 == Turn::Granted;
+        // No permit is granted while the state is locked.
+        let is_granted = own.lock().0 == WaitState::Granted;
         drop(state);
         if is_granted {
             self.admission.leave(self.client, self.max);
@@ -283,7 +284,7 @@ mod tests {
         admission.try_enter(client(number), MAX)
     }
 
-    fn turn(waiting: &Waiting<'_>) -> Turn {
+    fn wait_state(waiting: &Waiting<'_>) -> WaitState {
         waiting.waiter.lock().0
     }
 
@@ -311,11 +312,11 @@ mod tests {
             .collect();
         let [first, second, other] = [1, 1, 2].map(|number| enter(&admission, number).err().unwrap());
         held.pop();
-        assert!(turn(&first) == Turn::Granted && turn(&other) == Turn::Waiting);
+        assert!(wait_state(&first) == WaitState::Granted && wait_state(&other) == WaitState::Waiting);
         held.pop();
-        assert!(turn(&second) == Turn::Waiting && turn(&other) == Turn::Granted);
+        assert!(wait_state(&second) == WaitState::Waiting && wait_state(&other) == WaitState::Granted);
         drop(first);
-        assert!(turn(&second) == Turn::Granted);
+        assert!(wait_state(&second) == WaitState::Granted);
         drop((second, other, held));
         assert_eq!(admission.state().in_use, 0);
     }
@@ -331,8 +332,8 @@ mod tests {
             .collect();
         let newcomer = enter(&admission, 150).err().unwrap();
         held.truncate(MAX - 2);
-        assert!(turn(&newcomer) == Turn::Granted, "at the second connection that is free");
-        assert!(turn(&crowd[0]) == Turn::Granted);
+        assert!(wait_state(&newcomer) == WaitState::Granted, "at the second connection that is free");
+        assert!(wait_state(&crowd[0]) == WaitState::Granted);
         drop((held, crowd, newcomer));
         assert_eq!(admission.state().in_use, 0);
     }
@@ -345,8 +346,8 @@ mod tests {
             .collect();
         let crowd: Vec<_> = (0..ORIGIN_QUEUE_MAX).map(|_| enter(&admission, 1).err().unwrap()).collect();
         let newcomer = enter(&admission, 2).err().unwrap();
-        assert!(turn(&newcomer) == Turn::Waiting);
-        assert_eq!(crowd.iter().filter(|waiting| turn(waiting) == Turn::Displaced).count(), 1);
+        assert!(wait_state(&newcomer) == WaitState::Waiting);
+        assert_eq!(crowd.iter().filter(|waiting| wait_state(waiting) == WaitState::Displaced).count(), 1);
         drop((held, crowd, newcomer));
         assert_eq!(admission.state().in_use, 0);
         assert_eq!(admission.waiting(), 0);

@@ -17,7 +17,7 @@ use crate::origin::Origin;
 pub struct Balance {
     origins: Vec<Arc<Origin>>,
     /// The number of choices so far, by which equally loaded origins take turns.
-    turn: AtomicUsize,
+    choices: AtomicUsize,
 }
 
 /// The number of origins is zero, or above [`ORIGINS_MAX`].
@@ -38,7 +38,7 @@ impl Balance {
             let kept = known.iter().find(|origin| *origin.url() == url);
             kept.map_or_else(|| Origin::new(url), Arc::clone)
         };
-        Ok(Balance { origins: urls.into_iter().map(origin_of).collect(), turn: AtomicUsize::new(0) })
+        Ok(Balance { origins: urls.into_iter().map(origin_of).collect(), choices: AtomicUsize::new(0) })
     }
 
     /// Returns the origins.
@@ -50,7 +50,7 @@ impl Balance {
     /// Returns the healthy origin with the fewest requests in progress, except those in `tried`. If none is
     /// healthy, returns any other; `None` if all were tried.
     pub(crate) fn choose(&self, now: Instant, tried: &[Arc<Origin>]) -> Option<&Arc<Origin>> {
-        let first = self.turn.fetch_add(1, Ordering::Relaxed) % self.origins.len().max(1);
+        let first = self.choices.fetch_add(1, Ordering::Relaxed) % self.origins.len().max(1);
         let (before, from) = self.origins.split_at(first);
         let is_left = |origin: &&Arc<Origin>| !tried.iter().any(|other| Arc::ptr_eq(other, origin));
         let load =

@@ -45,11 +45,11 @@ pub(crate) async fn serve(stream: Stream, shared: Rc<Shared>) {
 }
 
 /// Resumes a connection that was parked.
-pub(crate) async fn resume(stream: Stream, parked: ParkedClient, shared: Rc<Shared>, how: Resume) {
+pub(crate) async fn resume(stream: Stream, parked: ParkedClient, shared: Rc<Shared>, action: Resume) {
     let side = SideTasks::default();
     let connection = ServerConnection::resumed(stream, &shared.common, parked.connection);
     let mut client = Client::of(connection, &shared, &side, (parked.local, parked.scheme));
-    let ending = side.beside(pin!(resume_turns(&mut client, how))).await;
+    let ending = side.beside(pin!(resume_turns(&mut client, action))).await;
     side.beside(Box::pin(client.end(ending)).as_mut()).await;
     side.finish().await;
 }

@@ -99,11 +99,11 @@ impl Handler for Proxy {
         Box::pin(client::refuse(stream, self.shared()))
     }
 
-    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+    fn resume(&self, stream: Stream, parked: Parked, action: Resume) -> LocalFuture {
         match parked.state.downcast::<ParkedClient>() {
             Ok(parked) => {
                 let shared = self.shared_with_settings(parked.settings());
-                Box::pin(client::resume(stream, *parked, shared, how))
+                Box::pin(client::resume(stream, *parked, shared, action))
             }
             // The state of another protocol. An engine resumes a connection by its own handler, so this does
             // not happen.

@@ -367,7 +367,7 @@ impl LocalHome {
     }
 
     /// Returns the metadata of the entry that a reader of `path` finds.
-    pub(crate) fn seen(&self, fs: &dyn Fs, path: &Path) -> Result<Option<Stat>> {
+    pub(crate) fn metadata_at(&self, fs: &dyn Fs, path: &Path) -> Result<Option<Stat>> {
         match fs.open_beneath(&self.0.files, &path.to_open()).and_then(|file| fs.stat(&file)) {
             Ok(stat) => Ok(Some(stat)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -36,7 +36,7 @@ pub const PIPED_FROM_BYTES: u64 = 64 * 1024;
 /// Bytes of a stored file that are read at a time to compute a digest.
 pub const DIGEST_CHUNK_BYTES: usize = 256 * 1024;
 /// Bytes of a file that are read for its digest before other work gets its turn: milliseconds, from memory.
-pub const DIGEST_TURN_BYTES: u64 = 4 * 1024 * 1024;
+pub const DIGEST_STEP_BYTES: u64 = 4 * 1024 * 1024;
 /// The interval at which a resumable upload is synced and its offset recorded while bytes arrive. A killed
 /// server loses the bytes of one interval, and those that arrived during the last sync.
 pub const RECORDED_EVERY: Duration = Duration::from_secs(1);

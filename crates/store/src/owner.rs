@@ -66,13 +66,13 @@ pub struct FoundHome {
 ///
 /// # Errors
 /// [`Error::Denied`] if it is another account's, or has files and names no account.
-pub(crate) fn check(fs: &dyn Fs, folder: &File, whose: &HomeOwner) -> Result<()> {
-    let line = line(whose.account, &whose.directory);
+pub(crate) fn check(fs: &dyn Fs, folder: &File, owner: &HomeOwner) -> Result<()> {
+    let line = line(owner.account, &owner.directory);
     match read(fs, folder)? {
         Some(found) if found == line => Ok(()),
-        Some(_) => Err(another(&whose.name)),
+        Some(_) => Err(another(&owner.name)),
         None if has_files(fs, folder)? => {
-            Err(quarantined(&format!("the home {} does not say which account it belongs to", whose.name)))
+            Err(quarantined(&format!("the home {} does not say which account it belongs to", owner.name)))
         }
         None => write(fs, folder, &line),
     }

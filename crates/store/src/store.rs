@@ -53,7 +53,7 @@ struct Inner {
     accounts: File,
     common: Arc<Common>,
     /// By the account's number: a name may later belong to another account, with another home.
-    open: Mutex<HashMap<i64, Slot>>,
+    open: Mutex<HashMap<i64, HomeCell>>,
     /// Held while the account of a home is looked up or written.
     claims: Mutex<()>,
 }
@@ -104,7 +104,7 @@ impl Common {
 }
 
 /// A home, once it is open.
-type Slot = Arc<Mutex<Option<LocalHome>>>;
+type HomeCell = Arc<Mutex<Option<LocalHome>>>;
 
 impl LocalStore {
     /// Opens the data folder `root`, which the operator named, and creates missing folders in it.
@@ -160,7 +160,7 @@ impl LocalStore {
     }
 
     fn known(&self, account: i64) -> Option<LocalHome> {
-        // A thread that opens the home holds its slot. Other callers wait for it in `open_home`, where they
+        // A thread that opens the home holds its cell. Other callers wait for it in `open_home`, where they
         // may block.
         self.lock().get(&account)?.try_lock().ok()?.clone()
     }
@@ -173,9 +173,9 @@ impl LocalStore {
         owner: &HomeOwner,
         now: SystemTime,
     ) -> Result<(LocalHome, Vec<Vec<u8>>)> {
-        let slot = self.slot(owner.account);
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(home) = &*slot {
+        let home_cell = self.home_cell(owner.account);
+        let mut home_cell = home_cell.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = &*home_cell {
             return Ok((home.clone(), Vec::new()));
         }
         let folders = match self.folders(fs, owner) {
@@ -189,12 +189,12 @@ impl LocalStore {
         let home = LocalHome::open(fs, owner.clone(), folders?, &self.0.common)?;
         let trees = home.sweep(fs, now)?;
         home.open_known_volumes(fs)?;
-        *slot = Some(home.clone());
+        *home_cell = Some(home.clone());
         Ok((home, trees))
     }
 
-    /// Returns the slot of a home. Creates a missing one.
-    fn slot(&self, account: i64) -> Slot {
+    /// Returns the cell of a home. Creates a missing one.
+    fn home_cell(&self, account: i64) -> HomeCell {
         let most = self.0.common.settings.homes_open_max;
         if self.lock().len() >= most {
             self.close_idle((most / HOMES_CLOSED_PARTS).max(1));
@@ -205,9 +205,9 @@ impl LocalStore {
     /// Closes at most `most` unused homes: each must be counted again at its next use.
     fn close_idle(&self, most: usize) {
         let mut left = most;
-        self.lock().retain(|_, slot| {
-            let is_idle = Arc::strong_count(slot) == 1
-                && slot.try_lock().is_ok_and(|home| home.as_ref().is_none_or(|home| !home.is_in_use()));
+        self.lock().retain(|_, home_cell| {
+            let is_idle = Arc::strong_count(home_cell) == 1
+                && home_cell.try_lock().is_ok_and(|home| home.as_ref().is_none_or(|home| !home.is_in_use()));
             let closes = is_idle && left > 0;
             left -= usize::from(closes);
             !closes
@@ -236,7 +236,7 @@ impl LocalStore {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<i64, HomeCell>> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -52,7 +52,7 @@ fn add_uploads(fs: &dyn Fs, pending: &File, stored: &mut Stored) -> Result<()> {
         };
         if let Some(contents) = read(fs, &record, id)? {
             stored.uploads += 1;
-            let bytes = contents.about.bytes.unwrap_or(contents.offset);
+            let bytes = contents.description.bytes.unwrap_or(contents.offset);
             stored.upload_bytes = stored.upload_bytes.saturating_add(bytes);
         }
     }

@@ -76,13 +76,13 @@ impl LocalHome {
     fn sweep_upload(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<()> {
         let staging = self.staging_of(id);
         let record = fs.open_beneath(&staging, &id.record_name())?;
-        let told = read(fs, &record, id)?.filter(|told| has_bytes(fs, &staging, id, told.offset));
-        match told {
-            Some(RecordContents { about, offset, .. })
+        let contents = read(fs, &record, id)?.filter(|contents| has_bytes(fs, &staging, id, contents.offset));
+        match contents {
+            Some(RecordContents { description, offset, .. })
                 if !has_expired(fs.stat(&record)?.modified, self, now) =>
             {
-                let bytes = about.bytes.unwrap_or(offset);
-                let by_path = about.by_path();
+                let bytes = description.bytes.unwrap_or(offset);
+                let by_path = description.by_path();
                 self.lock().uploads.insert(id, UploadEntry { by_path, ..UploadEntry::new(bytes, false) });
             }
             _ => self.remove_upload(fs, id),

@@ -77,7 +77,7 @@ impl Roots {
     /// Reads certificates in PEM.
     ///
     /// # Errors
-    /// There is none.
+    /// The text has no certificate that can be used.
     pub fn read(pem: &[u8]) -> Result<Roots, BadRoots> {
         let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
         let certificates = certificates.unwrap_or_default();
@@ -88,7 +88,7 @@ impl Roots {
     /// Reads the certificates that this system trusts. It reads files.
     ///
     /// # Errors
-    /// There is none.
+    /// This machine has no certificate that can be used.
     pub fn of_system() -> Result<Roots, BadRoots> {
         Roots::of(rustls_native_certs::load_native_certs().certs).ok_or(BadRoots::NoneOfSystem)
     }

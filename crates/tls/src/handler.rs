@@ -59,10 +59,10 @@ impl Handler for Secured {
         let admission = self.admission.clone();
         Box::pin(async move {
             let mut stream = stream;
-            let spot = stream.parking();
-            match has_begun(&io, &mut stream, spot.is_some()).await {
+            let parking = stream.parking();
+            match has_begun(&io, &mut stream, parking.is_some()).await {
                 Ok(true) => {}
-                Ok(false) => return park_new(&io, spot, stream),
+                Ok(false) => return park_new(&io, parking, stream),
                 Err(error) => return admission.note(Outcome::of(&error)),
             }
             let accepted = async |stream: &mut Stream| settings.perform(&io, stream).await;
@@ -70,7 +70,7 @@ impl Handler for Secured {
                 Ok(tls) if tls.is_challenge() => finish(&io, &mut stream).await,
                 Ok(tls) => {
                     drop(settings);
-                    serve(&*inner, stream, (tls, spot), |stream| inner.serve(stream)).await;
+                    serve(&*inner, stream, (tls, parking), |stream| inner.serve(stream)).await;
                 }
                 Err(HandshakeError::OverShare) => refuse(&io, &mut stream).await,
                 Err(error) => tracing::debug!(peer = %stream.peer(), %error, "a TLS handshake failed"),
@@ -83,11 +83,11 @@ impl Handler for Secured {
         Box::pin(async move { refuse(&io, &mut stream).await })
     }
 
-    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+    fn resume(&self, stream: Stream, parked: Parked, action: Resume) -> LocalFuture {
         // The state of another protocol. An engine resumes a connection by its own handler, so this does not
         // happen.
         let Ok(parked) = parked.state.downcast::<ParkedConnection>() else { return Box::pin(async {}) };
-        let ParkedConversation { session, conversation } = match (*parked, how) {
+        let ParkedConversation { session, conversation } = match (*parked, action) {
             (Some(conversation), _) => conversation,
             (None, Resume::Serve) => return self.serve(stream),
             (None, Resume::Refuse) => return self.refuse(stream),
@@ -96,9 +96,9 @@ impl Handler for Secured {
         let inner = Rc::clone(&self.inner);
         Box::pin(async move {
             let mut stream = stream;
-            let spot = stream.parking();
+            let parking = stream.parking();
             let tls = encrypt(&mut stream, session);
-            serve(&*inner, stream, (tls, spot), |stream| inner.resume(stream, conversation, how)).await;
+            serve(&*inner, stream, (tls, parking), |stream| inner.resume(stream, conversation, action)).await;
         })
     }
 
@@ -130,10 +130,10 @@ async fn has_begun(io: &Io, stream: &mut Stream, can_park: bool) -> Result<bool,
 }
 
 /// Parks a connection whose client has sent nothing.
-fn park_new(io: &Io, spot: Option<Rc<ParkingSpot>>, stream: Stream) {
-    if let Some(spot) = spot {
+fn park_new(io: &Io, parking: Option<Rc<ParkingSpot>>, stream: Stream) {
+    if let Some(parking) = parking {
         let until = io.now() + HANDSHAKE_TIME_MAX;
-        spot.park(Parked { state: Box::new(ParkedConnection::None), until }, stream);
+        parking.park(Parked { state: Box::new(ParkedConnection::None), until }, stream);
     }
 }
 
@@ -143,14 +143,14 @@ pub async fn refuse(io: &Io, stream: &mut Stream) {
     finish(io, stream).await;
 }
 
-/// Serves an encrypted connection until it ends or is parked. `spot` is where the engine takes it.
+/// Serves an encrypted connection until it ends or is parked. `parking` is where the engine takes it.
 async fn serve(
     inner: &dyn Handler,
     stream: Stream,
-    (mut tls, spot): (Rc<Tls>, Option<Rc<ParkingSpot>>),
+    (mut tls, parking): (Rc<Tls>, Option<Rc<ParkingSpot>>),
     first: impl FnOnce(Stream) -> LocalFuture,
 ) {
-    let Some(spot) = spot else {
+    let Some(parking) = parking else {
         drop(tls);
         return first(stream).await;
     };
@@ -163,7 +163,7 @@ async fn serve(
             Ok((connection, session)) => {
                 let until = conversation.until;
                 let state = Box::new(Some(ParkedConversation { session, conversation }));
-                return spot.park(Parked { state, until }, Stream::in_slot(connection, slot));
+                return parking.park(Parked { state, until }, Stream::in_slot(connection, slot));
             }
             // Something has arrived meanwhile.
             Err(busy) => {

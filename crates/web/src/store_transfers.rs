@@ -126,8 +126,8 @@ async fn receive_all(
 
 /// Parses the field that describes the request.
 fn call<T: DeserializeOwned>(request: &Request<'_>) -> Result<T, Refusal> {
-    let said = request.head.named(request.block, CALL).and_then(from_ascii);
-    said.ok_or_else(|| Refusal::bad(format!("Say what it is about: {CALL}.")))
+    let call = request.head.named(request.block, CALL).and_then(from_ascii);
+    call.ok_or_else(|| Refusal::bad(format!("Say what it is about: {CALL}.")))
 }
 
 fn in_json(body: Vec<u8>) -> Answer {

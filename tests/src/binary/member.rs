@@ -82,8 +82,8 @@ impl Member {
     ///
     /// # Errors
     /// Returns how the connection ended instead of an answer.
-    pub fn try_ask(&mut self, how: (&str, &str, &str), body: &[u8]) -> Result<Reply, Broken> {
-        let (method, target, fields) = how;
+    pub fn try_ask(&mut self, request: (&str, &str, &str), body: &[u8]) -> Result<Reply, Broken> {
+        let (method, target, fields) = request;
         let fields = format!("{}{fields}", self.field());
         self.visitor.ask(method, target, &fields, body)
     }

@@ -78,8 +78,8 @@ pub fn sockets(pid: u32) -> Vec<String> {
     let all = fs::read_dir(format!("/proc/{pid}/fd")).expect("the process is there");
     // A descriptor may be closed between the listing and the read.
     let places = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    let told = places.map(|place| place.display().to_string());
-    told.filter(|place| place.starts_with("socket:")).collect()
+    let names = places.map(|place| place.display().to_string());
+    names.filter(|place| place.starts_with("socket:")).collect()
 }
 
 /// Returns the peak resident memory of `pid` in KiB.

@@ -111,7 +111,7 @@ impl Visitor {
         let sent = self.send(&format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"));
         match self.reply() {
             Err(Broken::Ended) if sent.is_err() => Err(Broken::Ended),
-            told => told,
+            progress => progress,
         }
     }
 
@@ -129,7 +129,7 @@ impl Visitor {
         let sent = self.stream.write_all(&[head.as_bytes(), body].concat());
         match self.reply() {
             Err(Broken::Ended) if sent.is_err() => Err(Broken::Ended),
-            told => told,
+            progress => progress,
         }
     }
 
@@ -140,10 +140,10 @@ impl Visitor {
     pub fn reply(&mut self) -> Result<Reply, Broken> {
         let (mut reply, length) = self.head()?;
         while self.held.len() < length {
-            let told = format!("{} of {length} bytes", self.held.len());
+            let progress = format!("{} of {length} bytes", self.held.len());
             match self.receive() {
-                Ok(0) => return Err(Broken::Within(told)),
-                Err(error) => return Err(Broken::Within(format!("{told}: {error}"))),
+                Ok(0) => return Err(Broken::Within(progress)),
+                Err(error) => return Err(Broken::Within(format!("{progress}: {error}"))),
                 Ok(_) => {}
             }
         }

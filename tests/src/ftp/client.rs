@@ -18,7 +18,7 @@ pub struct FtpClient {
     deadline: Deadline,
     received: Vec<u8>,
     /// The mode in which [`FtpClient::data`] opens connections.
-    pub way: DataMode,
+    pub mode: DataMode,
     /// The means to encrypt data connections, if they are private.
     pub data_tls: Option<Connector>,
 }
@@ -67,7 +67,7 @@ impl FtpClient {
     /// Connects, and reads the greeting. Encrypts the session only where the server begins with TLS.
     pub async fn in_clear(scene: &Scene) -> FtpClient {
         let mut client = FtpClient::try_connect(scene).await.expect("the server accepts connections");
-        client.hear().await.expect(220);
+        client.reply().await.expect(220);
         client
     }
 
@@ -84,13 +84,13 @@ impl FtpClient {
             connected.map_err(io::Error::other)?;
             data_tls = Some(connector);
         }
-        let (io, deadline, way) = (scene.io.clone(), scene.io.deadline(), DataMode::Extended);
-        Ok(FtpClient { io, stream, deadline, received: Vec::new(), way, data_tls })
+        let (io, deadline, mode) = (scene.io.clone(), scene.io.deadline(), DataMode::Extended);
+        Ok(FtpClient { io, stream, deadline, received: Vec::new(), mode, data_tls })
     }
 
     /// Encrypts the control connection by AUTH TLS.
     pub async fn encrypt(&mut self, connector: &Connector) {
-        self.say("AUTH TLS").await.expect(234);
+        self.command("AUTH TLS").await.expect(234);
         assert!(self.received.is_empty(), "bytes in clear behind the answer");
         connector.connect(&self.io, &mut self.stream, SERVER_NAME).await.expect("a handshake");
         self.data_tls = Some(connector.clone());
@@ -98,21 +98,21 @@ impl FtpClient {
 
     /// Has data connections encrypted.
     pub async fn protect(&mut self) {
-        self.say("PBSZ 0").await.expect(200);
-        self.say("PROT P").await.expect(200);
+        self.command("PBSZ 0").await.expect(200);
+        self.command("PROT P").await.expect(200);
     }
 
     /// Logs in with the test password, and selects binary transfers (TYPE I).
     pub async fn of(scene: &Scene, name: &str) -> FtpClient {
         let mut client = FtpClient::connect(scene).await;
         client.log_in(name).await;
-        client.say("TYPE I").await.expect(200);
+        client.command("TYPE I").await.expect(200);
         client
     }
 
     pub async fn log_in(&mut self, name: &str) {
-        self.say(&format!("USER {name}")).await.expect(331);
-        self.say(&format!("PASS {PASSWORD}")).await.expect(230);
+        self.command(&format!("USER {name}")).await.expect(331);
+        self.command(&format!("PASS {PASSWORD}")).await.expect(230);
     }
 
     /// Pushes bytes unchanged; the engine sends them without a further call.
@@ -121,29 +121,29 @@ impl FtpClient {
     }
 
     /// Sends a line, and reads the answer.
-    pub async fn say(&mut self, line: impl AsRef<[u8]>) -> FtpAnswer {
-        self.try_say(line).await.expect("an answer")
+    pub async fn command(&mut self, line: impl AsRef<[u8]>) -> FtpAnswer {
+        self.try_command(line).await.expect("an answer")
     }
 
-    /// As [`FtpClient::say`].
+    /// As [`FtpClient::command`].
     ///
     /// # Errors
     /// Returns the error that broke the connection; [`io::ErrorKind::UnexpectedEof`] at its end.
-    pub async fn try_say(&mut self, line: impl AsRef<[u8]>) -> io::Result<FtpAnswer> {
+    pub async fn try_command(&mut self, line: impl AsRef<[u8]>) -> io::Result<FtpAnswer> {
         self.push([line.as_ref(), b"\r\n"].concat());
-        self.try_hear().await
+        self.try_reply().await
     }
 
     /// Reads the next answer.
-    pub async fn hear(&mut self) -> FtpAnswer {
-        self.try_hear().await.expect("an answer")
+    pub async fn reply(&mut self) -> FtpAnswer {
+        self.try_reply().await.expect("an answer")
     }
 
-    /// As [`FtpClient::hear`].
+    /// As [`FtpClient::reply`].
     ///
     /// # Errors
     /// Returns the error that broke the connection; [`io::ErrorKind::UnexpectedEof`] at its end.
-    pub async fn try_hear(&mut self) -> io::Result<FtpAnswer> {
+    pub async fn try_reply(&mut self) -> io::Result<FtpAnswer> {
         let first = self.line().await?;
         let (code, text) = first.split_at(3);
         let number = code.parse().unwrap_or_else(|_| panic!("no answer: {first:?}"));
@@ -197,7 +197,7 @@ impl FtpClient {
 
     /// Expects that the server ends the connection cleanly and sends nothing more.
     pub async fn expect_end(&mut self) {
-        let end = self.try_hear().await;
+        let end = self.try_reply().await;
         assert_eq!(end.expect_err("an end").kind(), io::ErrorKind::UnexpectedEof);
         assert!(self.received.is_empty(), "{:?}", String::from_utf8_lossy(&self.received));
     }
@@ -247,7 +247,7 @@ impl FtpClient {
     /// # Errors
     /// Returns the error that broke the control connection, or that of the data connection.
     pub async fn try_data(&mut self) -> io::Result<Data> {
-        match self.way {
+        match self.mode {
             DataMode::Passive => {
                 let at = self.pasv().await?;
                 Data::to(&self.io, at).await.map(|data| data.over(self.data_tls.as_ref()))
@@ -265,7 +265,7 @@ impl FtpClient {
     /// # Errors
     /// Returns the error that broke the connection.
     pub async fn pasv(&mut self) -> io::Result<SocketAddr> {
-        let text = self.try_say("PASV").await?.expect(227).text();
+        let text = self.try_command("PASV").await?.expect(227).text();
         let inside = text.split(['(', ')']).nth(1).expect("parentheses");
         let numbers: Vec<u8> = inside.split(',').map(|number| number.parse().expect("a byte")).collect();
         let numbers: [u8; 6] = numbers.try_into().expect("six numbers");
@@ -278,7 +278,7 @@ impl FtpClient {
     /// # Errors
     /// Returns the error that broke the connection.
     pub async fn epsv(&mut self) -> io::Result<SocketAddr> {
-        let text = self.try_say("EPSV").await?.expect(229).text();
+        let text = self.try_command("EPSV").await?.expect(229).text();
         let port = text.split("|||").nth(1).and_then(|rest| rest.split('|').next());
         Ok((self.server_ip(), port.expect("a port").parse().expect("a number")).into())
     }
@@ -286,15 +286,15 @@ impl FtpClient {
     async fn active(&mut self) -> io::Result<Data> {
         let listener = self.io.listen(&Address::Ip((self.own_ip(), 0).into()))?;
         let Address::Ip(at) = listener.address().clone() else { unreachable!("it is TCP") };
-        let line = if self.way == DataMode::Active { port(at) } else { eprt(at) };
-        self.try_say(line).await?.expect(200);
+        let line = if self.mode == DataMode::Active { port(at) } else { eprt(at) };
+        self.try_command(line).await?.expect(200);
         Ok(Data::waiting(&self.io, listener).over(self.data_tls.as_ref()))
     }
 
     /// Prepares a data connection and starts a transfer by `line`.
     pub async fn begin(&mut self, line: impl AsRef<[u8]>) -> Data {
         let data = self.data().await;
-        self.say(line).await.expect(150);
+        self.command(line).await.expect(150);
         data
     }
 
@@ -305,7 +305,7 @@ impl FtpClient {
         let (is_encrypted, ended) = (data.is_encrypted(), data.finish().await);
         // After the server's end of TLS, the server may close before it has received the client's.
         assert!(is_encrypted || ended.is_ok(), "a clean end: {ended:?}");
-        self.hear().await.expect(226);
+        self.reply().await.expect(226);
         all
     }
 
@@ -327,7 +327,7 @@ impl FtpClient {
         if data.send(bytes).await.is_ok() {
             let _ = data.finish().await;
         }
-        self.hear().await
+        self.reply().await
     }
 
     pub async fn stor(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
@@ -337,7 +337,7 @@ impl FtpClient {
     /// Sends a transfer command that the server refuses before any data, and returns the answer.
     pub async fn refused(&mut self, line: impl AsRef<[u8]>) -> FtpAnswer {
         let _unused = self.data().await;
-        self.say(line).await
+        self.command(line).await
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_content::Site;
 use plimsoll_io::{Cells, Fs, Setup};
-use plimsoll_operations::{Meter, Recorder};
+use plimsoll_operations::{AuditLog, Meter};
 use plimsoll_proto::Current;
 use plimsoll_proto::ftp::{
     Encryption, Limits, PortShares, Ports, Services, Settings, StartBarrier, TlsReuse, Unconfirmed,
@@ -70,10 +70,10 @@ pub(crate) fn ftp(
         }),
     });
     let is_implicit = tls.is_some_and(|tls| tls.is_implicit);
-    let nowhere = || Recorder::new(Arc::<Meter>::default(), None, None);
+    let nowhere = || AuditLog::new(Arc::<Meter>::default(), None, None);
     let served = Arc::new(Services {
         operations: accounts.map(|accounts| accounts.operations.clone()),
-        recorder: accounts.map_or_else(nowhere, |accounts| accounts.operations.recorder().clone()),
+        audit_log: accounts.map_or_else(nowhere, |accounts| accounts.operations.audit_log().clone()),
         generated: Arc::default(),
         handshakes: Handshakes::new(),
         port_shares: Arc::new(port_shares),

@@ -22,10 +22,10 @@ async fn a_new_account_can_log_in_store_a_file_and_read_it(scene: Scene) {
     let begun = client.ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)).await;
     assert_eq!((begun.status, &begun.json()["account"]), (201, &json!("alice")));
     assert_eq!(begun.field("Cache-Control"), Some("no-store"));
-    let who = format!("Authorization: Bearer {}\r\n", begun.json()["token"].as_str().unwrap());
-    let put = client.ask("PUT", "/files/a.txt", &who, "hello").await;
+    let credentials = format!("Authorization: Bearer {}\r\n", begun.json()["token"].as_str().unwrap());
+    let put = client.ask("PUT", "/files/a.txt", &credentials, "hello").await;
     assert_eq!((put.status, put.field("Location")), (201, Some("/files/a.txt")), "{}", put.text());
-    let got = client.get_with("/files/a.txt", &who).await;
+    let got = client.get_with("/files/a.txt", &credentials).await;
     assert_eq!((got.status, &*got.text(), got.field("ETag")), (200, "hello", put.field("ETag")));
     assert_eq!(scene.home("alice")["a.txt"].as_deref(), Some(&b"hello"[..]));
     assert!(scene.pending("alice").is_empty());
@@ -118,8 +118,8 @@ async fn whoami_tells_the_account_and_what_it_holds(scene: Scene) {
     assert_eq!(alice.ask("MKCOL", "/files/docs", "", "").await.status, 201);
     assert_eq!(alice.put("/files/docs/a", "12345").await.status, 201);
     assert_eq!(alice.put("/files/b", "1").await.status, 201);
-    let told = alice.get("/api/whoami").await;
-    assert_eq!((told.status, told.field("Cache-Control")), (200, Some("no-store")));
+    let response = alice.get("/api/whoami").await;
+    assert_eq!((response.status, response.field("Cache-Control")), (200, Some("no-store")));
     let wanted = json!({
         "account": "alice",
         "quota": { "bytes": 1000, "files": 9 },
@@ -128,21 +128,21 @@ async fn whoami_tells_the_account_and_what_it_holds(scene: Scene) {
             "read": true, "write": true, "delete": true, "share": false, "operate": false, "parents": false
         },
     });
-    assert_eq!(told.json(), wanted);
+    assert_eq!(response.json(), wanted);
 }
 
 async fn a_new_password_ends_all_other_sessions(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
-    let mut elsewhere = Person::again(&scene, "alice").await;
+    let mut other = Person::again(&scene, "alice").await;
     let wrong = json!({ "old": "not this one", "new": "a better horse" });
     let detail = alice.send("PUT", "/api/password", &wrong).await.problem(403);
     assert!(detail.contains("old password"), "{detail}");
-    assert_eq!(elsewhere.get("/api/whoami").await.status, 200);
+    assert_eq!(other.get("/api/whoami").await.status, 200);
     let short = json!({ "old": PASSWORD, "new": "short" });
     alice.send("PUT", "/api/password", &short).await.problem(400);
     let right = json!({ "old": PASSWORD, "new": "a better horse" });
     assert_eq!(alice.send("PUT", "/api/password", &right).await.status, 204);
-    elsewhere.get("/api/whoami").await.problem(401);
+    other.get("/api/whoami").await.problem(401);
     assert_eq!(alice.get("/api/whoami").await.status, 200);
     let mut client = scene.connect().await;
     assert_eq!(client.ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)).await.status, 401);

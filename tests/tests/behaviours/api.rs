@@ -31,8 +31,8 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
         ("/metrics", "GET, HEAD, OPTIONS"),
         ("/in.txt", "GET, HEAD, OPTIONS"),
     ] {
-        let told = client.ask("OPTIONS", target, "", "").await;
-        assert_eq!((told.status, told.field("Allow")), (204, Some(methods)), "{target}");
+        let response = client.ask("OPTIONS", target, "", "").await;
+        assert_eq!((response.status, response.field("Allow")), (204, Some(methods)), "{target}");
         for method in ["POST", "PATCH", "PROPFIND", "TRACE", "PUT"] {
             if methods.contains(method) {
                 continue;
@@ -145,7 +145,7 @@ async fn the_description_says_what_the_server_does(scene: Scene) {
     for (path, item) in described["paths"].as_object().expect("paths") {
         let allowed = scene.connect().await.ask("OPTIONS", &target_of(path, false), "", "").await;
         let allowed = allowed.field("Allow").map(str::to_owned);
-        let mut told: Vec<String> = Vec::new();
+        let mut methods: Vec<String> = Vec::new();
         for (method, operation) in
             item.as_object().unwrap().iter().filter(|(name, _)| !name.starts_with("x-"))
         {
@@ -170,15 +170,15 @@ async fn the_description_says_what_the_server_does(scene: Scene) {
                 );
                 assert_ne!(answer.status / 100, 5, "{method} {target}");
             }
-            told.push(method);
+            methods.push(method);
         }
         let more = item["x-methods"].as_array().cloned().unwrap_or_default();
-        told.extend(more.iter().map(|method| method.as_str().unwrap().to_owned()));
+        methods.extend(more.iter().map(|method| method.as_str().unwrap().to_owned()));
         if let Some(allowed) = allowed {
             let mut allowed: Vec<&str> = allowed.split(", ").filter(|method| *method != "OPTIONS").collect();
-            told.sort_unstable();
+            methods.sort_unstable();
             allowed.sort_unstable();
-            assert_eq!(told, allowed, "{path}");
+            assert_eq!(methods, allowed, "{path}");
         }
     }
 }

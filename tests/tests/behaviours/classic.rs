@@ -28,14 +28,14 @@ async fn connect(scene: &Scene) -> Client {
 }
 
 /// Sends some bytes, and returns the server's output to its end.
-async fn said(scene: &Scene, bytes: impl Into<Vec<u8>>) -> Vec<u8> {
+async fn response_to(scene: &Scene, bytes: impl Into<Vec<u8>>) -> Vec<u8> {
     let mut client = connect(scene).await;
     client.push(bytes);
     client.rest().await.expect("the server ends cleanly")
 }
 
 async fn text(scene: &Scene, bytes: impl Into<Vec<u8>>) -> String {
-    String::from_utf8(said(scene, bytes).await).unwrap()
+    String::from_utf8(response_to(scene, bytes).await).unwrap()
 }
 
 /// Requests a file as alice, with her password.
@@ -135,8 +135,8 @@ async fn a_silent_client_gets_its_time_and_is_then_refused(scene: Scene) {
     for begun in ["", "get:al", &format!("get:alice:{PASSWORD}\n"), &format!("get:alice:{PASSWORD}\ncom")] {
         let mut client = connect(&scene).await;
         client.push(begun);
-        let told = String::from_utf8(client.rest().await.unwrap()).unwrap();
-        assert!(told.ends_with("error: no line came in time\n"), "{begun:?}: {told}");
+        let response = String::from_utf8(client.rest().await.unwrap()).unwrap();
+        assert!(response.ends_with("error: no line came in time\n"), "{begun:?}: {response}");
     }
 }
 
@@ -144,9 +144,9 @@ async fn a_client_that_disconnects_leaves_no_connection_and_has_its_line(scene: 
     let mut alice = Person::new(&scene, "alice").await;
     let bytes = if scene.engine == Engine::Simulator { 300_000 } else { 16_000_000 };
     alice.put("/files/a", &noise(5, bytes)).await;
-    for said in ["", "get:al", &format!("get:alice:{PASSWORD}\n")] {
+    for sent in ["", "get:al", &format!("get:alice:{PASSWORD}\n")] {
         let mut client = connect(&scene).await;
-        client.send(said).await;
+        client.send(sent).await;
         drop(client);
     }
     let mut client = connect(&scene).await;
@@ -163,7 +163,7 @@ async fn a_client_that_disconnects_leaves_no_connection_and_has_its_line(scene: 
 
 async fn a_client_may_end_its_side_first(scene: Scene) {
     Person::new(&scene, "alice").await;
-    for (sent, heard) in [
+    for (sent, expected) in [
         (String::new(), ""),
         ("get:al".to_owned(), "error: the line did not come to its end\n"),
         (format!("get:alice:{PASSWORD}\n"), "ok\nerror: the line did not come to its end\n"),
@@ -173,11 +173,11 @@ async fn a_client_may_end_its_side_first(scene: Scene) {
         stream.tx.push(Segment::Owned(sent.clone().into_bytes()));
         stream.tx.drain(0).await.unwrap();
         stream.tx.finish();
-        let mut said = Vec::new();
+        let mut received = Vec::new();
         while let Some(lease) = stream.rx.recv(Want::Body).await.expect("a clean end") {
-            said.extend_from_slice(&lease);
+            received.extend_from_slice(&lease);
         }
-        assert_eq!(String::from_utf8(said).unwrap(), heard, "{sent:?}");
+        assert_eq!(String::from_utf8(received).unwrap(), expected, "{sent:?}");
     }
 }
 
@@ -191,8 +191,8 @@ async fn a_right_that_ends_between_the_two_lines_is_over(scene: Scene) {
     assert_eq!(client.body(3).await.unwrap(), b"ok\n");
     auth.set_permissions(&scene.io, "alice", no_reading).await.unwrap();
     client.push("common.txt\n");
-    let told = String::from_utf8(client.rest().await.unwrap()).unwrap();
-    assert!(told.starts_with("error: this account may not "), "{told}");
+    let response = String::from_utf8(client.rest().await.unwrap()).unwrap();
+    assert!(response.starts_with("error: this account may not "), "{response}");
     auth.set_permissions(&scene.io, "alice", Permissions::default()).await.unwrap();
 
     let mut client = connect(&scene).await;
@@ -201,8 +201,8 @@ async fn a_right_that_ends_between_the_two_lines_is_over(scene: Scene) {
     auth.set_enabled(&scene.io, "alice", false).await.unwrap();
     client.push("common.txt\n");
     assert_eq!(client.rest().await.unwrap(), b"error: the account or its password has changed\n");
-    let told = got(&scene, "common.txt").await;
-    assert!(told.starts_with("error: The name or the password is wrong."), "{told}");
+    let response = got(&scene, "common.txt").await;
+    assert!(response.starts_with("error: The name or the password is wrong."), "{response}");
 }
 
 async fn each_thing_done_has_its_line_in_the_log(scene: Scene) {
@@ -210,9 +210,9 @@ async fn each_thing_done_has_its_line_in_the_log(scene: Scene) {
     assert_eq!(got(&scene, "common.txt").await, "ok\nok 7\nfor all");
     assert_eq!(got(&scene, "none").await, "ok\nerror: not found\n");
     text(&scene, "get:alice:wrong\n").await;
-    assert_eq!(said(&scene, format!("get:alice:{PASSWORD}\na\0b\n")).await, b"ok\nerror: not found\n");
+    assert_eq!(response_to(&scene, format!("get:alice:{PASSWORD}\na\0b\n")).await, b"ok\nerror: not found\n");
     scene.until(|| scene.accounts().lines().len() == 7).await;
-    let told: Vec<String> = scene
+    let lines: Vec<String> = scene
         .accounts()
         .lines()
         .iter()
@@ -232,7 +232,7 @@ async fn each_thing_done_has_its_line_in_the_log(scene: Scene) {
         // An invalid file name is refused without a lookup; the password was right all the same.
         "login  0 ok",
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(lines, wanted);
 }
 
 async fn many_are_served_at_once(scene: Scene) {
@@ -286,7 +286,10 @@ mod impatient {
         assert!(client.rest().await.is_err(), "what came is not the whole");
     }
 
-    behaviours!(scenario; a_silent_client_is_refused_and_disconnected, a_client_that_receives_nothing_is_disconnected);
+    behaviours!(scenario;
+        a_silent_client_is_refused_and_disconnected,
+        a_client_that_receives_nothing_is_disconnected,
+    );
 }
 
 mod holding_back {
@@ -307,11 +310,11 @@ mod holding_back {
     async fn a_client_that_guesses_passwords_is_refused_for_a_while(scene: Scene) {
         Person::new(&scene, "alice").await;
         for _ in 0..3 {
-            let told = text(&scene, "get:alice:wrong\n").await;
-            assert!(told.starts_with("error: The name or the password is wrong."), "{told}");
+            let response = text(&scene, "get:alice:wrong\n").await;
+            assert!(response.starts_with("error: The name or the password is wrong."), "{response}");
         }
-        let told = text(&scene, format!("get:alice:{PASSWORD}\n")).await;
-        assert!(told.starts_with("error: Too many attempts. Try again in "), "{told}");
+        let response = text(&scene, format!("get:alice:{PASSWORD}\n")).await;
+        assert!(response.starts_with("error: Too many attempts. Try again in "), "{response}");
     }
 
     behaviours!(scenario; a_client_that_guesses_passwords_is_refused_for_a_while);
@@ -326,12 +329,12 @@ mod closed {
     }
 
     async fn a_closed_sign_up_and_an_account_without_read_are_refused(scene: Scene) {
-        let told = text(&scene, format!("new:alice:{PASSWORD}\n")).await;
-        assert!(told.starts_with("error: Sign-up is closed here."), "{told}");
+        let response = text(&scene, format!("new:alice:{PASSWORD}\n")).await;
+        assert!(response.starts_with("error: Sign-up is closed here."), "{response}");
         let no_reading = Permissions { read: false, ..Permissions::default() };
         Person::with(&scene, "alice", Quota::default(), no_reading).await;
-        let told = got(&scene, "common.txt").await;
-        assert!(told.starts_with("ok\nerror: this account may not "), "{told}");
+        let response = got(&scene, "common.txt").await;
+        assert!(response.starts_with("ok\nerror: this account may not "), "{response}");
     }
 
     behaviours!(scenario; a_closed_sign_up_and_an_account_without_read_are_refused);

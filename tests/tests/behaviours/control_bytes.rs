@@ -58,7 +58,7 @@ async fn no_new_name_has_a_control_character(scene: Scene) {
         }
     }
     let mut client = FtpClient::of(&scene, "alice").await;
-    client.say("MKD x\ty").await.expect(553);
+    client.command("MKD x\ty").await.expect(553);
     client.refused("STOR x\ty").await.expect(553);
     assert_eq!(scene.home("alice").len(), 3);
 }
@@ -67,16 +67,16 @@ async fn a_folder_with_such_names_is_emptied_over_ftp(scene: Scene) {
     let mut alice = with_files(&scene).await;
     let mut client = FtpClient::of(&scene, "alice").await;
     assert_eq!(client.fetch_lines("NLST d").await, [format!("d/{TAB}")]);
-    client.say(format!("SIZE d/{TAB}")).await.expect(213);
+    client.command(format!("SIZE d/{TAB}")).await.expect(213);
     assert_eq!(client.retr(&format!("d/{TAB}")).await, b"the bytes");
-    client.say(format!("RNFR d/{TAB}")).await.expect(350);
-    client.say("RNTO d/c").await.expect(250);
-    client.say("DELE d/c").await.expect(250);
+    client.command(format!("RNFR d/{TAB}")).await.expect(350);
+    client.command("RNTO d/c").await.expect(250);
+    client.command("DELE d/c").await.expect(250);
     assert!(client.fetch_lines("LIST d").await.is_empty());
-    let refused = client.say("RMD d").await;
+    let refused = client.command("RMD d").await;
     assert!(refused.code == 550 && refused.text().contains("line end"), "{}", refused.text());
     assert_eq!(alice.delete(&format!("/files/d/{LINE_ENCODED}")).await.status, 204);
-    client.say("RMD d").await.expect(250);
+    client.command("RMD d").await.expect(250);
 }
 
 async fn guests_find_one_file_by_one_name_over_every_protocol(scene: Scene) {
@@ -88,10 +88,10 @@ async fn guests_find_one_file_by_one_name_over_every_protocol(scene: Scene) {
     assert!(page.contains(TAB_ENCODED) && page.contains(LINE_ENCODED), "{page}");
     assert!(!page.contains('\u{1b}'), "{page}");
     let mut guest = FtpClient::connect(&scene).await;
-    guest.say("USER anonymous").await.expect(331);
-    guest.say("PASS me@example.org").await.expect(230);
+    guest.command("USER anonymous").await.expect(331);
+    guest.command("PASS me@example.org").await.expect(230);
     assert_eq!(guest.fetch_lines("NLST").await, [TAB, "c"]);
-    guest.say(format!("SIZE {TAB}")).await.expect(213);
+    guest.command(format!("SIZE {TAB}")).await.expect(213);
     assert_eq!(guest.retr(TAB).await, b"of the site");
 }
 
@@ -104,9 +104,9 @@ async fn a_folder_that_lists_empty_is_removed(scene: Scene) {
     scene.link_into_home("alice", "e/link", "../d");
     let mut client = FtpClient::of(&scene, "alice").await;
     assert!(client.fetch_lines("LIST d").await.is_empty());
-    client.say("RMD d").await.expect(250);
+    client.command("RMD d").await.expect(250);
     // The link of this one is dangling too, because its folder is gone.
-    client.say("RMD e").await.expect(250);
+    client.command("RMD e").await.expect(250);
     assert!(scene.home("alice").is_empty(), "{:?}", scene.home("alice"));
 }
 

@@ -36,11 +36,11 @@ async fn preflight(client: &mut Client, target: &str, origin: &str) -> Answer {
 async fn a_page_of_a_named_origin_uploads_by_tus(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let mut browser = scene.connect().await;
-    let told = preflight(&mut browser, "/uploads", APP).await;
-    assert_eq!((told.status, readable_by(&told)), (204, Some(APP)));
+    let response = preflight(&mut browser, "/uploads", APP).await;
+    assert_eq!((response.status, readable_by(&response)), (204, Some(APP)));
     let names = "authorization,tus-resumable,upload-offset";
-    assert_eq!(told.field("Access-Control-Allow-Headers"), Some(names));
-    let methods = told.field("Access-Control-Allow-Methods").unwrap();
+    assert_eq!(response.field("Access-Control-Allow-Headers"), Some(names));
+    let methods = response.field("Access-Control-Allow-Methods").unwrap();
     for method in ["POST", "HEAD", "PATCH", "DELETE"] {
         assert!(methods.split(", ").any(|allowed| allowed == method), "{method}");
     }
@@ -91,9 +91,9 @@ async fn a_page_of_another_origin_reads_nothing(scene: Scene) {
     {
         let got = client.get_with("/a.txt", &format!("Origin: {origin}\r\n")).await;
         assert_eq!((got.status, readable_by(&got)), (200, None), "{origin}");
-        let told = preflight(&mut client, "/uploads", origin).await;
-        assert_eq!(readable_by(&told), None, "{origin}");
-        assert_eq!(told.field("Access-Control-Allow-Methods"), None, "{origin}");
+        let response = preflight(&mut client, "/uploads", origin).await;
+        assert_eq!(readable_by(&response), None, "{origin}");
+        assert_eq!(response.field("Access-Control-Allow-Methods"), None, "{origin}");
     }
     let twice = format!("Origin: {APP}\r\nOrigin: {OTHER}\r\n");
     assert_eq!(readable_by(&client.get_with("/a.txt", &twice).await), None);
@@ -115,9 +115,9 @@ async fn without_named_origins_responses_do_not_depend_on_the_page(scene: Scene)
     let got = client.get_with("/a.txt", &format!("Origin: {APP}\r\n")).await;
     assert_eq!((got.status, got.field("Access-Control-Allow-Origin")), (200, None));
     assert!(!got.fields.iter().any(|(_, value)| value == "Origin"));
-    let told = preflight(&mut client, "/uploads", APP).await;
-    assert_eq!((told.status, told.field("Access-Control-Allow-Origin")), (204, None));
-    assert_eq!(told.field("Tus-Version"), Some("1.0.0"));
+    let response = preflight(&mut client, "/uploads", APP).await;
+    assert_eq!((response.status, response.field("Access-Control-Allow-Origin")), (204, None));
+    assert_eq!(response.field("Tus-Version"), Some("1.0.0"));
 }
 
 behaviours!(scenario and tls;

@@ -123,8 +123,8 @@ async fn a_file_of_another_account_looks_missing(scene: Scene) {
     alice.put("/files/secret", "hers").await;
     bob.get("/files/secret").await.problem(404);
     let there = bob.get("/shared/alice/secret").await;
-    let told = (there.status, there.text());
-    assert_eq!(told.0, 404);
+    let expected = (there.status, there.text());
+    assert_eq!(expected.0, 404);
     for target in [
         "/shared/alice/missing",
         "/shared/nobody/secret",
@@ -133,7 +133,7 @@ async fn a_file_of_another_account_looks_missing(scene: Scene) {
         "/shared/alice",
     ] {
         let answer = bob.get(target).await;
-        assert_eq!((answer.status, answer.text()), told, "{target}");
+        assert_eq!((answer.status, answer.text()), expected, "{target}");
     }
     for method in ["PUT", "DELETE", "MKCOL"] {
         bob.ask(method, "/shared/alice/secret", "", "").await.problem(404);

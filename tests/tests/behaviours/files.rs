@@ -174,8 +174,8 @@ async fn a_site_may_have_a_page_of_its_own_for_what_is_not_there(scene: Scene) {
         assert!(answer.field("Content-Security-Policy").is_none());
     }
     assert_eq!(client.get("/aside/404.html").await.status, 200);
-    let elsewhere = client.get_with("/missing", "Accept: text/html\r\n").await;
-    assert!(!elsewhere.text().contains("our own page"));
+    let page = client.get_with("/missing", "Accept: text/html\r\n").await;
+    assert!(!page.text().contains("our own page"));
 }
 
 async fn the_operators_cache_control_is_in_every_response_about_a_file(scene: Scene) {

@@ -57,15 +57,15 @@ async fn ftp_makes_folders_for_an_account_that_is_permitted_it(scene: Scene) {
     for line in ["STOR a/b/c", "APPE a/b/c"] {
         client.refused(line).await.expect(550);
     }
-    client.say("MKD a/b/c").await.expect(550);
+    client.command("MKD a/b/c").await.expect(550);
     assert!(names(&scene).is_empty());
     permit_parents(&scene, "alice", true).await;
     client.stor("cam/2027/11/27/a.jpg", "a").await;
     client.stor("cam/2027/11/27/a.jpg", "b").await;
     client.send("APPE cam/2028/log", "c").await.expect(226);
-    assert_eq!(client.say("MKD d/e/f").await.expect(257).quoted(), "/d/e/f");
-    client.say("MKD d/e/f").await.expect(550);
-    client.say("CWD d/e/f").await.expect(250);
+    assert_eq!(client.command("MKD d/e/f").await.expect(257).quoted(), "/d/e/f");
+    client.command("MKD d/e/f").await.expect(550);
+    client.command("CWD d/e/f").await.expect(250);
     client.stor("g/h", "i").await;
     assert_eq!(client.retr("/d/e/f/g/h").await, b"i");
     assert_eq!(client.retr("/cam/2027/11/27/a.jpg").await, b"b");

@@ -221,19 +221,19 @@ async fn ftp_and_classic_know_the_client_by_the_header(scene: Scene) {
     for (at, header) in headers().into_iter().enumerate() {
         let mut ftp = FtpClient::try_connect(&scene).await.unwrap();
         ftp.push(header.clone());
-        ftp.hear().await.expect(220);
+        ftp.reply().await.expect(220);
         ftp.log_in("alice").await;
-        ftp.say(format!("MKD folder{at}")).await.expect(257);
-        let connected = ftp.say("STAT").await.expect(211).text();
+        ftp.command(format!("MKD folder{at}")).await.expect(257);
+        let connected = ftp.command("STAT").await.expect(211).text();
         assert!(connected.contains(&format!("connected from {CLIENT}")), "{connected}");
         let mut classic = scene.io.connect(scene.classic()).await.unwrap();
         let asked = format!("get:alice:{PASSWORD}\na.txt\n");
         classic.tx.push(Segment::Owned([&header[..], asked.as_bytes()].concat()));
-        let mut told = Vec::new();
+        let mut addresses = Vec::new();
         while let Some(lease) = classic.rx.recv(Want::Body).await.unwrap() {
-            told.extend_from_slice(&lease);
+            addresses.extend_from_slice(&lease);
         }
-        assert_eq!(told, b"ok\nok 5\nhello");
+        assert_eq!(addresses, b"ok\nok 5\nhello");
     }
     let lines = scene.accounts().lines();
     let of = |protocol: &str| lines.iter().filter(|line| line["protocol"] == protocol).count();

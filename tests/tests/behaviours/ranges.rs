@@ -34,8 +34,8 @@ fn range(value: &str) -> String {
 
 /// Asserts an answer with one part of `bytes.bin`.
 fn assert_part(answer: &Answer, expected: RangeInclusive<usize>, asked: &str) {
-    let told = format!("bytes {}-{}/{LEN}", expected.start(), expected.end());
-    assert_eq!((answer.status, answer.field("Content-Range")), (206, Some(&*told)), "{asked}");
+    let content_range = format!("bytes {}-{}/{LEN}", expected.start(), expected.end());
+    assert_eq!((answer.status, answer.field("Content-Range")), (206, Some(&*content_range)), "{asked}");
     assert_eq!(answer.field("Content-Type"), Some("application/octet-stream"), "{asked}");
     assert!(answer.body == contents()[expected], "{asked}");
 }
@@ -75,8 +75,8 @@ fn find(bytes: &[u8], wanted: &[u8]) -> usize {
 fn content_range(head: &str) -> String {
     let lines: Vec<&str> = head.split("\r\n").collect();
     assert!(lines.contains(&"Content-Type: application/octet-stream"), "{head}");
-    let told = lines.iter().find_map(|line| line.strip_prefix("Content-Range: "));
-    told.expect("a Content-Range in each part").to_owned()
+    let content_range = lines.iter().find_map(|line| line.strip_prefix("Content-Range: "));
+    content_range.expect("a Content-Range in each part").to_owned()
 }
 
 fn part(expected: RangeInclusive<usize>) -> Part {
@@ -155,7 +155,7 @@ async fn as_many_ranges_are_served_as_are_worth_it(scene: Scene) {
 
 async fn a_range_that_cannot_be_had_is_refused_with_the_length(scene: Scene) {
     let mut client = scene.connect().await;
-    for (target, asked, told) in [
+    for (target, asked, content_range) in [
         ("/bytes.bin", "bytes=2000-", "bytes */2000"),
         ("/bytes.bin", "bytes=2000-2001", "bytes */2000"),
         ("/bytes.bin", "bytes=99999999999999999999999-", "bytes */2000"),
@@ -165,7 +165,7 @@ async fn a_range_that_cannot_be_had_is_refused_with_the_length(scene: Scene) {
     ] {
         let answer = client.get_with(target, &range(asked)).await;
         answer.problem(416);
-        assert_eq!(answer.field("Content-Range"), Some(told), "{asked} of {target}");
+        assert_eq!(answer.field("Content-Range"), Some(content_range), "{asked} of {target}");
         assert_eq!(client.get_with("/one.bin", &range("bytes=0-0")).await.text(), "1");
     }
 }
@@ -331,8 +331,8 @@ async fn a_download_that_broke_off_goes_on_where_it_was(scene: Scene) {
         let fields = format!("Range: bytes={}-\r\n{state}", saved.len());
         client.send(format!("GET /large.bin HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;
         let answer = client.answer_to_head().await;
-        let told = format!("bytes {}-{}/{len}", saved.len(), len - 1);
-        assert_eq!((answer.status, answer.field("Content-Range")), (206, Some(&*told)));
+        let content_range = format!("bytes {}-{}/{len}", saved.len(), len - 1);
+        assert_eq!((answer.status, answer.field("Content-Range")), (206, Some(&*content_range)));
         saved.extend(client.body(until - saved.len()).await.expect("what is asked for"));
         known = answer.field("ETag").map(str::to_owned);
         drop(client);

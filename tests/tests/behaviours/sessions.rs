@@ -68,7 +68,7 @@ async fn without_a_good_credential_everything_is_401_and_says_how_to_get_one(sce
             let answer = alice.client.ask(method, target, fields, "").await;
             assert!(!answer.problem(401).is_empty(), "{method} {target} {fields}");
             let ways = answer.fields.iter().filter(|(name, _)| name == "WWW-Authenticate");
-            let ways: Vec<&str> = ways.map(|(_, way)| way.split(' ').next().unwrap()).collect();
+            let ways: Vec<&str> = ways.map(|(_, scheme)| scheme.split(' ').next().unwrap()).collect();
             assert_eq!(ways, ["Basic", "Bearer"], "wget2 looks at the first alone");
         }
     }
@@ -99,22 +99,22 @@ async fn a_browser_without_an_account_gets_instructions_for_people(scene: Scene)
 
 async fn after_logging_out_the_token_is_dead_at_once(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
-    let mut elsewhere = Person::again(&scene, "alice").await;
+    let mut other = Person::again(&scene, "alice").await;
     assert_eq!(alice.get("/api/whoami").await.status, 200);
     assert_eq!(alice.delete("/api/sessions/current").await.status, 204);
     alice.get("/api/whoami").await.problem(401);
     alice.delete("/api/sessions/current").await.problem(401);
     let token = alice.field();
-    elsewhere.client.get_with("/files/", &token).await.problem(401);
-    assert_eq!(elsewhere.get("/api/whoami").await.status, 200);
+    other.client.get_with("/files/", &token).await.problem(401);
+    assert_eq!(other.get("/api/whoami").await.status, 200);
 }
 
 async fn a_name_and_a_password_do_with_each_request(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let hashes = scene.accounts().auth.hashes();
     for _ in 0..5 {
-        let who = alice.client.get_with("/api/whoami", BASIC).await;
-        assert_eq!((who.status, &who.json()["account"]), (200, &json!("alice")));
+        let account = alice.client.get_with("/api/whoami", BASIC).await;
+        assert_eq!((account.status, &account.json()["account"]), (200, &json!("alice")));
     }
     assert!(scene.accounts().auth.hashes() <= hashes + 1, "each request was hashed");
     let detail = alice.client.ask("DELETE", "/api/sessions/current", BASIC, "").await.problem(400);
@@ -138,10 +138,14 @@ async fn each_request_of_a_connection_is_of_who_it_shows(scene: Scene) {
         (&other, Some("bob")),
         (&token, Some("alice")),
     ];
-    for (fields, who) in shown {
+    for (fields, account) in shown {
         let answer = alice.client.get_with("/api/whoami", fields).await;
-        assert_eq!(answer.status, if who.is_some() { 200 } else { 401 }, "{fields}");
-        assert_eq!(who.map(|_| answer.json()["account"].clone()), who.map(|who| json!(who)), "{fields}");
+        assert_eq!(answer.status, if account.is_some() { 200 } else { 401 }, "{fields}");
+        assert_eq!(
+            account.map(|_| answer.json()["account"].clone()),
+            account.map(|account| json!(account)),
+            "{fields}"
+        );
     }
 }
 
@@ -179,11 +183,11 @@ async fn every_log_in_and_each_refused_one_has_its_line(scene: Scene) {
     alice.client.ask("POST", "/api/sessions", JSON, of("alice", "wrong password")).await;
     alice.client.get_with("/files/", "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n").await;
     let lines = scene.accounts().lines().split_off(before);
-    let told: Vec<_> =
+    let answers: Vec<_> =
         lines.iter().map(|line| (&line["operation"], &line["account"], &line["result"])).collect();
     let (login, name) = (json!("login"), json!("alice"));
     let (ok, no) = (json!("ok"), json!("not authenticated"));
-    assert_eq!(told, [(&login, &name, &ok), (&login, &name, &no), (&login, &name, &no)]);
+    assert_eq!(answers, [(&login, &name, &ok), (&login, &name, &no), (&login, &name, &no)]);
     assert!(!scene.accounts().transfers.text().contains("horse"), "a password is in the log");
 }
 

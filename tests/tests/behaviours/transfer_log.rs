@@ -38,7 +38,7 @@ async fn interrupt(scene: &Scene, person: &Person, line: &str, fields: &str, byt
 }
 
 /// Returns operation, path, bytes and result of each line behind the first `before`.
-fn told(scene: &Scene, before: usize) -> Vec<String> {
+fn results_since(scene: &Scene, before: usize) -> Vec<String> {
     let text = |line: &Value| {
         let [operation, path, result] =
             ["operation", "path", "result"].map(|name| line[name].as_str().unwrap().to_owned());
@@ -68,7 +68,7 @@ async fn an_upload_in_parts_has_one_line_with_the_whole_file_from_its_start_on(s
     scene.io.sleep(std::time::Duration::from_millis(20)).await;
     let middle = micros(&scene);
     append(&mut alice, &at, 7, " 3").await;
-    assert_eq!(told(&scene, before), ["upload /a.txt 9 ok"]);
+    assert_eq!(results_since(&scene, before), ["upload /a.txt 9 ok"]);
     let line = scene.accounts().lines().pop().unwrap();
     let [start, end] = ["start", "end"].map(|name| line[name].as_u64().unwrap());
     assert!((begin..=created).contains(&start) && end >= middle, "{begin} {created} {middle} {line}");
@@ -94,7 +94,7 @@ async fn a_file_joined_from_parts_has_one_line(scene: Scene) {
     }
     let join = format!("Tus-Resumable: 1.0.0\r\nUpload-Concat: final;{}\r\n{PATH}", parts.join(" "));
     assert_eq!(alice.ask("POST", "/uploads", &join, "").await.status, 201);
-    assert_eq!(told(&scene, before), ["upload /a.txt 9 ok"]);
+    assert_eq!(results_since(&scene, before), ["upload /a.txt 9 ok"]);
 }
 
 async fn an_interrupted_part_has_a_line_of_its_own(scene: Scene) {
@@ -104,7 +104,7 @@ async fn an_interrupted_part_has_a_line_of_its_own(scene: Scene) {
     let before = scene.accounts().lines().len();
     let fields = format!("{PART}Upload-Offset: 4\r\n");
     interrupt(&scene, &alice, &format!("PATCH {at}"), &fields, "two").await;
-    let first = told(&scene, before);
+    let first = results_since(&scene, before);
     // The server may have lost the last bytes of a connection that was reset.
     assert!(first.len() == 1 && first[0].ends_with(" broken off"), "{first:?}");
     // The upload is in use until the bytes of the broken connection are written.
@@ -116,7 +116,7 @@ async fn an_interrupted_part_has_a_line_of_its_own(scene: Scene) {
         }
     };
     append(&mut alice, &at, offset, &"x".repeat(104 - offset)).await;
-    assert_eq!(told(&scene, before)[1..], ["upload /a.txt 104 ok"]);
+    assert_eq!(results_since(&scene, before)[1..], ["upload /a.txt 104 ok"]);
 }
 
 async fn each_form_of_upload_has_one_line(scene: Scene) {
@@ -148,7 +148,7 @@ async fn each_form_of_upload_has_one_line(scene: Scene) {
         "copy /c 3 ok",
         "upload /f 2 ok",
     ];
-    assert_eq!(told(&scene, before), wanted);
+    assert_eq!(results_since(&scene, before), wanted);
 }
 
 async fn a_response_without_contents_is_no_transfer(scene: Scene) {
@@ -156,7 +156,7 @@ async fn a_response_without_contents_is_no_transfer(scene: Scene) {
     alice.put("/files/a", "0123456789").await;
     let tag = alice.get("/files/a").await.field("ETag").unwrap().to_owned();
     let listing = alice.get("/files/").await.field("ETag").map(str::to_owned);
-    scene.until(|| told(&scene, 0).last().is_some_and(|line| line.starts_with("list"))).await;
+    scene.until(|| results_since(&scene, 0).last().is_some_and(|line| line.starts_with("list"))).await;
     let before = scene.accounts().lines().len();
     let counted = metrics(&mut alice, "plimsoll_operation_").await;
     let unchanged = |tag: &str| format!("If-None-Match: {tag}\r\n");
@@ -177,7 +177,7 @@ async fn a_response_without_contents_is_no_transfer(scene: Scene) {
         }
     }
     assert_eq!(metrics(&mut alice, "plimsoll_operation_").await, counted);
-    assert_eq!(told(&scene, before), [""; 0]);
+    assert_eq!(results_since(&scene, before), [""; 0]);
 }
 
 behaviours!(scenario and remote and tls;

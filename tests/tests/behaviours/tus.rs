@@ -211,15 +211,15 @@ async fn the_length_may_come_with_a_later_part(scene: Scene) {
     let at = deferred(&mut alice).await;
     assert_eq!(append(&mut alice, &at, 0, "one ").await.status, 204);
     let head = alice.ask("HEAD", &at, VERSION, "").await;
-    let told = ["Upload-Offset", "Upload-Defer-Length", "Upload-Length"].map(|name| head.field(name));
-    assert_eq!(told, [Some("4"), Some("1"), None]);
+    let fields = ["Upload-Offset", "Upload-Defer-Length", "Upload-Length"].map(|name| head.field(name));
+    assert_eq!(fields, [Some("4"), Some("1"), None]);
     let length = |length: usize| format!("Upload-Length: {length}\r\n");
     alice.ask("PATCH", &at, &part(4, &length(3)), "").await.problem(409);
     let middle = alice.ask("PATCH", &at, &part(4, &length(9)), "two ").await;
     assert_eq!((middle.status, middle.field("Upload-Offset")), (204, Some("8")), "{}", middle.text());
     let head = alice.ask("HEAD", &at, VERSION, "").await;
-    let told = ["Upload-Offset", "Upload-Defer-Length", "Upload-Length"].map(|name| head.field(name));
-    assert_eq!(told, [Some("8"), None, Some("9")]);
+    let fields = ["Upload-Offset", "Upload-Defer-Length", "Upload-Length"].map(|name| head.field(name));
+    assert_eq!(fields, [Some("8"), None, Some("9")]);
     for other in [8, 10] {
         alice.ask("PATCH", &at, &part(8, &length(other)), "3").await.problem(409);
     }
@@ -252,17 +252,17 @@ async fn a_length_at_the_end_completes_the_upload(scene: Scene) {
 async fn the_extensions_are_listed_to_any_client(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/uploads", "/uploads/x"] {
-        let told = client.ask("OPTIONS", target, "", "").await;
-        assert_eq!((told.status, told.field("Tus-Version")), (204, Some("1.0.0")));
+        let response = client.ask("OPTIONS", target, "", "").await;
+        assert_eq!((response.status, response.field("Tus-Version")), (204, Some("1.0.0")));
         assert_eq!(
-            told.field("Tus-Extension"),
+            response.field("Tus-Extension"),
             Some(
                 "creation,creation-with-upload,creation-defer-length,concatenation,checksum,expiration,\
                  termination"
             )
         );
-        assert_eq!(told.field("Tus-Checksum-Algorithm"), Some("sha256,sha1,md5"));
-        assert!(told.field("Tus-Max-Size").is_some());
+        assert_eq!(response.field("Tus-Checksum-Algorithm"), Some("sha256,sha1,md5"));
+        assert!(response.field("Tus-Max-Size").is_some());
     }
 }
 
@@ -429,9 +429,9 @@ async fn a_client_that_lost_the_last_response_learns_that_the_upload_is_complete
     scene.until(|| scene.accounts().lines().len() > before).await;
     drop(client);
     let head = alice.ask("HEAD", &at, VERSION, "").await;
-    let told =
+    let response =
         ["Upload-Offset", "Upload-Length", "Upload-Metadata", "Upload-Expires"].map(|name| head.field(name));
-    assert_eq!((head.status, told), (200, [Some("5"), Some("5"), Some("path YS50eHQ="), None]));
+    assert_eq!((head.status, response), (200, [Some("5"), Some("5"), Some("path YS50eHQ="), None]));
     // An empty PATCH at the end gets the same answer. It can add nothing.
     for fields in ["", whole] {
         let again = alice.ask("PATCH", &at, &part(5, fields), "").await;

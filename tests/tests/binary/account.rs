@@ -94,7 +94,7 @@ fn put(server: &Server, path: &str) -> String {
 
 #[test]
 fn an_account_is_added_listed_shown_and_removed() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let added = place.json(&["add", "Alice", "--quota-bytes", "1GiB"]);
     let mut all = json!({"read": true, "write": true, "delete": true, "share": true, "operate": false});
@@ -125,7 +125,7 @@ fn an_account_is_added_listed_shown_and_removed() {
 
 #[test]
 fn nothing_but_add_and_import_makes_a_directory() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let commands: [&[&str]; 9] = [
         &["list"],
@@ -152,7 +152,7 @@ fn nothing_but_add_and_import_makes_a_directory() {
 
 #[test]
 fn wrong_usage_exits_2_and_says_what_to_do() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let none = tool::run(command().arg("account"));
@@ -169,15 +169,15 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     );
     place.fails(&["permit", "alice", "read,+write"], 2, &["before every permission"]);
     place.fails(&["rm", "alice"], 2, &["--yes"]);
-    let elsewhere = tool::run(command().args(["account", "list", "--directory", "mongo://there"]));
-    assert_eq!(elsewhere.status.code(), Some(2), "{}", elsewhere.stderr);
-    assert!(elsewhere.stderr.contains("sqlite:PATH"), "{}", elsewhere.stderr);
+    let other = tool::run(command().args(["account", "list", "--directory", "mongo://there"]));
+    assert_eq!(other.status.code(), Some(2), "{}", other.stderr);
+    assert!(other.stderr.contains("sqlite:PATH"), "{}", other.stderr);
     assert_eq!(place.json(&["list"]).as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn a_failed_account_command_exits_1_and_says_what_to_do() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     place.fails(&["add", "ALICE"], 1, &["already", "account show"]);
@@ -192,7 +192,7 @@ fn a_failed_account_command_exits_1_and_says_what_to_do() {
 
 #[test]
 fn permissions_are_set_as_a_whole_or_changed_one_by_one() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let may = |args: &[&str]| {
@@ -206,13 +206,13 @@ fn permissions_are_set_as_a_whole_or_changed_one_by_one() {
     assert_eq!(may(&["all"]), [true, true, true, true, false]);
     assert_eq!(may(&["+operate"]), [true; 5]);
     assert_eq!(may(&["-operate"]), [true, true, true, true, false]);
-    let told = place.account(&["permit", "alice", "-delete"]).well().text();
-    assert_eq!(told, "alice may: read,write,share.\n");
+    let output = place.account(&["permit", "alice", "-delete"]).well().text();
+    assert_eq!(output, "alice may: read,write,share.\n");
 }
 
 #[test]
 fn a_bound_that_is_not_given_stays() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice", "--quota-bytes", "5MiB", "--quota-files", "7"]).well();
     let quota = |args: &[&str]| place.json(&[&["quota", "alice"], args].concat())["quota"].clone();
@@ -222,20 +222,19 @@ fn a_bound_that_is_not_given_stays() {
 
 #[test]
 fn the_settings_of_a_server_lead_to_its_directory() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
-    let (file, elsewhere) = (place.path("plimsoll.toml"), place.path("elsewhere"));
-    let text = format!("data = {:?}\nquota.files = \"3\"\n", elsewhere.to_str().unwrap());
+    let (file, other) = (place.path("plimsoll.toml"), place.path("elsewhere"));
+    let text = format!("data = {:?}\nquota.files = \"3\"\n", other.to_str().unwrap());
     std::fs::write(&file, text).unwrap();
     let mut add = command();
     add.args(["account", "add", "alice", "--json", "--config"]).arg(&file);
     let added = tool::run(add.env("PLIMSOLL_PASSWORD", PASSWORD)).well();
     let added: Value = serde_json::from_slice(&added.stdout).unwrap();
     assert_eq!(added["quota"]["files"], json!(3), "new accounts have the quota of the settings");
-    let listed =
-        tool::run(command().args(["account", "list"]).env("PLIMSOLL_DATA", &elsewhere)).well().text();
+    let listed = tool::run(command().args(["account", "list"]).env("PLIMSOLL_DATA", &other)).well().text();
     assert!(listed.contains("alice"), "{listed}");
-    let url = format!("sqlite:{}", elsewhere.join("directory.sqlite").display());
+    let url = format!("sqlite:{}", other.join("directory.sqlite").display());
     let listed = tool::run(command().args(["account", "list", "--directory", &url])).well().text();
     assert!(listed.contains("alice"), "{listed}");
     place.fails(&["list", "--config", file.to_str().unwrap()], 1, &["data/directory.sqlite"]);
@@ -300,7 +299,7 @@ fn a_later_account_of_the_name_gets_none_of_the_files(kind: EngineKind) {
 
 #[test]
 fn a_person_at_a_terminal_is_asked_before_an_account_goes() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     for (answer, code, left) in [("", 1, 1), ("n", 1, 1), ("y", 0, 0)] {
@@ -308,17 +307,20 @@ fn a_person_at_a_terminal_is_asked_before_an_account_goes() {
         let mut rm = place.command(&["rm", "alice"]);
         let mut child = rm.stdin(program).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         type_line(&mut hands, answer);
-        let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(code), "{said}");
-        assert!(said.contains("Remove the account alice with its shares, and put its files away?"), "{said}");
+        let mut output = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{output}");
+        assert!(
+            output.contains("Remove the account alice with its shares, and put its files away?"),
+            "{output}"
+        );
         assert_eq!(place.json(&["list"]).as_array().unwrap().len(), left, "after {answer:?}");
     }
 }
 
 #[test]
 fn exported_accounts_are_imported_at_another_server_with_their_passwords() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (place, other) = (Workspace::new(), Workspace::new());
     place.account(&["add", "alice", "--quota-files", "5"]).well();
     place.account(&["permit", "alice", "-share"]).well();
@@ -342,7 +344,7 @@ fn exported_accounts_are_imported_at_another_server_with_their_passwords() {
 
 #[test]
 fn the_files_and_interrupted_uploads_of_an_account_are_listed() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice", "--quota-bytes", "1GiB"]).well();
     let server = place.serve(EngineKind::Epoll);
@@ -363,7 +365,7 @@ fn the_files_and_interrupted_uploads_of_an_account_are_listed() {
 
 #[test]
 fn a_new_password_is_taken_from_its_variable_and_a_guessable_one_is_refused() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let set = |password: &str| {
@@ -412,7 +414,7 @@ fn typed(mut command: Command, prompts: &[(&str, &str)]) -> (String, Option<i32>
 
 #[test]
 fn a_taken_name_is_refused_before_a_password_is_typed_and_a_bad_password_before_it_is_typed_again() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     for name in ["alice", "not/a/name"] {
@@ -432,7 +434,7 @@ fn a_taken_name_is_refused_before_a_password_is_typed_and_a_bad_password_before_
 
 #[test]
 fn all_lines_are_imported_or_none() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (place, other) = (Workspace::new(), Workspace::new());
     for name in ["alice", "bob"] {
         place.account(&["add", name]).well();
@@ -457,7 +459,7 @@ fn all_lines_are_imported_or_none() {
 
 #[test]
 fn an_import_can_skip_accounts_that_exist() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (place, other) = (Workspace::new(), Workspace::new());
     for name in ["alice", "bob"] {
         place.account(&["add", name]).well();
@@ -465,8 +467,8 @@ fn an_import_can_skip_accounts_that_exist() {
     let file = place.path("accounts.jsonl");
     std::fs::write(&file, place.account(&["export"]).well().text()).unwrap();
     other.account(&["add", "bob", "--quota-files", "7"]).well();
-    let said = other.account(&["import", "--skip-existing", file.to_str().unwrap()]).well().text();
-    assert!(said.contains(": 1, 1 skipped"), "{said}");
+    let output = other.account(&["import", "--skip-existing", file.to_str().unwrap()]).well().text();
+    assert!(output.contains(": 1, 1 skipped"), "{output}");
     let accounts = other.json(&["list"]);
     let names: Vec<&Value> = accounts.as_array().unwrap().iter().map(|account| &account["name"]).collect();
     assert_eq!(names, [&json!("alice"), &json!("bob")]);
@@ -475,7 +477,7 @@ fn an_import_can_skip_accounts_that_exist() {
 
 #[test]
 fn every_command_has_examples_that_are_right_usage() {
-    let _turn = among_others();
+    let _permit = among_others();
     let commands =
         ["add", "list", "show", "passwd", "quota", "permit", "disable", "enable", "rm", "export", "import"];
     for name in commands {

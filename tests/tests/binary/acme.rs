@@ -254,12 +254,12 @@ fn a_server_whose_state_folder_goes_away_keeps_its_ordered_certificate() {
     let front = Front::new();
     let server = front.start();
     until("the certificate is in use", || front.uses_new(&server));
-    let elsewhere = front.folder.path().join("elsewhere");
-    fs::rename(&front.state, &elsewhere).unwrap();
+    let moved = front.folder.path().join("elsewhere");
+    fs::rename(&front.state, &moved).unwrap();
     server.signal(rustix::process::Signal::HUP);
     until("the log names the folder", || server.stderr().contains("look whether the folder is there"));
     assert!(front.uses_new(&server), "no self-signed one replaces it");
-    fs::rename(&elsewhere, &front.state).unwrap();
+    fs::rename(&moved, &front.state).unwrap();
     server.signal(rustix::process::Signal::HUP);
     until("the folder is read again", || server.stderr().matches("a certificate is in use").count() >= 3);
     assert!(front.uses_new(&server));

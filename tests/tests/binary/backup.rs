@@ -153,7 +153,7 @@ mod under_load {
 
         #[test]
         fn a_backup_of_a_server_under_load_has_every_confirmed_file_whole() {
-            let _turn = alone();
+            let _permit = alone();
             let place = Workspace::new();
             let server = place.serve("data");
             let mut alice = Member::new(&server, "alice");
@@ -209,7 +209,7 @@ mod under_load {
 
 #[test]
 fn a_quiet_server_and_its_accounts_are_of_one_moment_and_restored_as_they_were() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let server = place.serve("data");
     let mut alice = Member::new(&server, "alice");
@@ -233,8 +233,8 @@ fn a_quiet_server_and_its_accounts_are_of_one_moment_and_restored_as_they_were()
     let copy = place.files("backup/data", "alice").join("a").metadata().unwrap();
     assert_eq!((copy.nlink(), copy.modified().unwrap()), (1, modified), "it is a copy, not a link");
     kill(server);
-    let told = run(place.restore("backup", "restored")).well().text();
-    assert!(told.contains("every file has the digest of the backup"), "{told}");
+    let output = run(place.restore("backup", "restored")).well().text();
+    assert!(output.contains("every file has the digest of the backup"), "{output}");
     let restored = place.files("restored", "alice");
     assert_eq!(std::fs::read_link(restored.join("link")).unwrap(), Path::new("a"));
     assert!(restored.join("empty").is_dir());
@@ -251,7 +251,7 @@ fn a_quiet_server_and_its_accounts_are_of_one_moment_and_restored_as_they_were()
 /// A log-out on a full disk is recorded in a file beside the database. Its row stays in the database.
 #[test]
 fn a_token_that_was_logged_out_on_a_full_disk_stays_dead_in_a_restored_server() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let server = place.serve("data");
     let (ended, alive) = (Member::new(&server, "alice"), Member::new(&server, "bob"));
@@ -263,8 +263,8 @@ fn a_token_that_was_logged_out_on_a_full_disk_stays_dead_in_a_restored_server() 
     let slot = [number, *blake3::hash(&number).as_bytes()].concat();
     let revoked = place.path("data/directory.sqlite-revoked");
     std::fs::OpenOptions::new().write(true).open(revoked).unwrap().write_all_at(&slot, 0).unwrap();
-    let told = run(place.backup("backup", "data")).well().text();
-    assert!(told.contains("1 more had ended"), "{told}");
+    let output = run(place.backup("backup", "data")).well().text();
+    assert!(output.contains("1 more had ended"), "{output}");
     run(place.restore("backup", "restored")).well();
     let server = place.serve("restored");
     assert_eq!(ended.again(&server).get("/api/whoami").status, 401);
@@ -292,7 +292,7 @@ fn large_data(place: &Workspace) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn a_backup_that_was_killed_is_refused_by_every_restore() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     large_data(&place);
     let (mut interrupted, mut complete) = (0, 0);
@@ -332,7 +332,7 @@ fn a_backup_that_was_killed_is_refused_by_every_restore() {
 
 #[test]
 fn no_server_starts_on_a_restore_that_was_killed() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     large_data(&place);
     run(place.backup("backup", "data")).well();
@@ -349,8 +349,8 @@ fn no_server_starts_on_a_restore_that_was_killed() {
             let mut serve = command();
             serve.args(["serve", "--http", "127.0.0.1:0", "--data"]).arg(place.path(&name));
             for command in [serve, place.restore("backup", &name)] {
-                let said = refused(command);
-                assert!(said.contains("was interrupted"), "{said}");
+                let output = refused(command);
+                assert!(output.contains("was interrupted"), "{output}");
             }
         }
         let _ = std::fs::remove_dir_all(place.path(&name));
@@ -360,7 +360,7 @@ fn no_server_starts_on_a_restore_that_was_killed() {
 
 #[test]
 fn a_backup_goes_into_a_folder_that_other_users_cannot_reach() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     kill(place.serve("data"));
     let mode = |name: &str| std::fs::metadata(place.path(name)).unwrap().mode() & 0o777;
@@ -381,7 +381,7 @@ fn a_backup_goes_into_a_folder_that_other_users_cannot_reach() {
 
 #[test]
 fn a_restore_writes_over_nothing_and_a_damaged_backup_is_refused() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let server = place.serve("data");
     Member::new(&server, "alice").put("/files/a", b"bytes");
@@ -399,14 +399,14 @@ fn a_restore_writes_over_nothing_and_a_damaged_backup_is_refused() {
     assert!(refused(place.restore("backup", "foreign")).contains("is not empty"));
     let database = place.path("other.sqlite");
     std::fs::write(&database, "").unwrap();
-    let mut elsewhere = place.restore("backup", "new");
-    elsewhere.arg("--directory").arg(format!("sqlite:{}", database.display()));
-    assert!(refused(elsewhere).contains("there is a directory of accounts at"));
+    let mut other = place.restore("backup", "new");
+    other.arg("--directory").arg(format!("sqlite:{}", database.display()));
+    assert!(refused(other).contains("there is a directory of accounts at"));
     assert_eq!(database.metadata().unwrap().len(), 0);
     let file = place.files("backup/data", "alice").join("a");
     std::fs::write(&file, b"bytez").unwrap();
-    let said = refused(place.restore("backup", "new"));
-    assert!(said.contains("accounts/alice/files/a") && said.contains("not what it was"), "{said}");
+    let output = refused(place.restore("backup", "new"));
+    assert!(output.contains("accounts/alice/files/a") && output.contains("not what it was"), "{output}");
     std::fs::write(&file, b"bytes").unwrap();
     std::fs::remove_dir_all(place.path("new")).unwrap();
     std::fs::remove_file(place.path("backup/manifest")).unwrap();
@@ -434,7 +434,7 @@ fn serve_as_nobody(data: &Path) -> Server {
 
 #[test]
 fn a_restore_by_root_belongs_to_the_user_of_the_server() {
-    let _turn = among_others();
+    let _permit = among_others();
     if !as_two_users() {
         return;
     }
@@ -460,13 +460,13 @@ fn a_restore_by_root_belongs_to_the_user_of_the_server() {
     let shared = tempfile::tempdir().unwrap();
     std::fs::set_permissions(shared.path(), Permissions::from_mode(0o755)).unwrap();
     let made = shared.path().join("made");
-    let said = refused(restore(&made));
-    assert!(said.contains("install -d -o USER -m 700") && !made.exists(), "{said}");
+    let output = refused(restore(&made));
+    assert!(output.contains("install -d -o USER -m 700") && !made.exists(), "{output}");
     std::fs::create_dir(&made).unwrap();
     chown(&made, Some(nobody), Some(nobody)).unwrap();
     for data in [place.path("restored"), made] {
-        let told = run(restore(&data)).well().text();
-        assert!(told.contains(&format!("owner     user {NOBODY}")), "{told}");
+        let output = run(restore(&data)).well().text();
+        assert!(output.contains(&format!("owner     user {NOBODY}")), "{output}");
         let find = ["!", "-uid", NOBODY];
         let others = tool::run(tool("find").arg(&data).args(find)).well().text();
         assert_eq!(others, "");
@@ -479,7 +479,7 @@ fn a_restore_by_root_belongs_to_the_user_of_the_server() {
 
 #[test]
 fn the_folders_of_an_authentication_server_and_of_a_storage_server_are_backed_up_each() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let secret = place.path("secret");
     std::fs::write(&secret, "0123456789abcdef0123456789abcdef\n").unwrap();
@@ -500,10 +500,10 @@ fn the_folders_of_an_authentication_server_and_of_a_storage_server_are_backed_up
     let server = front(&auth, &store, "front");
     let mut alice = Member::new(&server, "alice");
     assert_eq!(alice.put("/files/a", b"bytes").status, 201);
-    let told = run(place.backup("b-files", "files")).well().text();
-    assert!(told.contains("as at a storage server"), "{told}");
-    let told = run(place.backup("b-accounts", "accounts")).well().text();
-    assert!(told.contains("accounts  1, with log-ins: 1"), "{told}");
+    let output = run(place.backup("b-files", "files")).well().text();
+    assert!(output.contains("as at a storage server"), "{output}");
+    let output = run(place.backup("b-accounts", "accounts")).well().text();
+    assert!(output.contains("accounts  1, with log-ins: 1"), "{output}");
     drop((server, auth, store));
     run(place.restore("b-files", "r-files")).well();
     run(place.restore("b-accounts", "r-accounts")).well();
@@ -514,7 +514,7 @@ fn the_folders_of_an_authentication_server_and_of_a_storage_server_are_backed_up
 
 #[test]
 fn a_dump_of_a_database_is_in_the_backup_or_the_backup_says_what_to_do() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let server = place.serve("data");
     Member::new(&server, "alice").put("/files/a", b"bytes");
@@ -525,10 +525,10 @@ fn a_dump_of_a_database_is_in_the_backup_or_the_backup_says_what_to_do() {
         backup.args(dump).env("PLIMSOLL_DIRECTORY", url);
         run(backup)
     };
-    let told = backup("without", &[]).well().text();
-    assert!(told.contains("dump that database now") && !told.contains("sesame"), "{told}");
-    let told = backup("with", &["--dump", "echo the dump"]).well().text();
-    assert!(told.contains("in directory.dump"), "{told}");
+    let output = backup("without", &[]).well().text();
+    assert!(output.contains("dump that database now") && !output.contains("sesame"), "{output}");
+    let output = backup("with", &["--dump", "echo the dump"]).well().text();
+    assert!(output.contains("in directory.dump"), "{output}");
     assert_eq!(std::fs::read(place.path("with/directory.dump")).unwrap(), b"the dump\n");
     for (at, dump) in ["true", "echo half; exit 3"].iter().enumerate() {
         let name = format!("failed{at}");
@@ -542,8 +542,8 @@ fn a_dump_of_a_database_is_in_the_backup_or_the_backup_says_what_to_do() {
     }
     let mut restore = place.restore("with", "restored");
     restore.env("PLIMSOLL_DIRECTORY", url);
-    let told = run(restore).well().text();
-    assert!(told.contains("load the dump") && told.contains("with/directory.dump"), "{told}");
+    let output = run(restore).well().text();
+    assert!(output.contains("load the dump") && output.contains("with/directory.dump"), "{output}");
     let mut wrong = place.backup("of-a-file", "data");
     wrong.args(["--dump", "echo the dump"]);
     assert_eq!(run(wrong).status.code(), Some(2));
@@ -552,7 +552,7 @@ fn a_dump_of_a_database_is_in_the_backup_or_the_backup_says_what_to_do() {
 /// The commands of docs/backup.md, with the folders of a test.
 #[test]
 fn the_commands_of_the_document_back_up_and_restore() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let server = place.serve("data");
     let mut alice = Member::new(&server, "alice");

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// Sends some bytes, and returns the server's output to its end.
-fn said(at: SocketAddr, bytes: &str) -> String {
+fn response_to(at: SocketAddr, bytes: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(bytes.as_bytes()).unwrap();
@@ -38,12 +38,12 @@ fn one_connection_makes_an_account_and_another_gets_a_file(kind: EngineKind) {
     let site = format!("/={}", site.path().display());
     let server = Server::on_data(kind, data.path(), &["--classic", &both, "--site", &site]);
     let at = server.classic_at();
-    assert_eq!(said(at, &format!("new:bob:{PASSWORD}\n")), "ok\n");
+    assert_eq!(response_to(at, &format!("new:bob:{PASSWORD}\n")), "ok\n");
     let mut alice = Member::new(&server, "alice");
     alice.put("/files/hello.txt", b"Hello, sea.\n");
-    assert_eq!(said(at, &format!("get:alice:{PASSWORD}\nhello.txt\n")), "ok\nok 12\nHello, sea.\n");
-    assert_eq!(said(at, &format!("get:bob:{PASSWORD}\nhello.txt\n")), "ok\nerror: not found\n");
-    assert_eq!(said(at, &format!("get:bob:{PASSWORD}\ncommon.txt\n")), "ok\nok 8\nfor all\n");
+    assert_eq!(response_to(at, &format!("get:alice:{PASSWORD}\nhello.txt\n")), "ok\nok 12\nHello, sea.\n");
+    assert_eq!(response_to(at, &format!("get:bob:{PASSWORD}\nhello.txt\n")), "ok\nerror: not found\n");
+    assert_eq!(response_to(at, &format!("get:bob:{PASSWORD}\ncommon.txt\n")), "ok\nok 8\nfor all\n");
     let mut local = UnixStream::connect(&socket).unwrap();
     write!(local, "get:alice:{PASSWORD}\nhello.txt\n").unwrap();
     let mut text = String::new();
@@ -74,11 +74,11 @@ fn a_reloaded_setting_applies_to_the_next_connection(kind: EngineKind) {
     let server = Server::spawn(serve);
     Member::new(&server, "alice");
     let wanted = format!("get:alice:{PASSWORD}\ncommon.txt\n");
-    assert_eq!(said(server.classic_at(), &wanted), "ok\nerror: not found\n");
+    assert_eq!(response_to(server.classic_at(), &wanted), "ok\nerror: not found\n");
     write("data = \"HERE/data\"\nclassic = [\"127.0.0.1:0\"]\nsite = [\"/=HERE/site\"]\n");
     server.signal(Signal::HUP);
     until("it is reloaded", || server.stderr().contains("the configuration was reloaded"));
-    assert_eq!(said(server.classic_at(), &wanted), "ok\nok 8\nfor all\n");
+    assert_eq!(response_to(server.classic_at(), &wanted), "ok\nok 8\nfor all\n");
 }
 
 fn the_load_generator_speaks_it(kind: EngineKind) {
@@ -92,19 +92,19 @@ fn the_load_generator_speaks_it(kind: EngineKind) {
     let files = format!("{url}/{{}}.bin");
     let args =
         ["-u", "4", "-n", "200", "--files", "0..10", "--verify", "all", "--account", "alice", "--json"];
-    let told = figures(&[&[files.as_str()], &args[..]].concat());
+    let report = figures(&[&[files.as_str()], &args[..]].concat());
     assert_eq!(
-        (&told["requests"], &told["bytes"], &told["verified"]),
+        (&report["requests"], &report["bytes"], &report["verified"]),
         (&200.into(), &200_000.into(), &200.into())
     );
-    assert_eq!(told["connections"], "new", "{told}");
-    let told = figures(&["-X", "NEW", &url, "-u", "4", "-n", "20", "--json"]);
-    assert_eq!((&told["requests"], &told["errors"]), (&20.into(), &serde_json::json!({})), "{told}");
+    assert_eq!(report["connections"], "new", "{report}");
+    let report = figures(&["-X", "NEW", &url, "-u", "4", "-n", "20", "--json"]);
+    assert_eq!((&report["requests"], &report["errors"]), (&20.into(), &serde_json::json!({})), "{report}");
     let wrong =
         load(&[&format!("{url}/none"), "-n", "1", "--account", "alice", "--verify", "none", "--json"]);
     assert_eq!(wrong.status.code(), Some(1));
-    let told: Value = serde_json::from_slice(&wrong.stdout).unwrap();
-    assert_eq!(told["errors"], serde_json::json!({"refused": 1}), "{told}");
+    let report: Value = serde_json::from_slice(&wrong.stdout).unwrap();
+    assert_eq!(report["errors"], serde_json::json!({"refused": 1}), "{report}");
 }
 
 on_each_engine!(
@@ -126,13 +126,13 @@ fn the_doctor_knows_who_listens() {
 
 #[test]
 fn contradictory_arguments_are_refused_with_the_valid_form() {
-    for (args, said) in [
+    for (args, expected) in [
         (&["classic://127.0.0.1/a", "-n", "1"][..], "--account"),
         (&["classic://127.0.0.1/a", "-n", "1", "-X", "PUT"][..], "no uploads"),
         (&["http://127.0.0.1/", "-n", "1", "-X", "NEW"][..], "classic://HOST:PORT"),
         (&["classic://127.0.0.1", "-n", "1", "-X", "NEW", "--account", "alice"][..], "names of their own"),
     ] {
         let done = load(args);
-        assert!(done.status.code() == Some(2) && done.stderr.contains(said), "{args:?}: {}", done.stderr);
+        assert!(done.status.code() == Some(2) && done.stderr.contains(expected), "{args:?}: {}", done.stderr);
     }
 }

@@ -35,7 +35,7 @@ fn fails(args: &[&str], code: i32, words: &[&str]) {
 
 #[test]
 fn help_shows_examples_that_can_be_typed() {
-    let _turn = among_others();
+    let _permit = among_others();
     for args in [&["--help"][..], &["serve", "--help"]] {
         let help = plimsoll(args).well().text();
         let (_, examples) = help.split_once("Examples:\n").expect("help has examples");
@@ -45,7 +45,7 @@ fn help_shows_examples_that_can_be_typed() {
 
 #[test]
 fn every_example_of_the_help_is_right_usage() {
-    let _turn = among_others();
+    let _permit = among_others();
     let help = plimsoll(&["serve", "--help"]).well().text();
     let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  plimsoll ")).collect();
     assert!(examples.len() >= 3, "{help}");
@@ -69,7 +69,7 @@ fn every_example_of_the_help_is_right_usage() {
 /// Arguments that the environment sets are omitted from the usage line.
 #[test]
 fn the_usage_of_a_command_is_the_same_in_errors_and_help() {
-    let _turn = among_others();
+    let _permit = among_others();
     for (args, usage) in [
         (&["put"][..], "Usage: plimsoll put [OPTIONS] FILE... [PATH]\n"),
         (&["rm"], "Usage: plimsoll rm [OPTIONS] <PATH>...\n"),
@@ -77,14 +77,18 @@ fn the_usage_of_a_command_is_the_same_in_errors_and_help() {
     ] {
         let mut typed = command();
         typed.args(args).env("PLIMSOLL_SERVER", "http://127.0.0.1:1").env("PLIMSOLL_DATA", "/nowhere");
-        let told = tool::run(&mut typed);
-        assert!(told.status.code() == Some(2) && told.stderr.contains(usage), "{args:?}: {}", told.stderr);
+        let output = tool::run(&mut typed);
+        assert!(
+            output.status.code() == Some(2) && output.stderr.contains(usage),
+            "{args:?}: {}",
+            output.stderr
+        );
     }
 }
 
 #[test]
 fn help_fits_a_hundred_columns() {
-    let _turn = among_others();
+    let _permit = among_others();
     let names = |help: &str| -> Vec<String> {
         let (_, rest) = help.split_once("Commands:\n").unwrap_or_default();
         let lines = rest.lines().take_while(|line| !line.is_empty());
@@ -105,7 +109,7 @@ fn help_fits_a_hundred_columns() {
 
 #[test]
 fn the_version_is_printed() {
-    let _turn = among_others();
+    let _permit = among_others();
     for args in [&["--version"][..], &["serve", "--version"]] {
         let printed = plimsoll(args).well().text();
         assert!(printed.starts_with("plimsoll") && printed.contains(env!("CARGO_PKG_VERSION")), "{printed}");
@@ -115,7 +119,7 @@ fn the_version_is_printed() {
 /// Two builds of one version may differ: a bug report needs the commit and the features.
 #[test]
 fn the_version_names_the_commit_and_the_features() {
-    let _turn = among_others();
+    let _permit = among_others();
     let printed = plimsoll(&["--version"]).well().text();
     let number = concat!("plimsoll ", env!("CARGO_PKG_VERSION"), " (commit ");
     let details = printed.trim_end().strip_prefix(number);
@@ -131,7 +135,7 @@ fn the_version_names_the_commit_and_the_features() {
 
 #[test]
 fn wrong_usage_exits_2_and_says_what_to_do() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = folder();
     let site = site(folder.path());
     let next = "--help";
@@ -175,7 +179,7 @@ fn proxy_fails(args: &str, variable: Option<(&str, &str)>, code: i32, words: &[&
 
 #[test]
 fn a_proxy_refuses_wrong_settings_in_one_line_that_names_what_was_typed() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (tcp, next) = ("--origin http://127.0.0.1:1", "see plimsoll proxy --help");
     for (args, words) in [
         ("--grace 5 --check", ["'5' for --grace: ", next]),
@@ -197,7 +201,7 @@ fn a_proxy_refuses_wrong_settings_in_one_line_that_names_what_was_typed() {
 
 #[test]
 fn a_proxy_checks_its_cache_folder_and_its_addresses_by_their_own_flags() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = folder();
     let file = folder.path().join("small.txt");
     let origin = "--origin http://127.0.0.1:1";
@@ -223,7 +227,7 @@ fn a_proxy_checks_its_cache_folder_and_its_addresses_by_their_own_flags() {
 
 #[test]
 fn an_address_that_is_none_exits_2_and_says_which_are() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = folder();
     let site = site(folder.path());
     for bad in ["8080", "example.org:80", "1.2.3.4", ":65536", "unix:"] {
@@ -233,7 +237,7 @@ fn an_address_that_is_none_exits_2_and_says_which_are() {
 
 #[test]
 fn an_engine_that_is_none_exits_2_and_says_which_are() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = folder();
     fails(
         &["serve", "--site", &site(folder.path()), "--engine", "steam"],
@@ -244,7 +248,7 @@ fn an_engine_that_is_none_exits_2_and_says_which_are() {
 
 #[test]
 fn a_folder_that_is_missing_exits_1_and_says_what_is_needed() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = folder();
     for name in ["missing", "small.txt"] {
         let path = folder.path().join(name);
@@ -255,7 +259,7 @@ fn a_folder_that_is_missing_exits_1_and_says_what_is_needed() {
 
 #[test]
 fn a_prefix_that_is_given_twice_exits_2_and_says_what_to_do() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = folder();
     let site = site(folder.path());
     fails(&["serve", "--site", &site, "--site", &site], 2, &["twice", "give each prefix one folder"]);
@@ -263,7 +267,7 @@ fn a_prefix_that_is_given_twice_exits_2_and_says_what_to_do() {
 
 #[test]
 fn a_log_that_cannot_be_written_exits_1() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = folder();
     let log = folder.path().join("missing").join("access.log");
     let (site, log) = (site(folder.path()), log.to_str().unwrap());
@@ -275,7 +279,7 @@ fn a_log_that_cannot_be_written_exits_1() {
 
 #[test]
 fn an_address_that_is_not_ours_exits_1_and_says_what_to_do() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = folder();
     // TEST-NET-1 (RFC 5737) is assigned to no machine.
     let args = ["serve", "--site", &site(folder.path()), "--http", "192.0.2.1:8080"];
@@ -318,9 +322,9 @@ fn a_check_listens_nowhere_and_exits_0(kind: EngineKind) {
         log,
         "--check",
     ]);
-    let said = done.well().text();
+    let output = done.well().text();
     for word in [folder.path().to_str().unwrap(), "http://127.0.0.1:7777", &at, &kind, log] {
-        assert!(said.contains(word), "{word:?} is not in: {said}");
+        assert!(output.contains(word), "{word:?} is not in: {output}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made beside small.txt");
 }
@@ -333,8 +337,8 @@ fn a_check_beside_the_running_server_exits_0_and_reports_it(kind: EngineKind) {
     let server = Server::start(kind, folder.path(), &["--accounts", "true", "--data", data]);
     let at = server.at().to_string();
     let args = ["serve", "--accounts", "true", "--data", data, "--http", &at, "--check"];
-    let said = plimsoll(&args).well().text();
-    assert!(said.contains(&format!("would find    {data} held by a plimsoll that runs")), "{said}");
+    let output = plimsoll(&args).well().text();
+    assert!(output.contains(&format!("would find    {data} held by a plimsoll that runs")), "{output}");
     let json: serde_json::Value =
         serde_json::from_str(&plimsoll(&[&args[..], &["--json"]].concat()).well().text()).unwrap();
     assert_eq!(json["would"][0], serde_json::json!({"do": "listen", "what": format!("http://{at}")}));
@@ -370,7 +374,7 @@ on_each_engine!(
 
 #[test]
 fn a_command_that_resembles_none_has_no_suggestion() {
-    let _turn = among_others();
+    let _permit = among_others();
     let suggested = |typed: &str| plimsoll(&[typed]).stderr.contains("similar");
     assert!(suggested("bakup") && suggested("acount"));
     assert!(!suggested("cat"), "auth does not resemble it");
@@ -378,7 +382,7 @@ fn a_command_that_resembles_none_has_no_suggestion() {
 
 #[test]
 fn completions_end_quietly_if_their_reader_has_gone() {
-    let _turn = among_others();
+    let _permit = among_others();
     let script = "for shell in bash zsh fish; do \"$0\" completions $shell | true; done";
     let done = tool::run(tool("sh").args(["-c", script]).arg(plimsoll_tests::binary::plimsoll()));
     assert_eq!(done.stderr, "");

@@ -48,34 +48,34 @@ fn refused(place: &Workspace, text: &str, words: &[&str]) {
 
 #[test]
 fn a_flag_counts_more_than_the_environment_that_more_than_the_file_that_more_than_the_default() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let all = "http = [\":7001\", \":7002\"]\nsite = [\"/=SITE\"]\ngrace = \"11s\"\nthreads = 11\n";
     let file = place.file(all);
-    let said = check(&file, &[], &[]).well().text();
+    let output = check(&file, &[], &[]).well().text();
     for word in [":7001\n", ":7002\n", "grace 11s", "loops: 11", "admit   nobody"] {
-        assert!(said.contains(word), "{word:?} is not in: {said}");
+        assert!(output.contains(word), "{word:?} is not in: {output}");
     }
     let set = [("PLIMSOLL_GRACE", "22s"), ("PLIMSOLL_THREADS", "22"), ("PLIMSOLL_HTTP", ":7003")];
-    let said = check(&file, &["--threads", "33"], &set).well().text();
+    let output = check(&file, &["--threads", "33"], &set).well().text();
     for word in [":7003\n", "grace 22s", "loops: 33"] {
-        assert!(said.contains(word), "{word:?} is not in: {said}");
+        assert!(output.contains(word), "{word:?} is not in: {output}");
     }
-    assert!(!said.contains(":7001"), "a list is replaced as a whole: {said}");
+    assert!(!output.contains(":7001"), "a list is replaced as a whole: {output}");
     let file = place.file("http = [\":0\"]\nsite = [\"/=SITE\"]");
     assert!(check(&file, &[], &[]).well().text().contains("grace 30s"), "the default");
 }
 
 #[test]
 fn the_effects_of_ftp_settings_are_printed_where_ftp_is_on() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let file =
         place.file("http = [\":0\"]\nsite = [\"/=SITE\"]\nftp_ports = \"21000-21010\"\nxferlog = \"-\"\n");
     let off = check(&file, &[], &[]).well().text();
     assert!(!off.contains("FTP"), "{off}");
     let set = [("PLIMSOLL_FTP", ":7021,[::1]:7021"), ("PLIMSOLL_FTP_ANNOUNCE", "203.0.113.7")];
-    let said = check(&file, &["--ftp-guests", "true"], &set).well().text();
+    let output = check(&file, &["--ftp-guests", "true"], &set).well().text();
     for word in [
         "listen  ftp://127.0.0.1:7021\n",
         "listen  ftp://[::1]:7021\n",
@@ -84,7 +84,7 @@ fn the_effects_of_ftp_settings_are_printed_where_ftp_is_on() {
         "xferlog on standard output\n",
         "admit   nobody",
     ] {
-        assert!(said.contains(word), "{word:?} is not in: {said}");
+        assert!(output.contains(word), "{word:?} is not in: {output}");
     }
     let beyond = check(&file, &["--ftp", "0.0.0.0:7021"], &[]).well().text();
     assert!(beyond.contains("admit   nobody"), "not all listeners are on this machine: {beyond}");
@@ -92,18 +92,18 @@ fn the_effects_of_ftp_settings_are_printed_where_ftp_is_on() {
 
 #[test]
 fn the_environment_can_name_the_file() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let file = place.file("http = [\":0\"]\nsite = [\"/docs=SITE\"]\nlog.level = \"debug\"");
     let mut serve = command();
     serve.args(["serve", "--check"]).env("PLIMSOLL_CONFIG", file);
-    let said = tool::run(&mut serve).well().text();
-    assert!(said.contains(" under /docs\n") && said.contains("text from debug\n"), "{said}");
+    let output = tool::run(&mut serve).well().text();
+    assert!(output.contains(" under /docs\n") && output.contains("text from debug\n"), "{output}");
 }
 
 #[test]
 fn a_file_that_is_wrong_exits_1_with_the_line_and_what_to_do() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     refused(&place, "site = [\"/=SITE\"]\nhtpp = \":1\"", &["line 2", "\"htpp\"", "did you mean \"http\"?"]);
     refused(&place, "[limits]\n\nhead_tim = \"1s\"", &["line 3", "limits.head_tim", "\"limits.head_time\""]);

@@ -184,8 +184,8 @@ fn flood(at: SocketAddr, doing: &Doing) {
 }
 
 /// Ends a connection in one of three ways. Returns it if the server still has to close it.
-fn end(mut stream: TcpStream, how: usize) -> Option<TcpStream> {
-    match how {
+fn end(mut stream: TcpStream, manner_number: usize) -> Option<TcpStream> {
+    match manner_number {
         0 => {
             sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("a socket");
             return None;

@@ -90,11 +90,11 @@ fn several_ranges_in_one_answer(kind: EngineKind) {
     assert_eq!(starts.len(), 4, "three parts and the end");
     for (pair, bytes) in starts.windows(2).zip([0..10, 5000..6000, LARGE_BYTES - 3..LARGE_BYTES]) {
         let part = &done.stdout[pair[0]..pair[1]];
-        let told = format!("Content-Range: bytes {}-{}/{LARGE_BYTES}\r\n", bytes.start, bytes.end - 1);
+        let field = format!("Content-Range: bytes {}-{}/{LARGE_BYTES}\r\n", bytes.start, bytes.end - 1);
         let body = part.windows(4).position(|four| four == b"\r\n\r\n").expect("a part's head") + 4;
         let head = String::from_utf8_lossy(&part[..body]);
-        assert!(head.contains(&told), "{told} is not in: {head}");
-        assert!(part[body..] == [&large()[bytes], b"\r\n"].concat(), "{told}");
+        assert!(head.contains(&field), "{field} is not in: {head}");
+        assert!(part[body..] == [&large()[bytes], b"\r\n"].concat(), "{field}");
     }
 }
 
@@ -165,11 +165,11 @@ fn a_connection_is_kept_for_the_next_url(kind: EngineKind) {
     let nowhere = ["-o", "/dev/null"].repeat(3);
     let asked = ["-v", "-w", "connects=%{num_connects}\n", &small, &large, &small];
     let done = run(&[&asked[..], &nowhere].concat());
-    let said = done.text();
-    let connects: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("connects=")).collect();
+    let output = done.text();
+    let connects: Vec<&str> = output.lines().filter_map(|line| line.strip_prefix("connects=")).collect();
     assert_eq!(connects, ["1", "0", "0"], "{}", done.stderr);
-    let told = done.stderr.to_lowercase();
-    assert!(told.contains("re-using existing") || told.contains("reusing existing"), "{told}");
+    let log = done.stderr.to_lowercase();
+    assert!(log.contains("re-using existing") || log.contains("reusing existing"), "{log}");
 }
 
 /// HTTP/1.0 without keep-alive: the answer, and then the end.
@@ -248,8 +248,8 @@ fn many_downloads_at_once(kind: EngineKind) {
 /// Sends one of the ten requests, with a session's token if there is one. Returns the status and the body.
 fn request(token: &str, args: &[&str]) -> (String, Vec<u8>) {
     let field = format!("Authorization: Bearer {token}");
-    let who: &[&str] = if token.is_empty() { &[] } else { &["-H", &field] };
-    let done = run(&[who, &["-w", "%{stderr}%{http_code}"], args].concat());
+    let credentials: &[&str] = if token.is_empty() { &[] } else { &["-H", &field] };
+    let done = run(&[credentials, &["-w", "%{stderr}%{http_code}"], args].concat());
     (done.stderr, done.stdout)
 }
 

@@ -55,8 +55,8 @@ fn with_password(mut command: Command) -> Command {
 
 fn sign_up(server: &Server, name: &str) {
     let account = format!("{{\"name\":\"{name}\",\"password\":\"{PASSWORD}\"}}");
-    let (status, said) = curl(server, "/api/accounts", &["--data", &account]);
-    assert_eq!(status, 201, "{said}");
+    let (status, output) = curl(server, "/api/accounts", &["--data", &account]);
+    assert_eq!(status, 201, "{output}");
 }
 
 fn get(server: &Server) -> (u16, String) {
@@ -96,8 +96,8 @@ fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Engin
             until("the server reports the lost directory", reports);
         }
         sign_up(&server, "alice");
-        let (status, said) = get(&server);
-        assert!(status == 403 && !said.contains(SECRET), "{lost:?}: {status} {said}");
+        let (status, output) = get(&server);
+        assert!(status == 403 && !output.contains(SECRET), "{lost:?}: {status} {output}");
         assert_eq!(put(&server), 403, "{lost:?}");
         assert_eq!(curl(&server, "/files/", ALICE).0, 403, "{lost:?}");
         assert!(server.stderr().contains("it is quarantined"), "{}", server.stderr());
@@ -143,7 +143,7 @@ fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: EngineKind
 
 #[test]
 fn a_copy_by_rsync_and_sqlite_is_served_again() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let server = place.serve(EngineKind::Epoll, "data");
     sign_up(&server, "alice");
@@ -162,7 +162,7 @@ fn a_copy_by_rsync_and_sqlite_is_served_again() {
 
 #[test]
 fn accounts_that_move_to_another_directory_keep_their_homes() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let server = place.serve(EngineKind::Epoll, "data");
     sign_up(&server, "alice");
@@ -206,7 +206,7 @@ fn serve_as_nobody(data: &Path) -> Server {
 
 #[test]
 fn files_created_by_root_belong_to_the_owner_of_the_data() {
-    let _turn = among_others();
+    let _permit = among_others();
     if !has_two_users() {
         return;
     }
@@ -237,7 +237,7 @@ fn files_created_by_root_belong_to_the_owner_of_the_data() {
 
 #[test]
 fn no_link_in_the_data_leads_root_to_a_file_of_another_user() {
-    let _turn = among_others();
+    let _permit = among_others();
     if !has_two_users() {
         return;
     }
@@ -263,7 +263,7 @@ fn no_link_in_the_data_leads_root_to_a_file_of_another_user() {
 
 #[test]
 fn data_that_cannot_be_read_is_not_called_missing() {
-    let _turn = among_others();
+    let _permit = among_others();
     if !has_two_users() {
         return;
     }
@@ -273,10 +273,10 @@ fn data_that_cannot_be_read_is_not_called_missing() {
     let data = place.path("data");
     let refused = |args: &[&str]| {
         let done = tool::run(with_password(as_nobody(plimsoll())).args(args).arg("--data").arg(&data));
-        let said = format!("{}{}", done.text(), done.stderr);
-        assert!(!done.status.success() && !said.contains("There is no directory"), "{args:?}: {said}");
+        let output = format!("{}{}", done.text(), done.stderr);
+        assert!(!done.status.success() && !output.contains("There is no directory"), "{args:?}: {output}");
         for word in [&format!("as user {NOBODY}"), "user root (0)", "chown -R USER:"] {
-            assert!(said.contains(word), "{args:?}: {word:?} is not in: {said}");
+            assert!(output.contains(word), "{args:?}: {word:?} is not in: {output}");
         }
     };
     let serve = ["serve", "--http", "127.0.0.1:0"];
@@ -315,8 +315,8 @@ fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: EngineKind) {
     let auth = ["auth", "--listen", "127.0.0.1:0", "--engine", &engine, "--secret-file", secret];
     let store = ["store", "--listen", "127.0.0.1:0", "--secret-file", secret];
     for args in [&serve[..], &auth, &store] {
-        let said = refused(args, &data);
-        assert!(said.contains("another plimsoll has the data folder"), "{args:?}: {said}");
+        let output = refused(args, &data);
+        assert!(output.contains("another plimsoll has the data folder"), "{args:?}: {output}");
     }
     kill(server);
     let mut command = command();
@@ -330,7 +330,7 @@ fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: EngineKind) {
 
 #[test]
 fn data_that_other_users_can_access_is_a_warning_at_the_start_and_by_the_doctor() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let (data, secret) = (place.path("data"), place.path("data/secret"));
     std::fs::create_dir(&data).unwrap();
@@ -363,18 +363,21 @@ fn data_that_other_users_can_access_is_a_warning_at_the_start_and_by_the_doctor(
 
 #[test]
 fn a_password_on_the_command_line_is_warned_of_and_not_shown() {
-    let _turn = among_others();
+    let _permit = among_others();
     let url = "postgres://files:sesame@127.0.0.1:1/files";
     for args in
         [&["account", "list", "--directory", url][..], &["doctor", "--http", ":0", "--directory", url]]
     {
         let done = tool::run(command().args(args));
-        let said = format!("{}{}", done.text(), done.stderr);
-        assert!(said.contains("ps shows to every user") && said.contains("PLIMSOLL_DIRECTORY"), "{said}");
-        assert!(!said.contains("sesame"), "{said}");
+        let output = format!("{}{}", done.text(), done.stderr);
+        assert!(
+            output.contains("ps shows to every user") && output.contains("PLIMSOLL_DIRECTORY"),
+            "{output}"
+        );
+        assert!(!output.contains("sesame"), "{output}");
         let done = tool::run(command().args(&args[..args.len() - 2]).env("PLIMSOLL_DIRECTORY", url));
-        let said = format!("{}{}", done.text(), done.stderr);
-        assert!(!said.contains("ps shows") && !said.contains("sesame"), "{said}");
+        let output = format!("{}{}", done.text(), done.stderr);
+        assert!(!output.contains("ps shows") && !output.contains("sesame"), "{output}");
     }
 }
 

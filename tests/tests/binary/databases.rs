@@ -132,7 +132,7 @@ on_each_engine!(
 
 #[test]
 fn accounts_move_between_any_two_stores_and_nothing_is_lost() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
     let first = file("first.sqlite");
@@ -155,7 +155,7 @@ fn accounts_move_between_any_two_stores_and_nothing_is_lost() {
 
 #[test]
 fn a_password_in_a_url_is_shown_by_nothing() {
-    let _turn = among_others();
+    let _permit = among_others();
     let data = tempfile::tempdir().unwrap();
     for kind in KINDS {
         let url = fresh(kind);
@@ -168,9 +168,9 @@ fn a_password_in_a_url_is_shown_by_nothing() {
         let wrong = url.replace("sesame", "sesamely").replace("plimsoll:", "nobody:");
         let refused = tool::run(&mut account(&wrong, &["list"]));
         assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);
-        let told =
+        let output =
             [server.stdout(), server.stderr(), check.text(), doctor.text(), help.text(), refused.stderr];
-        for text in told {
+        for text in output {
             assert!(!text.contains("sesame"), "{text}");
         }
     }
@@ -178,7 +178,7 @@ fn a_password_in_a_url_is_shown_by_nothing() {
 
 #[test]
 fn a_url_of_no_store_is_wrong_usage() {
-    let _turn = among_others();
+    let _permit = among_others();
     for bad in ["oracle://me:sesame@db/files", "postgres://me:sesame@db:port/files", "files.sqlite"] {
         let refused = tool::run(&mut account(bad, &["list"]));
         assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
@@ -189,7 +189,7 @@ fn a_url_of_no_store_is_wrong_usage() {
 
 #[test]
 fn the_doctor_tells_a_database_that_can_lose_accounts_from_one_that_does_not_answer() {
-    let _turn = among_others();
+    let _permit = among_others();
     let findings = |url: &str| {
         let done = tool::run(command().args(["doctor", "--json", "--directory", url]));
         let findings: Vec<Value> = serde_json::from_slice(&done.stdout).expect("JSON");

@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 const PASSWORD: &str = "correct horse";
 
 /// The beginnings of password prompts, of this client and of curl.
-const QUESTIONS: [&str; 3] = ["Password ", "The same again", "Enter host password"];
+const PROMPTS: [&str; 3] = ["Password ", "The same again", "Enter host password"];
 
 /// A shell on a pseudoterminal, and the terminal's master end.
 struct Shell {
@@ -59,7 +59,7 @@ impl Shell {
         let mut all = String::new();
         loop {
             let is_question =
-                |last: &str| QUESTIONS.iter().any(|begin| last.starts_with(begin)) && last.contains(':');
+                |last: &str| PROMPTS.iter().any(|begin| last.starts_with(begin)) && last.contains(':');
             let last = |shown: &str| shown.rsplit('\n').next().unwrap_or_default().to_owned();
             until("the shell is ready, or somebody asks", || {
                 let last = last(&self.unread());
@@ -144,20 +144,20 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_demo_shows_all_ten_requests_and_leaves_nothing_behind() {
-    let _turn = among_others();
+    let _permit = among_others();
     let temporary = tempfile::tempdir().unwrap();
     let done = tool::run(&mut demo(plimsoll(), temporary.path())).well();
-    let said = done.text();
+    let output = done.text();
     for command in ["signup", "login", "put", "ls", "get", "share", "shared", "shares", "rm", "logout"] {
-        assert!(said.contains(&format!("$ plimsoll {command}")), "{command} is not in: {said}");
+        assert!(output.contains(&format!("$ plimsoll {command}")), "{command} is not in: {output}");
     }
-    assert!(said.ends_with("All ten requests worked, and every byte arrived as sent.\n"), "{said}");
+    assert!(output.ends_with("All ten requests worked, and every byte arrived as sent.\n"), "{output}");
     assert_eq!(entries(temporary.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn a_demo_with_a_byte_too_many_fails_and_leaves_nothing_behind() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (temporary, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let liar = folder.path().join("plimsoll");
     let script = format!(
@@ -175,7 +175,7 @@ fn a_demo_with_a_byte_too_many_fails_and_leaves_nothing_behind() {
 
 #[test]
 fn a_demo_that_is_interrupted_ends_its_server_and_leaves_nothing_behind() {
-    let _turn = among_others();
+    let _permit = among_others();
     let temporary = tempfile::tempdir().unwrap();
     let mut demo = demo(plimsoll(), temporary.path());
     let mut child = demo.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap();

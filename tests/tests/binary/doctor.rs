@@ -20,7 +20,7 @@ fn finding(args: &[&str], check: &str) -> Value {
 
 #[test]
 fn a_machine_that_will_do_exits_0_and_nothing_is_left_behind() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
     let args = ["--http", ":0", "--data", folder.path().to_str().unwrap()];
@@ -40,7 +40,7 @@ fn a_machine_that_will_do_exits_0_and_nothing_is_left_behind() {
 
 #[test]
 fn a_failed_check_exits_1_and_has_its_fix() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
@@ -59,7 +59,7 @@ fn a_failed_check_exits_1_and_has_its_fix() {
 
 #[test]
 fn a_server_of_ours_at_the_address_is_no_failure() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let found = finding(&["--http", &server.at().to_string(), "--accounts", "false"], "address");
@@ -68,7 +68,7 @@ fn a_server_of_ours_at_the_address_is_no_failure() {
 
 #[test]
 fn ftp_is_looked_at_where_it_is_on() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let site = format!("/={}", folder.path().display());
     let guests = ["--ftp", "127.0.0.1:0", "--ftp-guests", "true", "--accounts", "false"];
@@ -97,7 +97,7 @@ fn ftp_is_looked_at_where_it_is_on() {
 
 #[test]
 fn a_data_folder_that_others_can_read_is_a_warning() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let args = ["--http", ":0", "--data", folder.path().to_str().unwrap()];
@@ -108,7 +108,7 @@ fn a_data_folder_that_others_can_read_is_a_warning() {
 
 #[test]
 fn a_data_folder_in_memory_is_a_warning() {
-    let _turn = among_others();
+    let _permit = among_others();
     let shared = std::path::Path::new("/dev/shm");
     let folder = tempfile::tempdir_in(shared).expect("a file system in memory");
     let found = finding(&["--http", ":0", "--data", folder.path().to_str().unwrap()], "disk");
@@ -118,23 +118,23 @@ fn a_data_folder_in_memory_is_a_warning() {
 
 #[test]
 fn a_url_that_names_no_directory_is_not_taken_for_a_dead_server() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
     let bad =
         ["oracle://me:secret@db/files", "postgres:files", "postgres://", "mysql://", "redis://db/x", "files"];
     for url in bad {
         let done = doctor(&["--http", ":0", "--data", data, "--directory", url]);
-        let told = [done.text(), done.stderr.clone()].concat();
-        assert_eq!(done.status.code(), Some(1), "{url}: {told}");
-        assert!(!told.contains("does not answer") && !told.contains("secret"), "{url}: {told}");
-        assert!(told.contains("directory"), "{url}: {told}");
+        let output = [done.text(), done.stderr.clone()].concat();
+        assert_eq!(done.status.code(), Some(1), "{url}: {output}");
+        assert!(!output.contains("does not answer") && !output.contains("secret"), "{url}: {output}");
+        assert!(output.contains("directory"), "{url}: {output}");
     }
 }
 
 #[test]
 fn the_doctor_reads_the_configuration_like_the_server() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plimsoll.toml");
     std::fs::write(&file, "http = \"unix:/nowhere/at-all/socket\"\naccounts = false\n").unwrap();
@@ -148,7 +148,7 @@ fn the_doctor_reads_the_configuration_like_the_server() {
 
 #[test]
 fn a_finding_about_the_network_has_a_fix_for_now_and_a_lasting_one() {
-    let _turn = among_others();
+    let _permit = among_others();
     let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap();
     let args = ["--http", ":0", "--accounts", "false"];
     // The verdict depends on this machine; a bad one must come with a command for each setting.
@@ -160,7 +160,7 @@ fn a_finding_about_the_network_has_a_fix_for_now_and_a_lasting_one() {
         let found = finding(&args, check);
         let first = read(file).split_whitespace().next().unwrap().to_owned();
         assert!(found["seen"].as_str().unwrap().contains(&first), "{found}");
-        let mends = |when: &str| found[when].as_str().is_some_and(|what| what.contains(setting));
+        let mends = |when: &str| found[when].as_str().is_some_and(|fix| fix.contains(setting));
         assert!(found["verdict"] == "ok" || (mends("now") && mends("lasting")), "{found}");
     }
     let bbr = read("ipv4/tcp_congestion_control").trim() == "bbr";
@@ -171,7 +171,7 @@ fn a_finding_about_the_network_has_a_fix_for_now_and_a_lasting_one() {
 
 #[test]
 fn a_soft_limit_is_reported_with_the_hard_one_that_the_server_uses() {
-    let _turn = among_others();
+    let _permit = among_others();
     let program = command().get_program().to_owned();
     let doctor = format!("ulimit -Sn 500; exec {} doctor --http :0 --accounts false", program.display());
     let done = tool::run(tool("sh").args(["-c", &doctor])).well();

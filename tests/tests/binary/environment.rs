@@ -7,7 +7,7 @@ use plimsoll_tests::binary::{Server, among_others, command};
 
 #[test]
 fn a_server_can_be_set_up_by_environment_variables_alone() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     Tree::new().file("small.txt", "small\n").plant(folder.path());
     for engine in ["epoll", "thread"] {
@@ -31,7 +31,7 @@ fn a_server_can_be_set_up_by_environment_variables_alone() {
 
 #[test]
 fn a_variable_that_is_no_setting_is_reported() {
-    let _turn = among_others();
+    let _permit = among_others();
     let data = tempfile::tempdir().unwrap();
     let with = |args: &[&str]| {
         let mut serve = command();
@@ -39,9 +39,9 @@ fn a_variable_that_is_no_setting_is_reported() {
         serve.env("PLIMSOLL_HTPP", ":80").env("PLIMSOLL_PASSWORD", "correct horse");
         serve
     };
-    let said = plimsoll_tests::binary::tool::run(&mut with(&["--check"])).well().text();
-    assert!(said.contains("ignore  PLIMSOLL_HTPP") && said.contains("mean PLIMSOLL_HTTP?"), "{said}");
-    assert!(!said.contains("PLIMSOLL_PASSWORD"), "{said}");
+    let output = plimsoll_tests::binary::tool::run(&mut with(&["--check"])).well().text();
+    assert!(output.contains("ignore  PLIMSOLL_HTPP") && output.contains("mean PLIMSOLL_HTTP?"), "{output}");
+    assert!(!output.contains("PLIMSOLL_PASSWORD"), "{output}");
     let server = Server::spawn(with(&[]));
     plimsoll_tests::binary::until("the log says it", || server.stderr().contains("PLIMSOLL_HTPP"));
     let mode = std::fs::metadata(data.path().join("transfers.jsonl")).unwrap().permissions().mode();
@@ -50,16 +50,16 @@ fn a_variable_that_is_no_setting_is_reported() {
 
 #[test]
 fn an_argument_overrides_the_environment() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let site = |prefix: &str| format!("{prefix}={}", folder.path().display());
     let mut serve = command();
     serve.env("PLIMSOLL_HTTP", ":7771").env("PLIMSOLL_ENGINE", "thread");
     serve.env("PLIMSOLL_SITE", site("/set")).env("PLIMSOLL_THREADS", "5");
     serve.args(["serve", "--check", "--site", &site("/typed"), "--http", ":7772", "--engine", "epoll"]);
-    let said = plimsoll_tests::binary::tool::run(&mut serve).well().text();
+    let output = plimsoll_tests::binary::tool::run(&mut serve).well().text();
     for (typed, set) in [(" /typed", " /set"), (":7772", ":7771"), ("engine epoll", "engine thread")] {
-        assert!(said.contains(typed) && !said.contains(set), "{typed}, not {set}: {said}");
+        assert!(output.contains(typed) && !output.contains(set), "{typed}, not {set}: {output}");
     }
-    assert!(said.contains("loops: 5"), "what was not typed is taken from the environment: {said}");
+    assert!(output.contains("loops: 5"), "what was not typed is taken from the environment: {output}");
 }

@@ -21,26 +21,26 @@ impl Session {
         let stream = TcpStream::connect(server.ftp_at()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut session = Session(BufReader::new(stream));
-        assert!(session.hear().starts_with("220 plimsoll"));
-        assert!(session.say("USER anonymous").starts_with("331 "));
-        assert!(session.say("PASS me@here").starts_with("230 "));
+        assert!(session.reply().starts_with("220 plimsoll"));
+        assert!(session.command("USER anonymous").starts_with("331 "));
+        assert!(session.command("PASS me@here").starts_with("230 "));
         session
     }
 
-    fn hear(&mut self) -> String {
+    fn reply(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line
     }
 
-    fn say(&mut self, command: &str) -> String {
+    fn command(&mut self, command: &str) -> String {
         write!(self.0.get_mut(), "{command}\r\n").unwrap();
-        self.hear()
+        self.reply()
     }
 
     /// Returns the port that the server opens for data.
     fn data_port(&mut self) -> u16 {
-        let answer = self.say("EPSV");
+        let answer = self.command("EPSV");
         answer.split('|').nth(3).and_then(|port| port.parse().ok()).expect(&answer)
     }
 }
@@ -66,10 +66,10 @@ fn write(folder: &Path, settings: &str) {
 /// Rewrites the configuration, sends SIGHUP, and returns when the server has logged `outcome` once more.
 fn reload(server: &Server, folder: &Path, settings: &str, outcome: &str) {
     write(folder, settings);
-    let told = || server.stderr().matches(outcome).count();
-    let before = told();
+    let count = || server.stderr().matches(outcome).count();
+    let before = count();
     server.signal(Signal::HUP);
-    until(outcome, || told() > before);
+    until(outcome, || count() > before);
 }
 
 const GUESTS: &str = "site = [\"/=HERE/site\"]\nftp_guests = true\n";
@@ -99,9 +99,9 @@ fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), "");
     let mut alice = Member::new(&server, "alice");
-    let (who, sent) = (format!("alice:{PASSWORD}"), folder.path().join("site/small.txt"));
+    let (credentials, sent) = (format!("alice:{PASSWORD}"), folder.path().join("site/small.txt"));
     let url = format!("ftp://{}/a b.txt", server.ftp_at()).replace(' ', "%20");
-    curl(&["-u", &who, "-T", sent.to_str().unwrap(), &url]).well();
+    curl(&["-u", &credentials, "-T", sent.to_str().unwrap(), &url]).well();
     assert_eq!(alice.get("/files/a%20b.txt").body, b"small\n");
     let lines = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
     until("xferlog has it", || lines("xferlog").contains(" 6 /a_b.txt b _ i r alice ftp 0 * c\n"));
@@ -117,7 +117,7 @@ fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: EngineKind) {
     until("the download over HTTP has its line", || lines("xferlog").lines().count() == 2);
     std::fs::rename(folder.path().join("xferlog"), folder.path().join("xferlog.1")).unwrap();
     reload(&server, folder.path(), "", RELOADED);
-    curl(&["-u", &who, "-o", "/dev/null", &url]).well();
+    curl(&["-u", &credentials, "-o", "/dev/null", &url]).well();
     until("the next line is in a new file", || lines("xferlog").contains(" b _ o r alice ftp 0 * c\n"));
     assert_eq!(lines("xferlog.1").lines().count(), 2, "the upload, and the download over HTTP");
 }
@@ -166,8 +166,8 @@ fn an_idle_session_ends(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}ftp_idle_time = \"100ms\"\n"));
     let mut session = Session::of_guest(&server);
-    assert!(session.hear().starts_with("421 "));
-    assert_eq!(session.hear(), "");
+    assert!(session.reply().starts_with("421 "));
+    assert_eq!(session.reply(), "");
 }
 
 /// The laboratory's start barrier is reported, and holds transfers until enough of them wait.

@@ -327,10 +327,10 @@ fn a_mistake_is_refused_in_one_line_before_anything_is_started() {
     ] {
         let folder = RunFolder::new(&EXPERIMENT.replace(from, to));
         let refused = folder.run(&[]).output().unwrap();
-        let told = text(&refused);
-        assert_eq!(refused.status.code(), Some(2), "{told}");
-        assert!(told.contains(why) && told.contains("experiment.toml"), "{told}");
-        assert!(!folder.path().join("out").exists(), "{told}");
+        let message = text(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{message}");
+        assert!(message.contains(why) && message.contains("experiment.toml"), "{message}");
+        assert!(!folder.path().join("out").exists(), "{message}");
     }
 }
 

@@ -135,7 +135,7 @@ fn check_of_conditions(folder: &RunFolder, experiment: &str) {
     let possible = check("possible.toml", experiment);
     assert!(possible.status.success() && text(&possible).contains("no mistakes"), "{}", text(&possible));
     let impossible = format!("{experiment}[conditions]\ncongestion = \"none-such\"\n");
-    for (file, experiment, code, told) in [
+    for (file, experiment, code, message) in [
         ("impossible.toml", impossible.clone(), 1, ") cannot set the condition `congestion`: "),
         (
             "moved.toml",
@@ -146,15 +146,15 @@ fn check_of_conditions(folder: &RunFolder, experiment: &str) {
         ("closed.toml", experiment.replace("22022", "22021"), 1, "/plimsoll lab agent"),
     ] {
         let checked = check(file, &experiment);
-        let line = text(&checked).lines().find(|line| line.contains(told)).map(str::to_owned);
+        let line = text(&checked).lines().find(|line| line.contains(message)).map(str::to_owned);
         let line = line.unwrap_or_default();
         assert!(line.contains("the machine of \"there\" ("), "{file}: {}", text(&checked));
         assert_eq!(checked.status.code(), Some(code), "{file}: {}", text(&checked));
     }
     fs::write(folder.path().join("experiment.toml"), impossible).unwrap();
     let refused = folder.run(&[]).output().unwrap();
-    let told = "conditions cannot be set on the machine of \"there\"";
-    assert!(!refused.status.success() && text(&refused).contains(told), "{}", text(&refused));
+    let message = "conditions cannot be set on the machine of \"there\"";
+    assert!(!refused.status.success() && text(&refused).contains(message), "{}", text(&refused));
     assert!(folder.trials().is_empty() && folder.is_clean());
     fs::remove_dir_all(folder.path().join("out")).unwrap_or_default();
     fs::write(folder.path().join("experiment.toml"), experiment).unwrap();

@@ -33,42 +33,48 @@ fn figures(done: &Done) -> Value {
 
 #[test]
 fn a_number_of_requests_is_counted_verified_and_reported_as_json() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(20);
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     for connections in ["kept", "new"] {
         let url = server.url("/{}.bin");
         let args = ["-u", "8", "-n", "500", "--files", "0..20", "--verify", "all", "--json"];
         let done = load(&[&[url.as_str(), "--connections", connections], &args[..]].concat()).well();
-        let told = figures(&done);
-        assert_eq!((told["requests"].as_u64(), told["bytes"].as_u64()), (Some(500), Some(500_000)), "{told}");
-        assert_eq!((&told["users"], &told["loop"]), (&8.into(), &"closed".into()));
-        assert_eq!((told["verified"].as_u64(), &told["errors"]), (Some(500), &serde_json::json!({})));
-        assert_eq!((&told["url"], &told["connections"]), (&url.as_str().into(), &connections.into()));
+        let report = figures(&done);
+        assert_eq!(
+            (report["requests"].as_u64(), report["bytes"].as_u64()),
+            (Some(500), Some(500_000)),
+            "{report}"
+        );
+        assert_eq!((&report["users"], &report["loop"]), (&8.into(), &"closed".into()));
+        assert_eq!((report["verified"].as_u64(), &report["errors"]), (Some(500), &serde_json::json!({})));
+        assert_eq!((&report["url"], &report["connections"]), (&url.as_str().into(), &connections.into()));
         for figure in ["seconds", "requests_per_second", "bytes_per_second"] {
-            assert!(told[figure].as_f64().is_some_and(|value| value > 0.0), "{figure}: {told}");
+            assert!(report[figure].as_f64().is_some_and(|value| value > 0.0), "{figure}: {report}");
         }
-        let latency = |name: &str| told["latency_us"][name].as_f64().unwrap();
+        let latency = |name: &str| report["latency_us"][name].as_f64().unwrap();
         let in_order = ["p50", "p90", "p99", "p999", "max"].map(latency);
-        assert!(in_order.is_sorted() && latency("mean") <= in_order[4], "{told}");
-        assert!(told["littles_law"]["ratio"].as_f64().unwrap() > 0.0 && told["littles_law"]["users"] == 8.0);
-        assert!(told["generator"]["cpu_seconds"].as_f64().is_some(), "{told}");
-        assert!(told["generator"]["is_the_limit"].is_boolean(), "{told}");
+        assert!(in_order.is_sorted() && latency("mean") <= in_order[4], "{report}");
+        assert!(
+            report["littles_law"]["ratio"].as_f64().unwrap() > 0.0 && report["littles_law"]["users"] == 8.0
+        );
+        assert!(report["generator"]["cpu_seconds"].as_f64().is_some(), "{report}");
+        assert!(report["generator"]["is_the_limit"].is_boolean(), "{report}");
     }
 }
 
 #[test]
 fn https_is_measured_with_full_and_resumed_handshakes() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (folder, work) = (site(1), tempfile::tempdir().unwrap());
     let nginx = WebServer::nginx_with_files_over_tls(work.path(), folder.path());
     let (url, ca) = (nginx.url("/0.bin"), certificate_file("ca.pem"));
     let handshakes = |args: &[&str]| {
         let all =
             [&[url.as_str(), "--ca", &ca, "-u", "2", "-n", "40", "--verify", "all", "--json"], args].concat();
-        let told = figures(&load(&all).well());
-        assert_eq!(told["verified"].as_u64(), Some(40), "{told}");
-        let count = |name: &str| told["tls_handshakes"][name].as_u64().unwrap();
+        let report = figures(&load(&all).well());
+        assert_eq!(report["verified"].as_u64(), Some(40), "{report}");
+        let count = |name: &str| report["tls_handshakes"][name].as_u64().unwrap();
         (count("full"), count("resumed"))
     };
     assert_eq!(handshakes(&[]), (0, 0), "kept connections, which begin before the measurement");
@@ -83,7 +89,7 @@ fn https_is_measured_with_full_and_resumed_handshakes() {
 
 #[test]
 fn ftp_over_tls_is_measured_with_the_handshakes_of_both_kinds_of_connections() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (folder, work) = (site(1), tempfile::tempdir().unwrap());
     let key = work.path().join("key.pem");
     std::fs::copy(certificate_file("server.key"), &key).unwrap();
@@ -112,9 +118,9 @@ fn ftp_over_tls_is_measured_with_the_handshakes_of_both_kinds_of_connections() {
     let implicit = format!("ftps://localhost:{}/0.bin", server.ftps_at().port());
     let run = |url: &str, more: &[&str]| {
         let all = [&[url, "--ca", &ca, "-u", "2", "-n", "20", "--verify", "all", "--json"], more].concat();
-        let told = figures(&load(&all).well());
-        assert_eq!((told["verified"].as_u64(), &told["url"]), (Some(20), &url.into()), "{told}");
-        ["full", "resumed"].map(|name| told["tls_handshakes"][name].as_u64().unwrap())
+        let report = figures(&load(&all).well());
+        assert_eq!((report["verified"].as_u64(), &report["url"]), (Some(20), &url.into()), "{report}");
+        ["full", "resumed"].map(|name| report["tls_handshakes"][name].as_u64().unwrap())
     };
     for url in [&explicit, &implicit] {
         assert_eq!(run(url, &[]), [0, 20], "kept sessions, which begin before the measurement");
@@ -127,7 +133,7 @@ fn ftp_over_tls_is_measured_with_the_handshakes_of_both_kinds_of_connections() {
 
 #[test]
 fn a_load_of_fixed_duration_prints_lines_for_people_and_csv_for_programs() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(1);
     let server = Server::start(EngineKind::Thread, folder.path(), &[]);
     let csv = folder.path().join("figures.csv");
@@ -148,28 +154,28 @@ fn a_load_of_fixed_duration_prints_lines_for_people_and_csv_for_programs() {
 
 #[test]
 fn an_open_loop_keeps_its_rate() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(1);
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let args = ["-u", "50", "--rate", "100", "-n", "100", "--json"];
-    let told = figures(&load(&[&[server.url("/0.bin").as_str()], &args[..]].concat()).well());
-    assert_eq!((&told["loop"], &told["requests"]), (&"open".into(), &100.into()));
+    let report = figures(&load(&[&[server.url("/0.bin").as_str()], &args[..]].concat()).well());
+    assert_eq!((&report["loop"], &report["requests"]), (&"open".into(), &100.into()));
     // A hundred in even steps of 10 ms: the last is planned 990 ms after the first, and never sent before.
-    assert!(told["seconds"].as_f64().unwrap() > 0.98, "{told}");
-    assert!(told["generator"]["late_us"]["max"].is_number(), "{told}");
+    assert!(report["seconds"].as_f64().unwrap() > 0.98, "{report}");
+    assert!(report["generator"]["late_us"]["max"].is_number(), "{report}");
 }
 
 #[test]
 fn a_list_of_names_and_a_folder_to_compare_with_are_taken() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(3);
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let (list, good) = (folder.path().join("list"), folder.path().to_str().unwrap());
     std::fs::write(&list, "0.bin\n2.bin\n").unwrap();
     let args = ["-n", "20", "--list", list.to_str().unwrap(), "--verify", "all", "--json", "--against"];
     let url = server.url("/");
-    let told = figures(&load(&[&[url.as_str()], &args[..], &[good]].concat()).well());
-    assert_eq!(told["verified"], 20);
+    let report = figures(&load(&[&[url.as_str()], &args[..], &[good]].concat()).well());
+    assert_eq!(report["verified"], 20);
     // One byte of one file differs here.
     let other = site(3);
     let mut bytes = noise(2, 1000);
@@ -177,13 +183,13 @@ fn a_list_of_names_and_a_folder_to_compare_with_are_taken() {
     std::fs::write(other.path().join("2.bin"), bytes).unwrap();
     let done = load(&[&[url.as_str()], &args[..], &[other.path().to_str().unwrap()]].concat());
     assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
-    let told = figures(&done);
-    assert_eq!((&told["errors"]["wrong_body"], &told["requests"]), (&10.into(), &10.into()), "{told}");
+    let report = figures(&done);
+    assert_eq!((&report["errors"]["wrong_body"], &report["requests"]), (&10.into(), &10.into()), "{report}");
 }
 
 #[test]
 fn bodies_are_kept_on_request() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(2);
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let kept = tempfile::tempdir().unwrap();
@@ -202,7 +208,7 @@ fn bodies_are_kept_on_request() {
 
 #[test]
 fn uploads_have_names_of_their_own_and_are_verified_after_the_end() {
-    let _turn = among_others();
+    let _permit = among_others();
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(EngineKind::Epoll, data.path(), &[]);
     let mut alice = Member::new(&server, "alice");
@@ -211,31 +217,31 @@ fn uploads_have_names_of_their_own_and_are_verified_after_the_end() {
     let common = ["-X", "PUT", "--size", "3kB", "-u", "4", "-n", "40", "--verify", "all", "--json"];
     let url = server.url("/files/");
     let by_token = ["--token-file", token.to_str().unwrap()];
-    let told = figures(&load(&[&[url.as_str()], &common[..], &by_token[..]].concat()).well());
+    let report = figures(&load(&[&[url.as_str()], &common[..], &by_token[..]].concat()).well());
     assert_eq!(
-        (&told["requests"], &told["bytes"], &told["verified"]),
+        (&report["requests"], &report["bytes"], &report["verified"]),
         (&40.into(), &120_000.into(), &40.into())
     );
     let mut by_password = command();
     by_password.env("PLIMSOLL_PASSWORD", plimsoll_tests::binary::member::PASSWORD);
     by_password.arg("load").arg(&url).args(common).args(["--basic", "alice"]);
-    let told = figures(&tool::run(&mut by_password).well());
-    assert_eq!(told["verified"], 40);
+    let report = figures(&tool::run(&mut by_password).well());
+    assert_eq!(report["verified"], 40);
     assert_eq!(alice.names("/files/").len(), 80, "another run takes other names");
 }
 
 #[test]
 fn guests_download_over_ftp_in_kept_sessions_and_in_new_ones() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(5);
     let server =
         Server::start(EngineKind::Epoll, folder.path(), &["--ftp", "127.0.0.1:0", "--ftp-guests", "true"]);
     let url = format!("ftp://{}/{{}}.bin", server.ftp_at());
     for connections in ["kept", "new"] {
         let args = ["-u", "4", "-n", "40", "--files", "5", "--verify", "1/2", "--json", "--connections"];
-        let told = figures(&load(&[&[url.as_str()], &args[..], &[connections]].concat()).well());
-        assert_eq!((&told["requests"], &told["bytes"]), (&40.into(), &40_000.into()), "{told}");
-        assert!(told["verified"].as_u64().unwrap() > 0 && told["url"] == url.as_str(), "{told}");
+        let report = figures(&load(&[&[url.as_str()], &args[..], &[connections]].concat()).well());
+        assert_eq!((&report["requests"], &report["bytes"]), (&40.into(), &40_000.into()), "{report}");
+        assert!(report["verified"].as_u64().unwrap() > 0 && report["url"] == url.as_str(), "{report}");
     }
     let done = load(&[url.as_str(), "-n", "5", "--files", "6"]);
     assert_eq!(done.status.code(), Some(1));
@@ -244,7 +250,7 @@ fn guests_download_over_ftp_in_kept_sessions_and_in_new_ones() {
 
 #[test]
 fn an_account_uploads_over_ftp_and_its_files_are_verified_after_the_end() {
-    let _turn = among_others();
+    let _permit = among_others();
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(EngineKind::Thread, data.path(), &["--ftp", "127.0.0.1:0"]);
     let mut alice = Member::new(&server, "alice");
@@ -252,41 +258,41 @@ fn an_account_uploads_over_ftp_and_its_files_are_verified_after_the_end() {
     std::fs::write(&secret, plimsoll_tests::binary::member::PASSWORD).unwrap();
     let url = format!("ftp://{}/", server.ftp_at());
     let args = ["-X", "PUT", "--size", "3kB", "-u", "3", "-n", "12", "--verify", "all", "--json"];
-    let who = ["--account", "alice", "--password-file", secret.to_str().unwrap()];
-    let told = figures(&load(&[&[url.as_str()], &args[..], &who[..]].concat()).well());
-    assert_eq!((&told["requests"], &told["verified"]), (&12.into(), &12.into()), "{told}");
+    let credentials = ["--account", "alice", "--password-file", secret.to_str().unwrap()];
+    let report = figures(&load(&[&[url.as_str()], &args[..], &credentials[..]].concat()).well());
+    assert_eq!((&report["requests"], &report["verified"]), (&12.into(), &12.into()), "{report}");
     assert_eq!(alice.names("/files/").len(), 12);
 }
 
 #[test]
 fn refused_requests_are_counted_by_kind_and_the_exit_code_is_1() {
-    let _turn = among_others();
+    let _permit = among_others();
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(EngineKind::Epoll, data.path(), &[]);
     let args = ["-X", "PUT", "-n", "5", "--json"];
     let done = load(&[&[server.url("/files/").as_str()], &args[..]].concat());
     assert_eq!(done.status.code(), Some(1));
-    let told = figures(&done);
-    assert_eq!((&told["errors"]["status_401"], &told["requests"]), (&5.into(), &0.into()), "{told}");
+    let report = figures(&done);
+    assert_eq!((&report["errors"]["status_401"], &report["requests"]), (&5.into(), &0.into()), "{report}");
     assert!(done.stderr.contains("5 requests"), "{}", done.stderr);
 }
 
 /// The first command of docs/load.md, against the folder that `make run` serves.
 #[test]
 fn the_first_command_of_the_document_measures_what_make_run_serves() {
-    let _turn = among_others();
+    let _permit = among_others();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let text = std::fs::read_to_string(docs.join("load.md")).unwrap();
     let typed = text.lines().find_map(|line| line.strip_prefix("$ plimsoll load http://127.0.0.1:8080"));
     let path = typed.unwrap().split(' ').next().unwrap();
     let server = Server::start(EngineKind::Epoll, &docs, &[]);
-    let told = figures(&load(&[&server.url(path), "-u", "4", "-n", "20", "--json"]).well());
-    assert_eq!((&told["requests"], &told["errors"]), (&20.into(), &serde_json::json!({})), "{told}");
+    let report = figures(&load(&[&server.url(path), "-u", "4", "-n", "20", "--json"]).well());
+    assert_eq!((&report["requests"], &report["errors"]), (&20.into(), &serde_json::json!({})), "{report}");
 }
 
 #[test]
 fn too_many_log_ins_for_a_server_by_default_are_explained() {
-    let _turn = among_others();
+    let _permit = among_others();
     let data = tempfile::tempdir().unwrap();
     let mut serve = command();
     serve.args(["serve", "--http", "127.0.0.1:0", "--signup", "open", "--access-log", "off", "--data"]);
@@ -297,7 +303,7 @@ fn too_many_log_ins_for_a_server_by_default_are_explained() {
 
 #[test]
 fn a_missing_file_is_reported_before_the_start() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(1);
     let server = Server::start(EngineKind::Epoll, folder.path(), &[]);
     let done = load(&[server.url("/{}.bin").as_str(), "--files", "2", "-n", "5"]);
@@ -307,9 +313,9 @@ fn a_missing_file_is_reported_before_the_start() {
 
 #[test]
 fn contradictory_arguments_exit_2_and_say_what_to_write() {
-    let _turn = among_others();
+    let _permit = among_others();
     let url = "http://127.0.0.1:9/{}";
-    for (args, said) in [
+    for (args, expected) in [
         (&["127.0.0.1:9/", "-n", "1"][..], "http://"),
         (&["http://me:secret@127.0.0.1:9/", "-n", "1"], "--account"),
         (&[url, "-n", "1"], "--files"),
@@ -326,7 +332,11 @@ fn contradictory_arguments_exit_2_and_say_what_to_write() {
     ] {
         let done = load(args);
         assert_eq!(done.status.code(), Some(2), "{args:?}: {}", done.stderr);
-        assert!(done.stderr.contains(said) && !done.stderr.contains("secret"), "{args:?}: {}", done.stderr);
+        assert!(
+            done.stderr.contains(expected) && !done.stderr.contains("secret"),
+            "{args:?}: {}",
+            done.stderr
+        );
     }
 }
 
@@ -360,16 +370,16 @@ fn ended(mut child: Child) -> Done {
 
 #[test]
 fn a_signal_ends_it_early_with_the_figures_so_far() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(1);
     let (server, log) = served(folder.path());
     let child = endless(&server.url("/0.bin"));
     until_asked(&log);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let done = ended(child);
-    let told = figures(&done);
-    assert_eq!(done.status.code(), Some(0), "{told} {}", done.stderr);
-    assert!(told["requests"].as_u64().unwrap() > 0, "{told}");
+    let report = figures(&done);
+    assert_eq!(done.status.code(), Some(0), "{report} {}", done.stderr);
+    assert!(report["requests"].as_u64().unwrap() > 0, "{report}");
 }
 
 /// Returns the number of errors in the last live line.
@@ -380,7 +390,7 @@ fn errors_shown(shown: &str) -> u64 {
 
 #[test]
 fn a_server_that_is_killed_leaves_errors_by_kind_and_the_live_line_tells_of_them() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(1);
     let (mut server, log) = served(folder.path());
     let (mut hands, program) = terminal();
@@ -399,20 +409,20 @@ fn a_server_that_is_killed_leaves_errors_by_kind_and_the_live_line_tells_of_them
         errors_shown(&shown) >= 12
     });
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let mut told = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
-    assert!(told["requests"].as_u64().unwrap() > 0, "{told}");
-    let kinds = told["errors"].as_object().unwrap();
-    assert!(kinds.contains_key("connect"), "{told}");
+    let mut report = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut report).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{report}");
+    assert!(report["requests"].as_u64().unwrap() > 0, "{report}");
+    let kinds = report["errors"].as_object().unwrap();
+    assert!(kinds.contains_key("connect"), "{report}");
     let known = ["connect", "broken", "short_body"];
-    assert!(kinds.keys().all(|kind| known.contains(&kind.as_str())), "{told}");
+    assert!(kinds.keys().all(|kind| known.contains(&kind.as_str())), "{report}");
 }
 
 #[test]
 fn the_help_has_examples_that_are_right_usage() {
-    let _turn = among_others();
+    let _permit = among_others();
     let help =
         tool::run(Command::new(plimsoll_tests::binary::plimsoll()).args(["load", "--help"])).well().text();
     assert!(help.lines().filter(|line| line.starts_with("  plimsoll load ")).count() >= 4, "{help}");
@@ -432,7 +442,7 @@ const TESTS: &str = "<Tests>
 
 #[test]
 fn the_tests_of_an_xml_file_run_in_turn_and_each_thread_has_its_time() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = site(4);
     let file = folder.path().join("tests.xml");
     std::fs::write(&file, TESTS).unwrap();
@@ -440,14 +450,14 @@ fn the_tests_of_an_xml_file_run_in_turn_and_each_thread_has_its_time() {
     let url = server.url("");
     for connections in ["kept", "new"] {
         let args = ["--xml", file.to_str().unwrap(), &url, "--verify", "all", "--connections", connections];
-        let told = figures(&load(&[&args[..], &["--json"]].concat()).well());
-        let test = |number: usize| &told["tests"][number];
-        assert_eq!((&test(0)["requests"], &test(1)["requests"]), (&40.into(), &10.into()), "{told}");
+        let report = figures(&load(&[&args[..], &["--json"]].concat()).well());
+        let test = |number: usize| &report["tests"][number];
+        assert_eq!((&test(0)["requests"], &test(1)["requests"]), (&40.into(), &10.into()), "{report}");
         assert_eq!((&test(0)["bytes"], &test(0)["verified"]), (&40_000.into(), &40.into()));
         let threads = test(0)["users_each"].as_array().unwrap();
         assert_eq!(threads.len(), 4);
-        assert!(threads.iter().all(|thread| thread["requests"] == 10 && thread["errors"] == 0), "{told}");
-        assert!(threads.iter().all(|thread| thread["seconds"].as_f64().unwrap() > 0.0), "{told}");
+        assert!(threads.iter().all(|thread| thread["requests"] == 10 && thread["errors"] == 0), "{report}");
+        assert!(threads.iter().all(|thread| thread["seconds"].as_f64().unwrap() > 0.0), "{report}");
         let text = load(&args).well().text();
         assert!(text.contains("test 2 of 2: 2 threads, 5 iterations, 1 files"), "{text}");
         assert_eq!(text.lines().filter(|line| line.ends_with("localhost/3.bin")).count(), 2, "{text}");

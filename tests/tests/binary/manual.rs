@@ -14,7 +14,7 @@ fn page(name: &str) -> String {
 
 #[test]
 fn every_request_of_the_page_of_sites_is_served_by_its_first_command() {
-    let _turn = among_others();
+    let _permit = among_others();
     let page = page("sites.md");
     let typed = page.lines().find_map(|line| line.strip_prefix("$ plimsoll serve ")).unwrap();
     let site = typed.split_whitespace().find_map(|word| word.strip_suffix("=./docs")).unwrap();
@@ -34,7 +34,7 @@ fn every_request_of_the_page_of_sites_is_served_by_its_first_command() {
 
 #[test]
 fn a_user_that_joins_a_group_is_created_above_on_the_page() {
-    let _turn = among_others();
+    let _permit = among_others();
     let page = page("databases.md");
     let unit = std::fs::read_to_string(root().join("packaging/systemd/plimsoll.service")).unwrap();
     // The package, and the tarball's installer, create the unit's user.

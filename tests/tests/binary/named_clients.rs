@@ -183,7 +183,7 @@ mod pool {
 
     #[test]
     fn a_client_that_a_proxy_names_is_refused_over_its_share() {
-        let _turn = among_others();
+        let _permit = among_others();
         a_client_that_a_header_names_is_refused_over_its_share(EngineKind::Pool);
         a_client_that_a_field_names_is_refused_over_its_share_and_its_proxy_is_not(EngineKind::Pool);
     }
@@ -193,7 +193,7 @@ mod beside_slow_ones_alone {
     use super::*;
 
     fn attacked(kind: EngineKind) {
-        let _turn = alone();
+        let _permit = alone();
         new_clients_of_a_proxy_are_served_beside_its_slow_ones(kind);
     }
 

@@ -30,7 +30,7 @@ fn unit_in(folder: &Path) -> PathBuf {
 
 #[test]
 fn the_unit_is_right_for_systemd() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut verify = tool("systemd-analyze");
     verify.args(["verify", "--man=no", "--recursive-errors=no"]).arg(unit_in(folder.path()));
@@ -40,7 +40,7 @@ fn the_unit_is_right_for_systemd() {
 
 #[test]
 fn the_unit_exposes_little() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut security = tool("systemd-analyze");
     security.args(["security", "--offline=true", "--no-pager", "--threshold", EXPOSURE_MAX]);
@@ -60,7 +60,7 @@ fn commands() -> Vec<String> {
 
 #[test]
 fn every_command_has_a_manual_page() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("man1");
     tool::run(command().arg("man").arg(&pages)).well();
@@ -79,7 +79,7 @@ fn every_command_has_a_manual_page() {
 
 #[test]
 fn every_shell_can_complete_every_command() {
-    let _turn = among_others();
+    let _permit = among_others();
     for shell in ["bash", "zsh", "fish"] {
         let script = tool::run(command().args(["completions", shell])).well().text();
         for name in commands() {
@@ -132,7 +132,7 @@ const PACKAGED: [&str; 11] = [
 
 #[test]
 fn a_package_has_every_file_and_lintian_finds_no_fault() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let deb = deb_in(folder.path(), "1");
     let listed = dpkg_deb(&["--contents"], &deb);
@@ -163,7 +163,7 @@ fn a_package_has_every_file_and_lintian_finds_no_fault() {
 /// The scripts that only a long run and `make package` use fail at their first line, if they fail to parse.
 #[test]
 fn every_script_of_the_packages_parses() {
-    let _turn = among_others();
+    let _permit = among_others();
     let in_folder =
         |name: &str| std::fs::read_dir(packaged(name)).unwrap().map(|entry| entry.unwrap().path());
     let files = in_folder("").chain(in_folder("try")).filter(|path| path.is_file());
@@ -181,21 +181,21 @@ fn every_script_of_the_packages_parses() {
 fn try_out(script: &str, arguments: &[&Path]) -> String {
     let mut command = tool(packaged("try").join(script).to_str().unwrap());
     let done = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
-    let (said, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success(), "{script}: {said}{errors}");
-    said.into_owned()
+    let (output, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{script}: {output}{errors}");
+    output.into_owned()
 }
 
 #[cfg(feature = "every-engine")]
 #[test]
 fn packages_are_installed_used_upgraded_and_removed_in_a_root_of_their_own() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let (deb, newer) = (deb_in(folder.path(), "1"), deb_in(folder.path(), "2"));
     let earlier = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/upgrade/0.1.0.tar.gz");
     try_out("base", &[]);
-    let said = try_out("deb", &[&deb, &newer, &earlier]);
-    assert!(said.contains("ok: purged with the data on disks of its own"), "{said}");
+    let output = try_out("deb", &[&deb, &newer, &earlier]);
+    assert!(output.contains("ok: purged with the data on disks of its own"), "{output}");
     assert!(try_out("internet", &[&deb]).contains("ok: uploaded by lftp "));
     for (script, ending) in [("tarball", ".tar.gz"), ("image", "-image.tar")] {
         tool::run(tool(packaged(script).to_str().unwrap()).arg(&deb).arg(folder.path())).well();

@@ -133,13 +133,13 @@ fn a_burst_of_log_ins_waits_and_its_memory_is_freed(kind: EngineKind) {
 mod forks_alone {
     #[test]
     fn a_burst_of_log_ins_waits_and_its_memory_is_freed() {
-        let _turn = plimsoll_tests::binary::alone();
+        let _permit = plimsoll_tests::binary::alone();
         super::a_burst_of_log_ins_waits_and_its_memory_is_freed(super::EngineKind::Process);
     }
 
     #[test]
     fn a_log_in_from_a_new_network_does_not_wait_for_networks_that_guess() {
-        let _turn = plimsoll_tests::binary::alone();
+        let _permit = plimsoll_tests::binary::alone();
         super::a_log_in_from_a_new_network_does_not_wait_for_networks_that_guess(super::EngineKind::Process);
     }
 }

@@ -17,9 +17,9 @@ fn the_files_of_a_site_are_cached_before_the_first_request(kind: EngineKind) {
     tree.plant(folder.path());
     let server = Server::start(kind, folder.path(), &["--prefetch", "--hot-time", "1d"]);
     until("the log tells", || server.stderr().contains("did not fit"));
-    let told = server.stderr();
-    assert!(told.contains("prefetch: 3 files (") && told.contains("; 1 file ("), "{told}");
-    assert!(told.contains("; 0 files (0 B) did not fit"), "{told}");
+    let log = server.stderr();
+    assert!(log.contains("prefetch: 3 files (") && log.contains("; 1 file ("), "{log}");
+    assert!(log.contains("; 0 files (0 B) did not fit"), "{log}");
     // The files are removed before any request, so that the answers must come from memory.
     for name in ["index.html", "docs/a.txt", "docs/a.txt.gz"] {
         std::fs::remove_file(folder.path().join(name)).unwrap();
@@ -42,9 +42,9 @@ fn files_that_do_not_fit_are_reported(kind: EngineKind) {
     tree.file("large.bin", noise(99, 500_000)).plant(folder.path());
     let server = Server::start(kind, folder.path(), &["--prefetch=true", "--hot-bytes", "400KiB"]);
     until("the log tells", || server.stderr().contains("did not fit"));
-    let told = server.stderr();
-    assert!(told.contains("prefetch: ") && !told.contains("prefetch: 40 files"), "{told}");
-    assert!(told.contains("; 0 files (0 B) larger") && !told.contains("0 files (0 B) did not fit"), "{told}");
+    let log = server.stderr();
+    assert!(log.contains("prefetch: ") && !log.contains("prefetch: 40 files"), "{log}");
+    assert!(log.contains("; 0 files (0 B) larger") && !log.contains("0 files (0 B) did not fit"), "{log}");
     let hot = server.status()["hot_set"].clone();
     assert!(hot["bytes"].as_u64() <= Some(400 * 1024) && hot["entries"].as_u64() > Some(0), "{hot}");
     assert!(server.visit().get("/large.bin").unwrap().body == noise(99, 500_000));

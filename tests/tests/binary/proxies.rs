@@ -193,8 +193,8 @@ fn serves_by_its_recipe(kind: EngineKind, start: fn(&Server, &Path) -> Proxy) {
     // Values that the client itself sends in these fields are ignored.
     let claims = ["--header", "X-Forwarded-For: 203.0.113.1", "--header", "Forwarded: for=203.0.113.1"];
     assert_eq!(proxy.curl("/files/moved.bin", &[&claims[..], &["--range", "0-9"]].concat()).0, 206);
-    let elsewhere = ["--request", "MOVE", "--header", "Destination: http://elsewhere.example/files/x"];
-    assert_eq!(proxy.curl("/files/moved.bin", &elsewhere).0, 502);
+    let other_host = ["--request", "MOVE", "--header", "Destination: http://elsewhere.example/files/x"];
+    assert_eq!(proxy.curl("/files/moved.bin", &other_host).0, 502);
     for target in ["/metrics", "/api/status"] {
         assert_eq!(proxy.curl(target, &[]).0, 403, "{target}");
     }
@@ -280,7 +280,7 @@ fn of_itself(at: SocketAddr) -> u16 {
 
 #[test]
 fn an_address_of_operators_has_metrics_and_status_and_nothing_else() {
-    let _turn = among_others();
+    let _permit = among_others();
     for kind in [EngineKind::Epoll, EngineKind::Process] {
         let port = free_port();
         let at = format!("127.0.0.1:{port}");
@@ -308,7 +308,7 @@ fn an_address_of_operators_has_metrics_and_status_and_nothing_else() {
 
 #[test]
 fn sign_up_is_closed_until_the_operator_opens_it() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut serve = command();
     serve.args(["serve", "--http", "127.0.0.1:0", "--data"]).arg(folder.path());
@@ -357,13 +357,13 @@ mod of_epoll {
 
     #[test]
     fn caddy_serves_by_its_recipe() {
-        let _turn = among_others();
+        let _permit = among_others();
         super::caddy_serves_by_its_recipe(EngineKind::Epoll);
     }
 
     #[test]
     fn a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers() {
-        let _turn = among_others();
+        let _permit = among_others();
         super::a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(EngineKind::Epoll);
     }
 }

@@ -16,20 +16,20 @@ fn status(server: &Server) -> u16 {
 
 fn an_unwritable_data_folder_is_reported_until_it_is_fixed(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
-    let (data, away) = (folder.path().join("data"), folder.path().join("away"));
+    let (data, moved) = (folder.path().join("data"), folder.path().join("away"));
     Tree::new().file("site/small.txt", "small\n").file("data/kept", "").plant(folder.path());
     let server = Server::start(kind, &folder.path().join("site"), &["--data", data.to_str().unwrap()]);
     let ready = server.visit().get("/readyz").unwrap();
     assert_eq!((ready.status, ready.body.as_slice()), (200, b"ready\n".as_slice()));
-    std::fs::rename(&data, &away).unwrap();
+    std::fs::rename(&data, &moved).unwrap();
     until("it is not ready", || status(&server) == 503);
     let refused = server.visit().get("/readyz").unwrap();
-    let told = String::from_utf8(refused.body).unwrap();
-    assert!(told.contains("data folder") && refused.head.contains("Retry-After: "), "{}{told}", refused.head);
-    assert!(!told.contains(data.to_str().unwrap()), "a stranger learns no path: {told}");
+    let body = String::from_utf8(refused.body).unwrap();
+    assert!(body.contains("data folder") && refused.head.contains("Retry-After: "), "{}{body}", refused.head);
+    assert!(!body.contains(data.to_str().unwrap()), "a stranger learns no path: {body}");
     until("the log says where", || server.stderr().contains(data.to_str().unwrap()));
     assert_eq!(server.visit().get("/healthz").unwrap().status, 200, "it lives all the same");
-    std::fs::rename(&away, &data).unwrap();
+    std::fs::rename(&moved, &data).unwrap();
     until("it is ready again", || status(&server) == 200);
     assert!(!data.join(PROBE).exists(), "a check leaves nothing behind");
 }
@@ -61,15 +61,15 @@ fn health(server: &Server, flags: &[&str]) -> Done {
 
 #[test]
 fn a_supervisor_can_check_whether_a_server_answers() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
-    let (data, away) = (folder.path().join("data"), folder.path().join("away"));
+    let (data, moved) = (folder.path().join("data"), folder.path().join("away"));
     Tree::new().file("site/small.txt", "small\n").file("data/kept", "").plant(folder.path());
     let site = folder.path().join("site");
     let server = Server::start(EngineKind::Epoll, &site, &["--data", data.to_str().unwrap()]);
     assert_eq!(health(&server, &[]).well().text(), "ok\n");
     assert_eq!(health(&server, &["--ready", "--json"]).well().text(), "{\"healthy\":true}\n");
-    std::fs::rename(&data, &away).unwrap();
+    std::fs::rename(&data, &moved).unwrap();
     until("it is not ready", || status(&server) == 503);
     assert_eq!(health(&server, &[]).well().text(), "ok\n", "it lives all the same");
     let refused = health(&server, &["--ready"]);
@@ -85,7 +85,7 @@ fn a_supervisor_can_check_whether_a_server_answers() {
 /// The server accepts connections and sends nothing, not even a handshake.
 #[test]
 fn a_check_over_tls_has_the_same_time_as_without() {
-    let _turn = among_others();
+    let _permit = among_others();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     for scheme in ["http", "https"] {

@@ -45,13 +45,13 @@ impl Configured {
     /// Rewrites the file, sends the signal, and returns when the log has one more `outcome`.
     fn reload(&self, settings: &str, outcome: &str) {
         write(&self.folder, settings);
-        let told = || self.server.stderr().matches(outcome).count();
-        let before = told();
+        let count = || self.server.stderr().matches(outcome).count();
+        let before = count();
         self.server.signal(Signal::HUP);
-        until(outcome, || told() > before);
+        until(outcome, || count() > before);
     }
 
-    fn which(&self) -> Vec<u8> {
+    fn version(&self) -> Vec<u8> {
         self.server.visit().get("/which.txt").unwrap().body
     }
 }
@@ -76,7 +76,7 @@ fn a_connection_keeps_the_configuration_that_it_began_with(kind: EngineKind) {
     reader.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
     let (_, length) = reader.head().unwrap();
     configured.reload(NEW, RELOADED);
-    assert_eq!(configured.which(), b"new\n");
+    assert_eq!(configured.version(), b"new\n");
     assert_eq!(kept.get("/which.txt").unwrap().body, b"old\n");
     let mut body = Vec::new();
     while body.len() < length {
@@ -124,23 +124,23 @@ fn a_configuration_that_is_wrong_changes_nothing(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     configured.reload("site = [\"/=NEW\"]\naccess_log = \"LOG\"\ncolour = 1\n", NOT_RELOADED);
     assert!(configured.server.stderr().contains("line 3: there is no key"), "{}", configured.server.stderr());
-    assert_eq!(configured.which(), b"old\n");
+    assert_eq!(configured.version(), b"old\n");
     configured
         .reload("site = [\"/=NEW/missing\"]\naccess_log = \"LOG\"\nlog.level = \"error\"", NOT_RELOADED);
-    assert_eq!(configured.which(), b"old\n");
+    assert_eq!(configured.version(), b"old\n");
     configured.reload("site = [\"/=NEW\", \"/=OLD\"]\naccess_log = \"LOG\"\n", NOT_RELOADED);
     configured.reload(NEW, RELOADED);
-    assert_eq!(configured.which(), b"new\n");
+    assert_eq!(configured.version(), b"new\n");
 }
 
 /// Settings that cannot change at runtime are kept, and reported; the others take effect.
 fn settings_that_need_a_restart_are_kept_and_reported(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     configured.reload(&format!("{NEW}data = \"./elsewhere\"\ngrace = \"1s\"\n"), RELOADED);
-    let said = configured.server.stderr();
-    let line = said.lines().find(|line| line.contains("need a restart")).expect("it is told");
+    let log = configured.server.stderr();
+    let line = log.lines().find(|line| line.contains("need a restart")).expect("it is told");
     assert!(line.contains("data, grace"), "{line}");
-    assert_eq!(configured.which(), b"new\n");
+    assert_eq!(configured.version(), b"new\n");
 }
 
 /// Limits of new connections, and the level of the log.
@@ -188,7 +188,7 @@ fn a_log_that_was_moved_away_is_opened_again(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     let (log, moved) = (configured.path("access.log"), configured.path("access.log.1"));
     let lines = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
-    configured.which();
+    configured.version();
     until("the first request is logged", || lines(&log).contains("GET /which.txt"));
     std::fs::rename(&log, &moved).unwrap();
     configured.reload(OLD, RELOADED);

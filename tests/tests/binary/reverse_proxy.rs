@@ -148,9 +148,9 @@ fn an_origin_over_tls_is_trusted_by_the_certificate_of_its_authority(kind: Engin
 
 fn clients_over_tls_are_reported_to_the_origin_as_such(kind: EngineKind) {
     let work = tempfile::tempdir().unwrap();
-    let told =
+    let block =
         "default_type text/plain; location / { return 200 \"$http_x_forwarded_proto $http_forwarded\"; }";
-    let nginx = WebServer::nginx(work.path(), told);
+    let nginx = WebServer::nginx(work.path(), block);
     let keys = tempfile::tempdir().unwrap();
     copy_certificate("server", keys.path());
     let (certificate, key) = (keys.path().join("tls.pem"), keys.path().join("tls.key"));
@@ -171,10 +171,10 @@ fn clients_over_tls_are_reported_to_the_origin_as_such(kind: EngineKind) {
     );
     let (ca, secure) = (certificate_file("ca.pem"), format!("https://localhost:{port}/"));
     for (url, scheme) in [(proxy.url("/"), "http"), (secure, "https")] {
-        let told = String::from_utf8(curl(&["--cacert", &ca, &url])).unwrap();
+        let response = String::from_utf8(curl(&["--cacert", &ca, &url])).unwrap();
         assert!(
-            told.starts_with(&format!("{scheme} ")) && told.contains(&format!("proto={scheme};")),
-            "{told}"
+            response.starts_with(&format!("{scheme} ")) && response.contains(&format!("proto={scheme};")),
+            "{response}"
         );
     }
 }

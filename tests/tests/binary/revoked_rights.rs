@@ -100,12 +100,12 @@ fn a_right_that_ends_at_one_front_ends_transfers_at_another(kind: EngineKind) {
     start_download(&mut reader, "/files/docs/large");
     start_download(&mut shared_reader, "/shared/alice/docs/large");
     start_upload(&mut bob, "/shared/alice/docs/new");
-    let (mut writer, mut elsewhere) = (alice.again(&fronts[0]), alice.again(&fronts[1]));
+    let (mut writer, mut other) = (alice.again(&fronts[0]), alice.again(&fronts[1]));
     start_upload(&mut writer, "/files/new");
-    assert_eq!(elsewhere.ask("DELETE", &share, "", b"").status, 204);
+    assert_eq!(other.ask("DELETE", &share, "", b"").status, 204);
     assert_eq!(ends(&mut bob, Instant::now()), 403);
     is_broken_off(&mut shared_reader);
-    assert_eq!(elsewhere.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
+    assert_eq!(other.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
     assert_eq!(ends(&mut writer, Instant::now()), 401);
     is_broken_off(&mut reader);
     let files = place.path("files/accounts/alice/files");

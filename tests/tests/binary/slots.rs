@@ -99,11 +99,11 @@ fn hostile(number: usize) -> Ipv4Addr {
 }
 
 /// Returns whether the server has ended a connection; received bytes are discarded.
-fn is_over(mut stream: &TcpStream, manner: Misbehaviour) -> bool {
+fn is_over(mut stream: &TcpStream, misbehaviour: Misbehaviour) -> bool {
     let mut block = [0; 64];
     loop {
         match stream.read(&mut block) {
-            Ok(1..) if matches!(manner, Misbehaviour::SlowReader) => return false,
+            Ok(1..) if matches!(misbehaviour, Misbehaviour::SlowReader) => return false,
             Ok(1..) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
             Ok(0) | Err(_) => return true,
@@ -147,22 +147,22 @@ fn attack((http, ftp): (SocketAddr, SocketAddr), addresses: usize, count: usize,
         let mut back = 0;
         for (number, client) in clients.iter_mut().enumerate() {
             // Each address is used in every manner.
-            let manner = manners[(number + number / addresses) % manners.len()];
-            if client.as_ref().is_some_and(|client| is_over(client, manner)) {
+            let misbehaviour = manners[(number + number / addresses) % manners.len()];
+            if client.as_ref().is_some_and(|client| is_over(client, misbehaviour)) {
                 *client = None;
             }
             match client {
                 // An error appears at the next [`is_over`].
-                Some(client) => drop(client.write_all(manner.next().as_bytes())),
+                Some(client) => drop(client.write_all(misbehaviour.next().as_bytes())),
                 None if back < BACK_AT_ONCE => {
-                    let at = if manner.is_ftp() { ftp } else { http };
+                    let at = if misbehaviour.is_ftp() { ftp } else { http };
                     back += 1;
-                    *client = connect_from(hostile(number % addresses), at, manner.window()).ok().inspect(
-                        |mut new| {
+                    *client = connect_from(hostile(number % addresses), at, misbehaviour.window())
+                        .ok()
+                        .inspect(|mut new| {
                             new.set_nonblocking(true).expect("a socket");
-                            let _ = new.write_all(manner.first().as_bytes());
-                        },
-                    );
+                            let _ = new.write_all(misbehaviour.first().as_bytes());
+                        });
                 }
                 None => {}
             }
@@ -200,21 +200,21 @@ fn logs_in_over_ftp(server: &Server) -> bool {
     let dialogue = [("", "220"), ("USER alice\r\n", "331"), (&*password, "230"), ("QUIT\r\n", "221")];
     dialogue.into_iter().all(|(command, code)| {
         let mut line = String::new();
-        let said = control.get_mut().write_all(command.as_bytes());
-        said.is_ok() && control.read_line(&mut line).is_ok() && line.starts_with(code)
+        let result = control.get_mut().write_all(command.as_bytes());
+        result.is_ok() && control.read_line(&mut line).is_ok() && line.starts_with(code)
     })
 }
 
 /// Asserts that an honest client is served in time. It may retry, as clients do.
-pub(crate) fn assert_served(what: &str, attempt: impl Fn() -> bool) -> Duration {
+pub(crate) fn assert_served(label: &str, attempt: impl Fn() -> bool) -> Duration {
     let start = Instant::now();
     let mut attempts = 1;
     while !attempt() {
-        assert!(start.elapsed() < SERVED_TIME, "{what}: not after {:?}", start.elapsed());
+        assert!(start.elapsed() < SERVED_TIME, "{label}: not after {:?}", start.elapsed());
         attempts += 1;
     }
     let time = start.elapsed();
-    assert!(time < SERVED_TIME, "{what}: only after {time:?} and {attempts} attempts");
+    assert!(time < SERVED_TIME, "{label}: only after {time:?} and {attempts} attempts");
     time
 }
 
@@ -314,7 +314,7 @@ mod attacked_alone {
     use super::*;
 
     fn attacked(kind: EngineKind) {
-        let _turn = alone();
+        let _permit = alone();
         an_honest_client_is_served_beside_hostile_ones(kind, "2", ROUNDS, &[3, 30, 300]);
     }
 
@@ -337,7 +337,7 @@ mod attacked_alone {
 
     #[test]
     fn under_pool() {
-        let _turn = alone();
+        let _permit = alone();
         // A slow client may hold a worker for a second, so the number of workers is that of a default pool.
         an_honest_client_is_served_beside_hostile_ones(EngineKind::Pool, "32", ROUNDS, &[3, 30, 300]);
     }

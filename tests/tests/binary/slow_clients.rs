@@ -79,13 +79,13 @@ fn gets_a_file(at: SocketAddr) -> bool {
         && visitor.get("/small.txt").is_ok_and(|reply| reply.status == 200 && reply.body == b"small\n")
 }
 
-fn start(kind: EngineKind, folder: &Path, way: Transport, cache: Option<&Path>) -> (Server, Server) {
+fn start(kind: EngineKind, folder: &Path, transport: Transport, cache: Option<&Path>) -> (Server, Server) {
     let (site, socket) = (folder.join("site"), folder.join("channel"));
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(5, LARGE_BYTES)).plant(&site);
     let socket_text = socket.to_str().unwrap();
     let args = ["--trusted-proxy", "127.0.0.1", "--channel", socket_text];
     let origin = Server::start_with_few_open_files(kind, &site, &args, OPEN_FILES);
-    let (url, channel) = match way {
+    let (url, channel) = match transport {
         Transport::Tcp => (format!("http://{}", origin.at()), "tcp"),
         Transport::Shm => (format!("unix:{socket_text}"), "shm"),
         Transport::ShmCopy => (format!("unix:{socket_text}"), "shm-copy"),
@@ -98,14 +98,14 @@ fn start(kind: EngineKind, folder: &Path, way: Transport, cache: Option<&Path>) 
 
 fn new_clients_are_served(
     kind: EngineKind,
-    way: Transport,
+    transport: Transport,
     is_cached: bool,
     (manner, addresses): (Misbehaviour, usize),
 ) {
     process::raise_open_files();
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
-    let (_origin, proxy) = start(kind, folder.path(), way, is_cached.then_some(&*cache));
+    let (_origin, proxy) = start(kind, folder.path(), transport, is_cached.then_some(&*cache));
     assert_served("a file before", || gets_a_file(proxy.at()));
     let count = if kind == EngineKind::Process { HOSTILE_PROCESSES } else { HOSTILE };
     let held = hold(proxy.at(), count, (manner, addresses));
@@ -114,12 +114,15 @@ fn new_clients_are_served(
         until("the accept queue is empty", || gets_a_file(proxy.at()));
     }
     let times = [0; 4].map(|_| assert_served("a file", || gets_a_file(proxy.at())));
-    println!("{kind}, {way:?}, cache {is_cached}, {manner:?} of {addresses}: {times:?}, {} held", held.len());
+    println!(
+        "{kind}, {transport:?}, cache {is_cached}, {manner:?} of {addresses}: {times:?}, {} held",
+        held.len()
+    );
 }
 
 /// All crowds in a long run; on each commit, those that a proxy failed with once.
 fn attacked(kind: EngineKind) {
-    let _turn = alone();
+    let _permit = alone();
     let ways = [
         (Transport::Tcp, false),
         (Transport::Shm, false),
@@ -129,15 +132,15 @@ fn attacked(kind: EngineKind) {
     ];
     let crowds =
         [3, 30, 300].map(|addresses| [(Misbehaviour::SlowRead, addresses), (Misbehaviour::Mix, addresses)]);
-    for (way, is_cached) in ways {
+    for (transport, is_cached) in ways {
         for crowd in crowds.as_flattened() {
             let is_short = matches!(
-                (way, is_cached, crowd),
+                (transport, is_cached, crowd),
                 (Transport::Tcp, false, _) | (_, true, (Misbehaviour::SlowRead, 3))
             );
             if is_long() || is_short && (kind == EngineKind::Epoll || crowd.1 == 3) {
                 // The processes share no memory for a cache.
-                new_clients_are_served(kind, way, is_cached && kind != EngineKind::Process, *crowd);
+                new_clients_are_served(kind, transport, is_cached && kind != EngineKind::Process, *crowd);
             }
         }
     }

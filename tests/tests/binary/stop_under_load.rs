@@ -58,7 +58,7 @@ enum End {
 
 impl End {
     fn reset_when_kept(&self) -> Option<&str> {
-        if let End::ResetWhenKept(told) = self { Some(told) } else { None }
+        if let End::ResetWhenKept(progress) = self { Some(progress) } else { None }
     }
 }
 
@@ -88,7 +88,7 @@ fn run(at: SocketAddr, habit: Habit, bytes: &[u8], answers: &AtomicUsize) -> End
                 Err(Broken::Refused(error)) => {
                     return End::ResetWhenKept(format!("{}, after {number}: {error}", habit.target));
                 }
-                Err(Broken::Within(told)) => panic!("cut off in the middle of an answer: {told}"),
+                Err(Broken::Within(progress)) => panic!("cut off in the middle of an answer: {progress}"),
             }
         }
     }

@@ -65,8 +65,8 @@ fn fronts_of_one_storage_server_have_the_same_files(kind: EngineKind) {
     sign_up(&fronts[0]);
     let bytes = noise(1, 3_000_000);
     let file = written(&place, "large", &bytes);
-    let (status, said) = put(&fronts[0], &file, "/files/large", &[]);
-    assert_eq!(status, 201, "{said}");
+    let (status, output) = put(&fronts[0], &file, "/files/large", &[]);
+    assert_eq!(status, 201, "{output}");
     assert_eq!(std::fs::read(kept(&place, "large")).unwrap(), bytes);
     let (status, body) = get(&fronts[1], "/files/large", &[]);
     assert!(status == 200 && body.as_bytes() == bytes);
@@ -91,31 +91,31 @@ fn an_upload_that_one_front_completed_is_complete_at_another(kind: EngineKind) {
     // The file `a`, of no bytes: it is complete when it is announced.
     let announced =
         ["--request", "POST", "--header", "Upload-Length: 0", "--header", "Upload-Metadata: path YQ=="];
-    let (status, told) = curl(&fronts[0], "/uploads", &[&tus[..], &announced].concat());
-    let location = told.lines().find_map(|line| line.strip_prefix("Location: ")).expect("a place").trim();
-    assert_eq!(status, 201, "{told}");
-    let (status, told) = curl(&fronts[1], location, &[&tus[..], &["--head"]].concat());
-    assert!(status == 200 && told.contains("Upload-Length: 0"), "{status} {told}");
+    let (status, output) = curl(&fronts[0], "/uploads", &[&tus[..], &announced].concat());
+    let location = output.lines().find_map(|line| line.strip_prefix("Location: ")).expect("a place").trim();
+    assert_eq!(status, 201, "{output}");
+    let (status, output) = curl(&fronts[1], location, &[&tus[..], &["--head"]].concat());
+    assert!(status == 200 && output.contains("Upload-Length: 0"), "{status} {output}");
 }
 
 /// Requests are refused with 503 and `Retry-After`, and work again without an operator once the server is
 /// back.
 fn while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can(kind: EngineKind) {
     let place = Workspace::new();
-    let (_auth, away) = (place.auth(), store(&place, kind));
+    let (_auth, running) = (place.auth(), store(&place, kind));
     let front = front(&place, kind, "one");
     sign_up(&front);
     let file = written(&place, "small", b"small");
     assert_eq!(put(&front, &file, "/files/small", &[]).0, 201);
     until("it is ready", || curl(&front, "/readyz", &[]).0 == 200);
-    away.signal(Signal::KILL);
+    running.signal(Signal::KILL);
     until("it is not ready", || curl(&front, "/readyz", &[]).0 == 503);
-    for (status, said) in
+    for (status, output) in
         [get(&front, "/files/small", &["--include"]), put(&front, &file, "/files/b", &["-i"])]
     {
-        assert!(status == 503 && said.to_lowercase().contains("retry-after:"), "{status} {said}");
+        assert!(status == 503 && output.to_lowercase().contains("retry-after:"), "{status} {output}");
     }
-    drop(away);
+    drop(running);
     let _store = store(&place, kind);
     until("the front asks the server that is back", || get(&front, "/files/small", &[]).0 == 200);
     until("it is ready again", || curl(&front, "/readyz", &[]).0 == 200);
@@ -133,8 +133,8 @@ fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(k
     let (_auth, mut running) = (place.auth(), Some(store(&place, kind)));
     let front = front(&place, kind, "one");
     sign_up(&front);
-    let (is_over, told) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-    let confirmed = || told.lock().unwrap().iter().filter(|(_, status)| *status == 201).count();
+    let (is_over, results) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let confirmed = || results.lock().unwrap().iter().filter(|(_, status)| *status == 201).count();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0.. {
@@ -143,22 +143,22 @@ fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(k
                 }
                 let file = written(&place, "coming", &noise(number, 500_000));
                 let (status, _) = put(&front, &file, &format!("/files/{number}"), &[]);
-                told.lock().unwrap().push((number, status));
+                results.lock().unwrap().push((number, status));
             }
         });
         for _ in 0..KILLS {
             let before = confirmed();
             until("files come", || confirmed() >= before + FILES_BETWEEN);
             running.iter().for_each(|running| running.signal(Signal::KILL));
-            let refused = told.lock().unwrap().len();
-            until("somebody is told", || told.lock().unwrap().len() > refused + 1);
+            let refused = results.lock().unwrap().len();
+            until("somebody is told", || results.lock().unwrap().len() > refused + 1);
             // Reaped before the next server takes its folder.
             drop(running.take());
             running = Some(store(&place, kind));
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    for (number, status) in told.into_inner().unwrap() {
+    for (number, status) in results.into_inner().unwrap() {
         assert!(matches!(status, 201 | 503), "file {number}: {status}");
         let found = get(&front, &format!("/files/{number}"), &[]);
         let is_whole = found.0 == 200 && found.1.as_bytes() == noise(number, 500_000);
@@ -231,8 +231,8 @@ fn doctor(place: &Workspace, at: &str, secret: &str) -> (Option<i32>, String) {
     let mut doctor = command();
     doctor.args(["doctor", "--http", "127.0.0.1:0", "--store", at, "--secret-file"]);
     let done = doctor.arg(place.path(secret)).arg("--data").arg(place.path("one")).output().unwrap();
-    let said = String::from_utf8(done.stdout).unwrap();
-    let line = said.lines().find(|line| line.contains(" store ")).unwrap_or(&said).to_owned();
+    let output = String::from_utf8(done.stdout).unwrap();
+    let line = output.lines().find(|line| line.contains(" store ")).unwrap_or(&output).to_owned();
     (done.status.code(), line)
 }
 
@@ -240,21 +240,21 @@ fn doctor(place: &Workspace, at: &str, secret: &str) -> (Option<i32>, String) {
 fn the_doctor_of_a_front_asks_its_storage_server() {
     let place = Workspace::new();
     let running = store(&place, EngineKind::Epoll);
-    let (code, said) = doctor(&place, &store_at(&place), "secret");
+    let (code, output) = doctor(&place, &store_at(&place), "secret");
     assert!(
-        code == Some(0) && said.starts_with("ok ") && said.contains("takes the secret"),
-        "{code:?} {said}"
+        code == Some(0) && output.starts_with("ok ") && output.contains("takes the secret"),
+        "{code:?} {output}"
     );
     std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
-    let (code, said) = doctor(&place, &store_at(&place), "another");
-    assert!(code == Some(1) && said.contains("does not take the secret"), "{code:?} {said}");
+    let (code, output) = doctor(&place, &store_at(&place), "another");
+    assert!(code == Some(1) && output.contains("does not take the secret"), "{code:?} {output}");
     drop(running);
     std::fs::create_dir(place.path("site")).unwrap();
     let another_server = Server::start(EngineKind::Epoll, &place.path("site"), &[]);
     for at in [store_at(&place), "http://127.0.0.1:1".to_owned(), another_server.url("")] {
-        let (code, said) = doctor(&place, &at, "secret");
-        assert_eq!(code, Some(1), "{said}");
-        assert!(said.starts_with("fail ") && said.contains("does not answer us"), "{said}");
+        let (code, output) = doctor(&place, &at, "secret");
+        assert_eq!(code, Some(1), "{output}");
+        assert!(output.starts_with("fail ") && output.contains("does not answer us"), "{output}");
     }
 }
 
@@ -272,7 +272,7 @@ fn a_storage_server_does_not_start_without_a_secret() {
     for args in [&["store"][..], &["serve", "--store", "unix:/nowhere"]] {
         let folder = tempfile::tempdir().unwrap();
         let output = command().args(args).current_dir(&folder).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && said.contains("--secret-file"), "{said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && message.contains("--secret-file"), "{message}");
     }
 }

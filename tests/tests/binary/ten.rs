@@ -15,16 +15,16 @@ fn users_live_the_ten_requests(kind: EngineKind) {
         let url = server.url("");
         let args = ["--mix", "ten", "-u", "2", "-n", "20", "--verify", "all", "--connections", connections];
         let done = load(&[&[url.as_str(), "--json"], &args[..]].concat()).well();
-        let told: Value = serde_json::from_slice(&done.stdout).unwrap();
+        let report: Value = serde_json::from_slice(&done.stdout).unwrap();
         assert_eq!(
-            (told["requests"].as_u64(), &told["errors"]),
+            (report["requests"].as_u64(), &report["errors"]),
             (Some(20), &serde_json::json!({})),
-            "{told}"
+            "{report}"
         );
-        let kinds = told["kinds"].as_object().unwrap();
+        let kinds = report["kinds"].as_object().unwrap();
         let counted: u64 = kinds.values().map(|kind| kind["requests"].as_u64().unwrap()).sum();
-        assert_eq!((kinds.len(), counted), (10, 20), "{told}");
-        assert!(kinds["sign_up"]["latency_us"]["p50"].as_f64().unwrap() > 0.0, "{told}");
+        assert_eq!((kinds.len(), counted), (10, 20), "{report}");
+        assert!(kinds["sign_up"]["latency_us"]["p50"].as_f64().unwrap() > 0.0, "{report}");
     }
     let text = load(&[server.url("").as_str(), "--mix", "ten:download=3", "-n", "12"]).well().text();
     assert!(text.lines().any(|line| line.ends_with("   download (3)")), "{text}");

@@ -86,16 +86,16 @@ pub(crate) fn curl(front: &Server, target: &str, args: &[&str]) -> (u16, String)
 
 pub(crate) fn sign_up(front: &Server) {
     let account = r#"{"name":"alice","password":"correct horse"}"#;
-    let (status, said) = curl(front, "/api/accounts", &["--data", account]);
-    assert_eq!(status, 201, "{said}");
+    let (status, output) = curl(front, "/api/accounts", &["--data", account]);
+    assert_eq!(status, 201, "{output}");
 }
 
 /// Logs alice in, and returns the `Authorization` field of the session.
 fn log_in(front: &Server) -> String {
     let account = r#"{"name":"alice","password":"correct horse"}"#;
-    let (status, said) = curl(front, "/api/sessions", &["--data", account]);
-    assert_eq!(status, 201, "{said}");
-    let session: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let (status, output) = curl(front, "/api/sessions", &["--data", account]);
+    assert_eq!(status, 201, "{output}");
+    let session: serde_json::Value = serde_json::from_str(&output).unwrap();
     format!("Authorization: Bearer {}", session["token"].as_str().unwrap())
 }
 
@@ -140,15 +140,15 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
     // A killed server sends no more notifications.
     auth.signal(rustix::process::Signal::KILL);
     until("what was remembered is not trusted any more", || who_am_i(&front, &session) == 503);
-    let (status, said) = curl(&front, "/api/whoami", &["--include", "--user", ALICE]);
-    assert!(status == 503 && said.to_lowercase().contains("retry-after:"), "{status} {said}");
+    let (status, output) = curl(&front, "/api/whoami", &["--include", "--user", ALICE]);
+    assert!(status == 503 && output.to_lowercase().contains("retry-after:"), "{status} {output}");
     until("it is to be given no work", || curl(&front, "/readyz", &[]).0 == 503);
     drop(auth);
     let _auth = place.auth_under(kind);
     until("the front asks the server that is back", || who_am_i(&front, &session) == 200);
     until("it can be given work again", || curl(&front, "/readyz", &[]).0 == 200);
-    let told = front.stderr().matches("the auth server does not answer").count();
-    assert!((1..10).contains(&told), "{told} lines say so");
+    let lines = front.stderr().matches("the auth server does not answer").count();
+    assert!((1..10).contains(&lines), "{lines} lines say so");
 }
 
 /// The client gets 503, and the front's log has the reason.
@@ -164,8 +164,8 @@ fn a_front_with_another_secret_learns_nothing_and_its_log_says_why(kind: EngineK
 fn remove(place: &Workspace, name: &str) {
     let mut rm = command();
     rm.args(["account", "rm", name, "--yes", "--data"]).arg(place.path("accounts"));
-    let said = tool::run(&mut rm).well().text();
-    assert!(said.contains("had no files in") && said.contains("DATA/accounts/alice"), "{said}");
+    let output = tool::run(&mut rm).well().text();
+    assert!(output.contains("had no files in") && output.contains("DATA/accounts/alice"), "{output}");
 }
 
 /// A front is not notified that an account was removed, but its home's record names the old account.
@@ -236,8 +236,8 @@ fn doctor(place: &Workspace) -> (bool, String) {
     let mut doctor = command();
     doctor.args(["doctor", "--http", "127.0.0.1:0", "--auth", &place.auth_at(), "--secret-file"]);
     doctor.arg(place.path("secret")).arg("--data").arg(place.path("one"));
-    let said = String::from_utf8(doctor.output().unwrap().stdout).unwrap();
-    let line = said.lines().find(|line| line.contains("auth server")).unwrap_or(&said).to_owned();
+    let output = String::from_utf8(doctor.output().unwrap().stdout).unwrap();
+    let line = output.lines().find(|line| line.contains("auth server")).unwrap_or(&output).to_owned();
     (line.starts_with("ok "), line)
 }
 
@@ -245,11 +245,11 @@ fn doctor(place: &Workspace) -> (bool, String) {
 fn the_doctor_of_a_front_asks_its_authentication_server() {
     let place = Workspace::new();
     let auth = place.auth();
-    let (is_well, said) = doctor(&place);
-    assert!(is_well && said.contains("takes the secret"), "{said}");
+    let (is_well, output) = doctor(&place);
+    assert!(is_well && output.contains("takes the secret"), "{output}");
     drop(auth);
-    let (is_well, said) = doctor(&place);
-    assert!(!is_well && said.contains("does not answer us"), "{said}");
+    let (is_well, output) = doctor(&place);
+    assert!(!is_well && output.contains("does not answer us"), "{output}");
 }
 
 /// The mode of early versions, kept for a laboratory.
@@ -319,9 +319,9 @@ fn an_authentication_server_does_not_start_without_a_secret() {
     {
         let folder = tempfile::tempdir().unwrap();
         let output = command().args(args).current_dir(&folder).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(why), "{said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(why), "{message}");
     }
 }
 
@@ -331,6 +331,6 @@ fn a_secret_that_can_be_guessed_is_none() {
     std::fs::write(place.path("secret"), "short\n").unwrap();
     let output =
         command().args(["auth", "--check", "--secret-file"]).arg(place.path("secret")).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("at least 16"), "{said}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && message.contains("at least 16"), "{message}");
 }

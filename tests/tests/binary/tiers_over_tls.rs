@@ -42,10 +42,10 @@ fn make_stranger(place: &Workspace) {
 
 /// Starts `plimsoll auth` or `plimsoll store` with a certificate, for clients with one of the tests'
 /// authority.
-fn tier(place: &Workspace, which: &str, kind: EngineKind, more: &[&str]) -> Server {
+fn tier(place: &Workspace, name: &str, kind: EngineKind, more: &[&str]) -> Server {
     let mut tier = command();
-    tier.args([which, "--listen", "127.0.0.1:0", "--engine", &kind.to_string(), "--secret-file"]);
-    tier.arg(place.path("secret")).arg("--data").arg(place.path(which));
+    tier.args([name, "--listen", "127.0.0.1:0", "--engine", &kind.to_string(), "--secret-file"]);
+    tier.arg(place.path("secret")).arg("--data").arg(place.path(name));
     tier.arg("--certificate").arg(place.path("server.pem")).arg("--key").arg(place.path("server.key"));
     tier.arg("--client-ca").arg(certificate_file("ca.pem")).args(more);
     Server::spawn(tier)
@@ -90,8 +90,8 @@ fn a_front_uses_tiers_that_verify_it_and_that_it_verifies(kind: EngineKind) {
             sign_up(&front);
         }
         let file = ["--user", ALICE, "--upload-file", &certificate_file("ca.pem")];
-        let (status, said) = curl(&front, "/files/a.txt", &file);
-        assert!(status == 201 || status == 204, "{status} {said}");
+        let (status, output) = curl(&front, "/files/a.txt", &file);
+        assert!(status == 201 || status == 204, "{status} {output}");
         let (status, body) = curl(&front, "/files/a.txt", &["--user", ALICE]);
         assert_eq!(status, 200);
         assert_eq!(body, std::fs::read_to_string(certificate_file("ca.pem")).unwrap());
@@ -102,7 +102,7 @@ on_each_engine!(forks: a_front_uses_tiers_that_verify_it_and_that_it_verifies);
 
 #[test]
 fn a_tier_of_tls_13_alone_refuses_tls_12_and_serves_fronts() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = place();
     let auth = tier(&place, "auth", EngineKind::Epoll, &["--tls-min-version", "1.3"]);
     let more = [flags(&place, "ca.pem", Some("client")), vec!["--tls-min-version=1.3".to_owned()]].concat();
@@ -116,7 +116,7 @@ fn a_tier_of_tls_13_alone_refuses_tls_12_and_serves_fronts() {
 
 #[test]
 fn a_front_of_tls_13_alone_connects_to_no_tier_of_tls_12() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = place();
     let (at, pair) =
         (format!("127.0.0.1:{}", free_port()), ["server.pem", "server.key"].map(|name| place.path(name)));
@@ -140,7 +140,7 @@ fn a_front_of_tls_13_alone_connects_to_no_tier_of_tls_12() {
 
 #[test]
 fn the_log_of_a_front_names_what_is_wrong_and_the_flag() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = place();
     make_stranger(&place);
     let auth = tier(&place, "auth", EngineKind::Epoll, &[]);
@@ -163,7 +163,7 @@ fn the_log_of_a_front_names_what_is_wrong_and_the_flag() {
 
 #[test]
 fn a_server_with_another_name_is_not_trusted() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = place();
     std::fs::copy(place.path("other.pem"), place.path("server.pem")).unwrap();
     std::fs::copy(place.path("other.key"), place.path("server.key")).unwrap();
@@ -175,7 +175,7 @@ fn a_server_with_another_name_is_not_trusted() {
 
 #[test]
 fn half_a_set_of_flags_is_refused() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = place();
     let pem = place.path("server.pem").to_str().unwrap().to_owned();
     let refused = |args: &[&str], word: &str| {

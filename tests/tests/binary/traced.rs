@@ -133,7 +133,7 @@ fn a_kept_connection_is_served_by_the_ring_alone_and_a_large_file_by_sendfile_to
     if !has_a_ring() {
         return;
     }
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new().file("small.bin", noise(31, 1024));
     tree.file("large.bin", noise(37, 100 << 10)).plant(folder.path());
@@ -153,7 +153,7 @@ fn a_kept_connection_is_served_by_the_ring_alone_and_a_large_file_by_sendfile_to
 
 #[test]
 fn a_proxy_receives_no_byte_of_a_body_whose_file_its_origin_passes() {
-    let _turn = among_others();
+    let _permit = among_others();
     for kind in [EngineKind::Epoll, EngineKind::Thread] {
         let (folder, work) = (site(), tempfile::tempdir().expect("a folder"));
         let (origin, proxy) = over_a_channel(kind, folder.path(), &work.path().join("channel"), "shm");

@@ -55,9 +55,9 @@ async fn a_hot_file_is_answered_meanwhile(scene: Scene) {
 
 async fn all_of_it_arrives_over_ftp(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
-    client.say("USER ftp").await;
-    client.say("PASS x@").await.expect(230);
-    client.say("TYPE I").await.expect(200);
+    client.command("USER ftp").await;
+    client.command("PASS x@").await.expect(230);
+    client.command("TYPE I").await.expect(200);
     assert!(client.retr("large.bin").await == noise(1, LARGE_BYTES));
 }
 

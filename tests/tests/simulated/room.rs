@@ -100,6 +100,6 @@ fn a_session_of_ftp_keeps_its_worker() {
         let mut client = FtpClient::connect(&scene).await;
         server.want_room(true);
         client.expect_silence(Duration::from_secs(30)).await;
-        client.say("NOOP").await.expect(200);
+        client.command("NOOP").await.expect(200);
     });
 }

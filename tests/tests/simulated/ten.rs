@@ -71,7 +71,7 @@ fn each_life_does_all_ten_and_nothing_twice() {
             let (outcome, scene) =
                 live(seed, Faults::splits(), Workload { connections, ..workload(3, 60, "ten") });
             let outcome = outcome.unwrap();
-            assert!(outcome.is_clean(), "seed {seed}: {:?}", outcome.told);
+            assert!(outcome.is_clean(), "seed {seed}: {:?}", outcome.messages);
             assert_eq!(outcome.requests, 60);
             let counts: Vec<_> = outcome.kinds.iter().map(|(name, count, _)| (*name, *count)).collect();
             let names = Request::ALL.map(Request::name);
@@ -83,9 +83,9 @@ fn each_life_does_all_ten_and_nothing_twice() {
             assert_eq!(outcome.verified, files, "every file is compared with what was sent");
             // Before the start, each user created the account with which its first life shares.
             let seen = operations(&scene);
-            let told = |kind: Request| counts.iter().find(|(name, _)| *name == kind.name()).unwrap().1;
-            assert_eq!(seen["signup"] as u64, told(Request::SignUp) + 3, "{seen:?}");
-            assert_eq!(seen["upload"] as u64, told(Request::Upload), "{seen:?}");
+            let count_of = |kind: Request| counts.iter().find(|(name, _)| *name == kind.name()).unwrap().1;
+            assert_eq!(seen["signup"] as u64, count_of(Request::SignUp) + 3, "{seen:?}");
+            assert_eq!(seen["upload"] as u64, count_of(Request::Upload), "{seen:?}");
         }
     }
 }
@@ -96,7 +96,7 @@ fn a_mix_says_how_often_each_request_is_in_a_life() {
     let mix = "ten:list=2,upload=5,download=10,share=3,list_shared=1,download_shared=4,delete=2";
     let (outcome, scene) = live(1, Faults::splits(), workload(1, 60, mix));
     let outcome = outcome.unwrap();
-    assert!(outcome.is_clean(), "{:?}", outcome.told);
+    assert!(outcome.is_clean(), "{:?}", outcome.messages);
     for (name, count, _) in &outcome.kinds {
         let request = Request::ALL.into_iter().find(|request| request.name() == *name).unwrap();
         assert_eq!(*count, 2 * u64::from(mix.parse::<Mix>().unwrap().times(request)), "{name}");
@@ -124,7 +124,7 @@ fn where_connections_break_users_go_on_and_nothing_wrong_is_taken_for_right() {
             assert!(
                 ["broken", "short_body", "connect"].contains(&kind.as_str()),
                 "seed {seed}: {:?}",
-                outcome.told
+                outcome.messages
             );
         }
         broken += errors;

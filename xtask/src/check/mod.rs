@@ -54,9 +54,9 @@ fn format() -> Result<()> {
 
 fn lints() -> Result<()> {
     // With the tests of a long run, so that a commit cannot break them.
-    let what = ["--workspace", "--all-targets", "--features", house::EVERY_ENGINE];
+    let selection = ["--workspace", "--all-targets", "--features", house::EVERY_ENGINE];
     let lint = ["--", "-D", "warnings"];
-    succeed(house::cargo().args(["clippy", "--quiet"]).args(what).args(lint), "clippy has findings")
+    succeed(house::cargo().args(["clippy", "--quiet"]).args(selection).args(lint), "clippy has findings")
 }
 
 fn docs() -> Result<()> {

@@ -72,16 +72,16 @@ fn check() -> Result<Command> {
 
 /// Returns the failed tests, each with the first lines of its output.
 fn failures(reading: &Reading) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     for block in &reading.blocks {
         for (name, words) in block.failed() {
-            let _ = writeln!(told, "failed: {name} of {}", block.binary);
+            let _ = writeln!(text, "failed: {name} of {}", block.binary);
             for line in words.iter().filter(|line| !line.is_empty()).take(WORDS_TOLD_AGAIN) {
-                let _ = writeln!(told, "  {line:.LINE_TOLD_AGAIN$}");
+                let _ = writeln!(text, "  {line:.LINE_TOLD_AGAIN$}");
             }
         }
     }
-    told
+    text
 }
 
 fn parse(arguments: &[String]) -> Result<Options> {

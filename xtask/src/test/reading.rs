@@ -30,7 +30,7 @@ pub(super) struct Block {
     pub(super) binary: String,
     pub(super) tests: Vec<Test>,
     /// The lines about failed tests: for each a heading and its output, and then their names.
-    pub(super) told: Vec<String>,
+    pub(super) output: Vec<String>,
     /// Missing until the binary has ended by itself.
     pub(super) totals: Option<Totals>,
 }
@@ -69,8 +69,8 @@ impl Reading {
         } else if block.totals.is_none() {
             block.tests.extend(test(line));
             // The output of passed tests comes before, if it was requested.
-            if line == FAILURES || !block.told.is_empty() {
-                block.told.push(line.to_owned());
+            if line == FAILURES || !block.output.is_empty() {
+                block.output.push(line.to_owned());
             }
         }
     }
@@ -126,8 +126,8 @@ impl Block {
     /// Returns the failed tests, each with its output from its panic on. A name may be lost in the
     /// result lines, or the output in the listing, so both are read.
     pub(super) fn failed(&self) -> Vec<(&str, &[String])> {
-        let headings = self.told.iter().enumerate().filter_map(|(at, line)| Some((at + 1, heading(line)?)));
-        let mut failed: Vec<_> = headings.map(|(at, name)| (name, words(&self.told[at..]))).collect();
+        let headings = self.output.iter().enumerate().filter_map(|(at, line)| Some((at + 1, heading(line)?)));
+        let mut failed: Vec<_> = headings.map(|(at, name)| (name, words(&self.output[at..]))).collect();
         for test in self.tests.iter().filter(|test| test.outcome == Outcome::Failed) {
             if failed.iter().all(|(name, _)| *name != test.name) {
                 failed.push((&test.name, &[]));
@@ -142,9 +142,9 @@ fn heading(line: &str) -> Option<&str> {
 }
 
 /// Returns the output of one failed test: up to the next heading, from its panic on.
-fn words(told: &[String]) -> &[String] {
-    let end = told.iter().position(|line| heading(line).is_some() || line == FAILURES);
-    let own = &told[..end.unwrap_or(told.len())];
+fn words(lines: &[String]) -> &[String] {
+    let end = lines.iter().position(|line| heading(line).is_some() || line == FAILURES);
+    let own = &lines[..end.unwrap_or(lines.len())];
     let panic = own.iter().position(|line| line.contains(" panicked at "));
     &own[panic.unwrap_or(0)..]
 }

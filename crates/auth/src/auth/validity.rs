@@ -34,14 +34,14 @@ impl Auth {
     pub async fn granted_with_basis(
         &self,
         io: &Io,
-        who: &Identity,
+        caller: &Identity,
         owner: &str,
         path: &[u8],
     ) -> Result<(Grant, GrantBasis), Error> {
         let (stamp, since) = (self.changes().stamp(), time::now(io));
         let (owner, path) = (owner.to_owned(), path.to_vec());
         let grant: Grant =
-            self.ask(io, AuthRequest::Granted { account: who.account.id, owner, path }).await?;
+            self.ask(io, AuthRequest::Granted { account: caller.account.id, owner, path }).await?;
         let expiries = grant.shares.iter().filter_map(|share| share.expires).map(time::since_1970);
         let until = expiries.min().unwrap_or(Millis::MAX);
         let basis = GrantBasis { owner: grant.owner.id, stamp, since, until };
@@ -60,8 +60,8 @@ impl Auth {
     /// Returns whether no change was noted that could have ended these rights since they were last
     /// verified. Uses neither clock nor directory, so it can be called from any thread that must not
     /// block.
-    pub fn is_unchanged(&self, who: &Identity, grant: Option<&GrantBasis>) -> bool {
-        who.is_current(self.changes()) && grant.is_none_or(|basis| self.is_grant_current(basis))
+    pub fn is_unchanged(&self, caller: &Identity, grant: Option<&GrantBasis>) -> bool {
+        caller.is_current(self.changes()) && grant.is_none_or(|basis| self.is_grant_current(basis))
     }
 
     fn is_grant_current(&self, basis: &GrantBasis) -> bool {

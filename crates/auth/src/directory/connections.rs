@@ -61,16 +61,16 @@ mod tests {
         let connections = Connections::of(Box::new(MemoryDirectory::new()));
         let panicked = catch_unwind(AssertUnwindSafe(|| connections.work(|_| panic!("in the middle"))));
         assert!(panicked.is_err());
-        let (begun, hear) = channel();
+        let (begun, received) = channel();
         std::thread::scope(|scope| {
             connections.work(|_| {
                 scope.spawn(|| {
                     connections.work(|directory| begun.send(directory.accounts().unwrap().len()).unwrap());
                 });
                 // It cannot begin before this job has ended, however long that takes.
-                assert!(hear.try_recv().is_err());
+                assert!(received.try_recv().is_err());
             });
         });
-        assert_eq!(hear.recv(), Ok(0));
+        assert_eq!(received.recv(), Ok(0));
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::effective_shares::effective_shares;
-use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
+use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::NETWORK_AGE_MAX;
 use crate::networks::NetworkHash;
@@ -16,7 +16,7 @@ use plimsoll_rpc::time::{Millis, millis, time};
 /// Accounts, sessions and shares in maps.
 #[derive(Default)]
 pub struct MemoryDirectory {
-    accounts: BTreeMap<i64, Record>,
+    accounts: BTreeMap<i64, AccountRow>,
     sessions: BTreeMap<SessionId, NewSession>,
     shares: Vec<GivenShare>,
     networks: BTreeMap<(i64, NetworkHash), Millis>,
@@ -29,7 +29,7 @@ impl MemoryDirectory {
     }
 
     fn is_named(&self, name: &str) -> bool {
-        self.accounts.values().any(|record| record.account.name == name)
+        self.accounts.values().any(|row| row.account.name == name)
     }
 
     fn end_sessions(&mut self, account: i64, but: Option<SessionId>) {
@@ -71,7 +71,7 @@ fn holds(expires: Option<Millis>, now: Millis) -> bool {
 }
 
 impl Directory for MemoryDirectory {
-    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+    fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
         Ok(false)
     }
 
@@ -104,33 +104,33 @@ impl Directory for MemoryDirectory {
             enabled: new.enabled,
             created: time(new.created),
         };
-        let record = Record { account: account.clone(), hash: new.hash.clone(), version: 1 };
-        self.accounts.insert(account.id, record);
+        let row = AccountRow { account: account.clone(), hash: new.hash.clone(), version: 1 };
+        self.accounts.insert(account.id, row);
         Ok(Some(account))
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
-        let mut all: Vec<Record> = self.accounts.values().cloned().collect();
+    fn accounts(&mut self) -> Result<Vec<AccountRow>, DirectoryError> {
+        let mut all: Vec<AccountRow> = self.accounts.values().cloned().collect();
         all.sort_by(|one, other| one.account.name.cmp(&other.account.name));
         Ok(all)
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
-        Ok(self.accounts.values().find(|record| record.account.name == name).cloned())
+    fn account(&mut self, name: &str) -> Result<Option<AccountRow>, DirectoryError> {
+        Ok(self.accounts.values().find(|row| row.account.name == name).cloned())
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
+    fn account_of(&mut self, id: i64) -> Result<Option<AccountRow>, DirectoryError> {
         Ok(self.accounts.get(&id).cloned())
     }
 
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
-        let Some(record) = self.accounts.get_mut(&id) else { return Ok(None) };
+        let Some(row) = self.accounts.get_mut(&id) else { return Ok(None) };
         match change {
-            Change::Quota(quota) => record.account.quota = quota,
-            Change::Permissions(permissions) => record.account.permissions = permissions,
-            Change::Enabled(enabled) => record.account.enabled = enabled,
+            Change::Quota(quota) => row.account.quota = quota,
+            Change::Permissions(permissions) => row.account.permissions = permissions,
+            Change::Enabled(enabled) => row.account.enabled = enabled,
         }
-        let account = record.account.clone();
+        let account = row.account.clone();
         if !account.enabled {
             self.end_sessions(id, None);
         }
@@ -151,18 +151,18 @@ impl Directory for MemoryDirectory {
         hash: &str,
         but: Option<SessionId>,
     ) -> Result<bool, DirectoryError> {
-        let Some(record) = self.accounts.get_mut(&id).filter(|record| record.version == version) else {
+        let Some(row) = self.accounts.get_mut(&id).filter(|row| row.version == version) else {
             return Ok(false);
         };
-        record.version += 1;
-        hash.clone_into(&mut record.hash);
+        row.version += 1;
+        hash.clone_into(&mut row.hash);
         self.end_sessions(id, but);
         Ok(true)
     }
 
     fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), DirectoryError> {
-        if let Some(record) = self.accounts.get_mut(&id).filter(|record| record.version == version) {
-            hash.clone_into(&mut record.hash);
+        if let Some(row) = self.accounts.get_mut(&id).filter(|row| row.version == version) {
+            hash.clone_into(&mut row.hash);
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ impl Directory for MemoryDirectory {
         new: &NewSession,
         max: usize,
     ) -> Result<Option<Vec<SessionId>>, DirectoryError> {
-        let is_shown = |record: &Record| record.account.enabled && record.version == new.version;
+        let is_shown = |row: &AccountRow| row.account.enabled && row.version == new.version;
         if !self.accounts.get(&new.account).is_some_and(is_shown) {
             return Ok(None);
         }
@@ -188,8 +188,8 @@ impl Directory for MemoryDirectory {
         let Some(session) = self.sessions.get(&id).filter(|session| session.expires > now) else {
             return Ok(None);
         };
-        let owner = self.accounts.get(&session.account).filter(|record| record.account.enabled);
-        Ok(owner.map(|record| (record.account.clone(), session.expires)))
+        let owner = self.accounts.get(&session.account).filter(|row| row.account.enabled);
+        Ok(owner.map(|row| (row.account.clone(), session.expires)))
     }
 
     fn end_session(&mut self, id: SessionId) -> Result<bool, DirectoryError> {

@@ -53,7 +53,7 @@ pub enum DirectoryError {
 
 /// An account with its password hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct AccountRow {
     /// The account.
     pub account: Account,
     /// The hash of its password, in PHC form.
@@ -129,7 +129,7 @@ pub enum ShareSelection {
 pub trait Directory: Send {
     /// Returns whether another process has changed or ended existing data since the last call. Additions
     /// (an account, a session) need not be reported.
-    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError>;
+    fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError>;
     /// Creates another handle on the same database, for concurrent work. It connects at its first use.
     /// Neither reports the other's changes. Returns `None` if one handle serves all.
     fn another(&self) -> Option<Box<dyn Directory>> {
@@ -149,11 +149,11 @@ pub trait Directory: Send {
     /// Creates an account; `None` if the name is taken. A number that is taken is an error.
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError>;
     /// Lists all accounts by name.
-    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError>;
+    fn accounts(&mut self) -> Result<Vec<AccountRow>, DirectoryError>;
     /// Looks up the account of this name.
-    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError>;
+    fn account(&mut self, name: &str) -> Result<Option<AccountRow>, DirectoryError>;
     /// Looks up the account of this number.
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError>;
+    fn account_of(&mut self, id: i64) -> Result<Option<AccountRow>, DirectoryError>;
     /// Changes an account, and ends its sessions if it is disabled; `None` if there is none of this
     /// number.
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError>;

@@ -107,18 +107,18 @@ pub fn server_info(url: &str) -> Result<Option<ServerInfo>, NotOpened> {
 
 #[cfg(not(all(feature = "mysql", feature = "postgres", feature = "redis")))]
 fn left_out(store: &str, feature: &str) -> NotOpened {
-    let told = format!("this program was built without {store}; build it with --features {feature}");
-    NotOpened::Url(BadUrl(told))
+    let message = format!("this program was built without {store}; build it with --features {feature}");
+    NotOpened::Url(BadUrl(message))
 }
 
 /// Quotes the URL without its password.
 fn unknown(url: &str) -> NotOpened {
     let shown = without_password(url);
-    let told = format!(
+    let message = format!(
         "{shown:?} is no directory of accounts; write sqlite:PATH, postgres://USER@HOST/DATABASE, \
          mysql://USER@HOST/DATABASE or redis://HOST/NUMBER"
     );
-    NotOpened::Url(BadUrl(told))
+    NotOpened::Url(BadUrl(message))
 }
 
 #[cfg(test)]
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn an_error_about_an_unknown_directory_does_not_contain_its_password() {
         for bad in ["oracle://me:secret@db/files", "sqlite:", "postgres:files"] {
-            let told = open(bad).err().unwrap().to_string();
-            assert!(told.contains("write sqlite:PATH") && !told.contains("secret"), "{told}");
+            let message = open(bad).err().unwrap().to_string();
+            assert!(message.contains("write sqlite:PATH") && !message.contains("secret"), "{message}");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::attempts::Standing;
 use crate::changes::Topic;
 use crate::directory::{NewAccount, NewSession};
 use crate::error::Error;
-use crate::hash_turns::Lane;
+use crate::hash_queue::Lane;
 use crate::limits::SESSIONS_PER_ACCOUNT_MAX;
 use crate::names::{account_name, check_password};
 use crate::networks::NetworkHash;
@@ -38,7 +38,7 @@ impl AccountService {
         check_password(&name, &password)?;
         // Before it is counted, so that a client that is refused and retries counts once. Without the
         // name: it has no account yet, or another client's.
-        let turn = self.turn(io, None, (from, Lane::Others)).await?;
+        let permit = self.hash_permit(io, None, (from, Lane::Others)).await?;
         if let Some(limits) = settings.attempts {
             self.counts.sign_up(io, limits, from)?;
         }
@@ -46,7 +46,7 @@ impl AccountService {
         if self.directory(io, move |directory, _| directory.account(&wanted)).await?.is_some() {
             return Err(Error::NameTaken);
         }
-        let (hash, created) = (self.hash(io, password, turn).await?, time::now(io));
+        let (hash, created) = (self.hash(io, password, permit).await?, time::now(io));
         let (quota, permissions) = (settings.quota, Permissions::default());
         let id = draw_id(io);
         let new = NewAccount { id, name, hash, quota, permissions, enabled: true, created };
@@ -68,11 +68,11 @@ impl AccountService {
         password: Secret,
         (from, is_known): (Source, bool),
     ) -> Result<AuthResponse, Error> {
-        let record = self.verify(io, name, password, (from, Standing::of(is_known))).await?;
+        let row = self.verify(io, name, password, (from, Standing::of(is_known))).await?;
         let (token, id) = draw_token(io);
         let created = time::now(io);
         let expires = created.saturating_add(millis(self.settings().session_time));
-        let (account, version) = (record.account.id, record.version);
+        let (account, version) = (row.account.id, row.version);
         let new = NewSession { id, account, version, created, expires };
         let kept = self.directory(io, move |directory, changes| {
             let ended = directory.add_session(&new, SESSIONS_PER_ACCOUNT_MAX)?;
@@ -82,7 +82,7 @@ impl AccountService {
         if !kept.await? {
             return Err(Error::WrongCredentials);
         }
-        let begun = LogIn { token, expires: time::time(expires), account: record.account };
+        let begun = LogIn { token, expires: time::time(expires), account: row.account };
         Ok(AuthResponse::LogIn((begun, version)))
     }
 
@@ -96,9 +96,9 @@ impl AccountService {
     /// Returns the account in its present state, if it may log in and its password still has that
     /// version.
     pub(super) async fn renew(&self, io: &Io, id: i64, version: i64) -> Result<AuthResponse, Error> {
-        let record = self.directory(io, move |directory, _| directory.account_of(id)).await?;
-        let holds = record.filter(|record| record.account.enabled && record.version == version);
-        holds.map(|record| AuthResponse::Account(record.account)).ok_or(Error::NoSession)
+        let row = self.directory(io, move |directory, _| directory.account_of(id)).await?;
+        let holds = row.filter(|row| row.account.enabled && row.version == version);
+        holds.map(|row| AuthResponse::Account(row.account)).ok_or(Error::NoSession)
     }
 
     pub(super) async fn log_out(&self, io: &Io, session: SessionId) -> Result<AuthResponse, Error> {
@@ -121,8 +121,8 @@ impl AccountService {
         let name = known.ok_or(Error::NoSession)?.account.name;
         check_password(&name, &new)?;
         let version = self.verify(io, &name, old, (from, Standing::Familiar)).await?.version;
-        let turn = self.turn(io, Some(&name), (from, Lane::Known)).await?;
-        let hash = self.hash(io, new, turn).await?;
+        let permit = self.hash_permit(io, Some(&name), (from, Lane::Known)).await?;
+        let hash = self.hash(io, new, permit).await?;
         let network = NetworkHash::under(&hash, from);
         if self.replace_password(io, (id, version), hash, but).await? {
             // All other networks are forgotten: their hashes are under the old one.

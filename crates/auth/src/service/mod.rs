@@ -19,7 +19,7 @@ use crate::attempts::{Counts, Standing};
 use crate::changes::{Changes, Topic};
 use crate::directory::{Connections, Directory, DirectoryError};
 use crate::error::Error;
-use crate::hash_turns::HashTurns;
+use crate::hash_queue::HashQueue;
 use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
 use crate::request::{AuthRequest, AuthResponse};
 use crate::settings::{InForce, Settings};
@@ -37,7 +37,7 @@ pub(crate) struct AccountService {
     state: Arc<ServiceState>,
     settings: InForce,
     counts: Counts,
-    turns: Arc<HashTurns>,
+    hash_queue: Arc<HashQueue>,
 }
 
 /// The state that jobs on other threads use.
@@ -69,7 +69,7 @@ impl AccountService {
             state: Arc::new(state),
             settings: InForce::new(settings),
             counts: Counts::new(),
-            turns: HashTurns::new(),
+            hash_queue: HashQueue::new(),
         }
     }
 
@@ -107,8 +107,8 @@ impl AccountService {
             }
             AuthRequest::Session(session) => self.session(io, session).await,
             AuthRequest::Password { name, password, from, is_known } => {
-                let record = self.verify(io, &name, password, (from, Standing::of(is_known))).await?;
-                Ok(AuthResponse::Password((record.account, record.version)))
+                let row = self.verify(io, &name, password, (from, Standing::of(is_known))).await?;
+                Ok(AuthResponse::Password((row.account, row.version)))
             }
             AuthRequest::Renew { account, version } => self.renew(io, account, version).await,
             AuthRequest::LogOut(session) => self.log_out(io, session).await,
@@ -178,7 +178,7 @@ impl ServiceState {
     }
 
     fn poll_with(&self, directory: &mut dyn Directory, now: Millis) -> Result<(), DirectoryError> {
-        if directory.changed_elsewhere()? {
+        if directory.has_foreign_changes()? {
             self.changes.note(Topic::Everything);
         }
         // A poll that began later may have completed first. A time far ahead means that the clock was set
@@ -189,8 +189,8 @@ impl ServiceState {
         if now.abs_diff(self.swept.load(Ordering::SeqCst)) >= millis(SWEEP_TIME) {
             self.swept.store(now, Ordering::SeqCst);
             // A failure does not concern the request. The clean-up is repeated after its interval.
-            if let Err(trouble) = directory.sweep(now) {
-                tracing::warn!("expired sessions and shares were not removed: {trouble}");
+            if let Err(error) = directory.sweep(now) {
+                tracing::warn!("expired sessions and shares were not removed: {error}");
             }
         }
         Ok(())
@@ -201,9 +201,9 @@ impl ServiceState {
 fn settle<T>(done: Result<Result<T, DirectoryError>, NotDone>, of: &str) -> Result<T, Error> {
     match done {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(trouble)) => {
-            tracing::error!("{of}: {trouble}");
-            Err(match trouble {
+        Ok(Err(error)) => {
+            tracing::error!("{of}: {error}");
+            Err(match error {
                 DirectoryError::Full(_) => Error::Full,
                 DirectoryError::RolledBack(_) | DirectoryError::Failed(_) => Error::Unavailable,
             })

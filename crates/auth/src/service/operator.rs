@@ -10,7 +10,7 @@ use plimsoll_io::Io;
 use super::AccountService;
 use crate::account::{Account, Change, Exported, draw_id};
 use crate::changes::Topic;
-use crate::directory::{NewAccount, Record};
+use crate::directory::{AccountRow, NewAccount};
 use crate::error::Error;
 use crate::names::{account_name, check_password};
 use crate::passwords::is_hash;
@@ -23,8 +23,8 @@ impl AccountService {
     pub(super) async fn operate(&self, io: &Io, order: OperatorRequest) -> Result<AuthResponse, Error> {
         match order {
             OperatorRequest::Accounts => {
-                let records = self.records(io).await?;
-                Ok(AuthResponse::Accounts(records.into_iter().map(|record| record.account).collect()))
+                let rows = self.rows(io).await?;
+                Ok(AuthResponse::Accounts(rows.into_iter().map(|row| row.account).collect()))
             }
             OperatorRequest::Account(name) => Ok(AuthResponse::Account(self.named(io, &name).await?.account)),
             OperatorRequest::Add { name, password, quota, permissions } => {
@@ -41,21 +41,21 @@ impl AccountService {
             }
             OperatorRequest::Remove(name) => self.remove(io, &name).await.map(AuthResponse::Account),
             OperatorRequest::Export => {
-                let records = self.records(io).await?;
-                Ok(AuthResponse::Exported(records.into_iter().map(exported).collect()))
+                let rows = self.rows(io).await?;
+                Ok(AuthResponse::Exported(rows.into_iter().map(exported).collect()))
             }
             OperatorRequest::Import(account) => self.import(io, account).await.map(AuthResponse::Account),
         }
     }
 
-    async fn records(&self, io: &Io) -> Result<Vec<Record>, Error> {
+    async fn rows(&self, io: &Io) -> Result<Vec<AccountRow>, Error> {
         self.directory(io, |directory, _| directory.accounts()).await
     }
 
     async fn set_password(&self, io: &Io, name: &str, password: Secret) -> Result<AuthResponse, Error> {
         check_password(name, &password)?;
         let hash = self.hash(io, password, None).await?;
-        let Record { account, version, .. } = self.named(io, name).await?;
+        let AccountRow { account, version, .. } = self.named(io, name).await?;
         let set = self.replace_password(io, (account.id, version), hash, None).await?;
         // False only if the password was set or the account removed since the line above.
         if set { Ok(AuthResponse::Done(())) } else { Err(Error::NotFound) }
@@ -112,8 +112,8 @@ fn created_at(io: &Io, name: &str, written: Option<&str>) -> Result<Millis, Erro
     Ok(time::millis(since_1970(created)))
 }
 
-fn exported(record: Record) -> Exported {
-    let Account { id, name, quota, permissions, enabled, created } = record.account;
+fn exported(row: AccountRow) -> Exported {
+    let Account { id, name, quota, permissions, enabled, created } = row.account;
     let created = Some(format_rfc3339(since_1970(created)));
-    Exported { name, id: Some(id), password: record.hash, quota, permissions, enabled, created }
+    Exported { name, id: Some(id), password: row.hash, quota, permissions, enabled, created }
 }

@@ -9,7 +9,7 @@ use plimsoll_io::Io;
 
 use super::AccountService;
 use crate::changes::Topic;
-use crate::directory::{GivenShare, Record, ShareSelection};
+use crate::directory::{AccountRow, GivenShare, ShareSelection};
 use crate::error::Error;
 use crate::limits::{SHARE_PARTS_MAX, SHARES_PER_ACCOUNT_MAX};
 use crate::names::account_name;
@@ -57,7 +57,7 @@ impl AccountService {
     }
 
     /// Looks up an account by name. Only logged-in accounts and operators learn whether one exists.
-    pub(super) async fn named(&self, io: &Io, name: &str) -> Result<Record, Error> {
+    pub(super) async fn named(&self, io: &Io, name: &str) -> Result<AccountRow, Error> {
         let name = account_name(name.as_bytes()).map_err(|_| Error::NotFound)?;
         self.directory(io, move |directory, _| directory.account(&name)).await?.ok_or(Error::NotFound)
     }
@@ -87,7 +87,7 @@ impl AccountService {
     pub(super) async fn granted(
         &self,
         io: &Io,
-        who: i64,
+        holder: i64,
         owner: &str,
         path: &[u8],
     ) -> Result<AuthResponse, Error> {
@@ -97,7 +97,7 @@ impl AccountService {
         let found = self.directory(io, move |directory, _| {
             let owner = directory.account(&name)?.filter(|owner| owner.account.enabled);
             let Some(owner) = owner.map(|owner| owner.account) else { return Ok(None) };
-            let shares = directory.shares_around(owner.id, who, &path, now)?;
+            let shares = directory.shares_around(owner.id, holder, &path, now)?;
             Ok(Some((owner, shares)))
         });
         let (owner, shares) = found.await?.ok_or(Error::NotFound)?;

@@ -12,9 +12,9 @@ use plimsoll_io::{Io, Work};
 
 use super::{AccountService, settle};
 use crate::attempts::Standing;
-use crate::directory::{DirectoryError, Record};
+use crate::directory::{AccountRow, DirectoryError};
 use crate::error::Error;
-use crate::hash_turns::{Lane, Request, Turn};
+use crate::hash_queue::{HashPermit, Lane, Request};
 use crate::limits::{NETWORK_AGE_MAX, NETWORK_REFRESH_TIME, NETWORKS_PER_ACCOUNT_MAX, PASSWORD_BYTES_MAX};
 use crate::names::account_name;
 use crate::networks::NetworkHash;
@@ -32,7 +32,7 @@ impl AccountService {
         name: &str,
         password: Secret,
         (from, standing): (Source, Standing),
-    ) -> Result<Record, Error> {
+    ) -> Result<AccountRow, Error> {
         let name = account_name(name.as_bytes()).map_err(|_| Error::WrongCredentials)?;
         if password.bytes().len() > PASSWORD_BYTES_MAX {
             return Err(Error::WrongCredentials);
@@ -42,23 +42,23 @@ impl AccountService {
         };
         let known = self.known_network(io, &name, from).await?;
         let standing = if known.is_some() { standing.in_known_network() } else { standing };
-        // Before the queue: a refused attempt must take no slot in it.
+        // Before the queue: a refused attempt must take no place in it.
         self.counts.check(io, limits, (&name, from, standing))?;
-        let turn = self.turn(io, Some(&name), (from, self.lane(io, (from, standing)))).await?;
+        let permit = self.hash_permit(io, Some(&name), (from, self.lane(io, (from, standing)))).await?;
         let attempt = self.counts.begin(io, limits, (&name, from, standing))?;
-        let weighed = self.weigh(io, name, password, turn).await;
+        let weighed = self.weigh(io, name, password, permit).await;
         if let Ok(None) = weighed {
             return Err(Error::WrongCredentialsAfter { wait: attempt.failed() });
         }
         attempt.not_failed();
-        let record = weighed?.ok_or(Error::WrongCredentials)?;
-        let network = NetworkHash::of(&record, from);
+        let row = weighed?.ok_or(Error::WrongCredentials)?;
+        let network = NetworkHash::of(&row, from);
         let recent = time::now(io).saturating_sub(millis(NETWORK_REFRESH_TIME));
         // Another hash of the same password gives other hashes of networks, too.
         if known.is_none_or(|(seen, hash)| hash != network || seen <= recent) {
-            self.add_network(io, record.account.id, network).await;
+            self.add_network(io, row.account.id, network).await;
         }
-        Ok(record)
+        Ok(row)
     }
 
     /// Returns when the account of this name last logged in from the network, and the network's hash, if
@@ -72,9 +72,9 @@ impl AccountService {
     ) -> Result<Option<(Millis, NetworkHash)>, Error> {
         let name = name.to_owned();
         let seen = self.directory(io, move |directory, _| {
-            let record = directory.account(&name)?;
-            let hash = record.as_ref().map_or("", |record| &record.hash);
-            let id = record.as_ref().map_or(0, |record| record.account.id);
+            let row = directory.account(&name)?;
+            let hash = row.as_ref().map_or("", |row| &row.hash);
+            let id = row.as_ref().map_or(0, |row| row.account.id);
             let network = NetworkHash::under(hash, from);
             Ok(directory.network_seen(id, network)?.map(|seen| (seen, network)))
         });
@@ -103,25 +103,25 @@ impl AccountService {
         io: &Io,
         name: String,
         password: Secret,
-        turn: Option<Turn>,
-    ) -> Result<Option<Record>, Error> {
-        let record = self.directory(io, move |directory, _| directory.account(&name)).await?;
-        let stored = record.as_ref().map(|record| record.hash.clone());
+        permit: Option<HashPermit>,
+    ) -> Result<Option<AccountRow>, Error> {
+        let row = self.directory(io, move |directory, _| directory.account(&name)).await?;
+        let stored = row.as_ref().map(|row| row.hash.clone());
         let weighed = self
-            .hashing(io, turn, move |settings, salt| {
+            .hashing(io, permit, move |settings, salt| {
                 passwords::weigh(settings, stored.as_deref(), &password, salt)
             })
             .await?;
-        let mut record = record.filter(|record| record.account.enabled);
-        if let (Some(record), Weighed::Outdated(hash)) = (&mut record, &weighed) {
-            let (id, version, new) = (record.account.id, record.version, hash.clone());
+        let mut row = row.filter(|row| row.account.enabled);
+        if let (Some(row), Weighed::Outdated(hash)) = (&mut row, &weighed) {
+            let (id, version, new) = (row.account.id, row.version, hash.clone());
             // On failure the old hash stays valid, and the next log-in tries again.
             let set = self.directory(io, move |directory, _| directory.set_hash(id, version, &new)).await;
             if set.is_ok() {
-                record.hash.clone_from(hash);
+                row.hash.clone_from(hash);
             }
         }
-        Ok(record.filter(|_| weighed != Weighed::Wrong))
+        Ok(row.filter(|_| weighed != Weighed::Wrong))
     }
 
     /// Returns the queue of a client that presents a password.
@@ -133,13 +133,13 @@ impl AccountService {
         }
     }
 
-    /// Waits for a turn at the hashing. Returns `None` if attempts are not limited.
-    pub(super) async fn turn(
+    /// Waits for a permit of the hashing. Returns `None` if attempts are not limited.
+    pub(super) async fn hash_permit(
         &self,
         io: &Io,
         name: Option<&str>,
         (from, lane): (Source, Lane),
-    ) -> Result<Option<Turn>, Error> {
+    ) -> Result<Option<HashPermit>, Error> {
         let settings = self.settings();
         if settings.attempts.is_none() {
             return Ok(None);
@@ -150,18 +150,23 @@ impl AccountService {
             lane,
             at_once: settings.hashes_at_once,
         };
-        self.turns.wait(io, request).await.map(Some)
+        self.hash_queue.wait(io, request).await.map(Some)
     }
 
-    /// Hashes a new password. An operator needs no turn.
-    pub(super) async fn hash(&self, io: &Io, password: Secret, turn: Option<Turn>) -> Result<String, Error> {
-        self.hashing(io, turn, move |settings, salt| passwords::hash(settings, &password, salt)).await
+    /// Hashes a new password. An operator needs no permit.
+    pub(super) async fn hash(
+        &self,
+        io: &Io,
+        password: Secret,
+        permit: Option<HashPermit>,
+    ) -> Result<String, Error> {
+        self.hashing(io, permit, move |settings, salt| passwords::hash(settings, &password, salt)).await
     }
 
     async fn hashing<T: Send + 'static>(
         &self,
         io: &Io,
-        turn: Option<Turn>,
+        permit: Option<HashPermit>,
         work: impl FnOnce(Argon2Settings, &Salt) -> Result<T, DirectoryError> + Send + 'static,
     ) -> Result<T, Error> {
         let settings = self.settings().argon2;
@@ -171,7 +176,7 @@ impl AccountService {
         let hashed = io.offload(Work::Passwords, move |_| {
             state.hashes.fetch_add(1, Ordering::Relaxed);
             let hashed = work(settings, &salt);
-            drop(turn);
+            drop(permit);
             hashed
         });
         settle(hashed.await, "password hashing")

@@ -107,8 +107,8 @@ fn a_password_is_set_in_place_of_the_one_that_was_known() {
         }
         assert!(directory.set_password(alice.id, 1, "second", Some(session_id(2))).unwrap());
         assert!(!directory.set_password(alice.id, 1, "third", None).unwrap());
-        let record = directory.account("alice").unwrap().unwrap();
-        assert_eq!((record.hash.as_str(), record.version), ("second", 2));
+        let row = directory.account("alice").unwrap().unwrap();
+        assert_eq!((row.hash.as_str(), row.version), ("second", 2));
         assert_eq!(directory.session(session_id(1), NOW).unwrap(), None);
         assert!(directory.session(session_id(2), NOW).unwrap().is_some());
         assert!(directory.set_password(alice.id, 2, "fourth", None).unwrap());
@@ -124,7 +124,7 @@ fn a_hash_made_anew_is_stored_only_over_the_same_password() {
         assert_eq!(directory.account("alice").unwrap().unwrap().hash, "anew");
         directory.set_password(alice.id, 1, "second", None).unwrap();
         directory.set_hash(alice.id, 1, "late").unwrap();
-        let record = directory.account("alice").unwrap().unwrap();
-        assert_eq!((record.hash.as_str(), record.version), ("second", 2));
+        let row = directory.account("alice").unwrap().unwrap();
+        assert_eq!((row.hash.as_str(), row.version), ("second", 2));
     });
 }

@@ -46,15 +46,15 @@ fn a_change_is_seen_once_by_every_other_connection_and_not_by_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.sqlite");
     let (mut one, mut other) = (open(&path), open(&path));
-    one.changed_elsewhere().unwrap();
-    other.changed_elsewhere().unwrap();
+    one.has_foreign_changes().unwrap();
+    other.has_foreign_changes().unwrap();
     let alice = add(&mut one, "alice");
-    assert!(!one.changed_elsewhere().unwrap());
-    assert!(other.changed_elsewhere().unwrap());
-    assert!(!other.changed_elsewhere().unwrap());
+    assert!(!one.has_foreign_changes().unwrap());
+    assert!(other.has_foreign_changes().unwrap());
+    assert!(!other.has_foreign_changes().unwrap());
     assert!(other.account("alice").unwrap().is_some());
     other.remove_account(alice.id).unwrap();
-    assert!(one.changed_elsewhere().unwrap());
+    assert!(one.has_foreign_changes().unwrap());
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn to_open_a_file_that_is_set_up_changes_nothing() {
     let path = folder.path().join("d.sqlite");
     let mut one = open(&path);
     drop(open(&path));
-    assert!(!one.changed_elsewhere().unwrap());
+    assert!(!one.has_foreign_changes().unwrap());
 }
 
 #[test]
@@ -148,12 +148,12 @@ fn a_file_that_is_none_and_a_folder_that_is_not_there_are_named_in_what_the_log_
 
 /// Puts a session into the file of revoked sessions, as a log-out on a full disk does: its row stays.
 fn revoke_without_space(path: &Path, id: [u8; 32]) {
-    let mut slot = id.to_vec();
-    slot.extend_from_slice(blake3::hash(&id).as_bytes());
+    let mut entry = id.to_vec();
+    entry.extend_from_slice(blake3::hash(&id).as_bytes());
     let mut revoked = path.as_os_str().to_owned();
     revoked.push("-revoked");
     let file = std::fs::OpenOptions::new().write(true).open(revoked).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &slot, 0).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &entry, 0).unwrap();
 }
 
 #[test]

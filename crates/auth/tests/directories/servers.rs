@@ -45,7 +45,7 @@ fn once_found<T>(mut ask: impl FnMut() -> Result<T, DirectoryError>) -> T {
     loop {
         match ask() {
             Ok(answer) => return answer,
-            Err(trouble) => assert!(start.elapsed() < PATIENCE, "it is still away: {trouble}"),
+            Err(error) => assert!(start.elapsed() < PATIENCE, "it is still away: {error}"),
         }
         std::thread::sleep(LOOK_AGAIN);
     }
@@ -99,8 +99,8 @@ fn a_connection_that_was_ended_is_made_anew_and_what_was_missed_is_asked_again()
             let account = add(&mut *directory, name);
             directory.disconnect();
             assert_eq!(directory.account(name).unwrap().unwrap().account, account);
-            assert!(directory.changed_elsewhere().unwrap(), "nobody knows what was missed");
-            assert!(!directory.changed_elsewhere().unwrap());
+            assert!(directory.has_foreign_changes().unwrap(), "nobody knows what was missed");
+            assert!(!directory.has_foreign_changes().unwrap());
         }
     });
 }
@@ -112,13 +112,13 @@ fn a_change_by_one_connection_of_a_process_is_not_reported_to_another() {
         let mut other = one.another().unwrap();
         let alice = add(&mut *one, "alice");
         assert_eq!(other.account("alice").unwrap().unwrap().account, alice);
-        assert!(one.changed_elsewhere().unwrap(), "who has just connected may have missed something");
+        assert!(one.has_foreign_changes().unwrap(), "who has just connected may have missed something");
         other.change(alice.id, Change::Enabled(false)).unwrap().unwrap();
-        assert!(!one.changed_elsewhere().unwrap() && !other.changed_elsewhere().unwrap());
-        let mut elsewhere = open(&at.url).unwrap();
-        elsewhere.change(alice.id, Change::Enabled(true)).unwrap().unwrap();
+        assert!(!one.has_foreign_changes().unwrap() && !other.has_foreign_changes().unwrap());
+        let mut other_process = open(&at.url).unwrap();
+        other_process.change(alice.id, Change::Enabled(true)).unwrap().unwrap();
         assert!(
-            other.changed_elsewhere().unwrap() && !one.changed_elsewhere().unwrap(),
+            other.has_foreign_changes().unwrap() && !one.has_foreign_changes().unwrap(),
             "one of them is told"
         );
     });
@@ -143,15 +143,15 @@ fn a_revocation_is_reported_once_to_every_other_connection_and_not_to_its_own() 
         one.add_session(&session(2, &bob, 0), 9).unwrap().unwrap();
         one.add_share(&given("1", (&alice, &bob), b"a"), 9).unwrap().unwrap();
         one.add_share(&given("2", (&alice, &bob), b"b"), 9).unwrap().unwrap();
-        other.changed_elsewhere().unwrap();
+        other.has_foreign_changes().unwrap();
         for (number, change) in changes.iter().enumerate() {
             change(&mut *one, &alice, &bob);
-            assert!(!one.changed_elsewhere().unwrap(), "{number}");
-            assert!(other.changed_elsewhere().unwrap(), "{number}");
-            assert!(!other.changed_elsewhere().unwrap(), "{number}");
+            assert!(!one.has_foreign_changes().unwrap(), "{number}");
+            assert!(other.has_foreign_changes().unwrap(), "{number}");
+            assert!(!other.has_foreign_changes().unwrap(), "{number}");
         }
         other.remove_account(bob.id).unwrap();
-        assert!(one.changed_elsewhere().unwrap());
+        assert!(one.has_foreign_changes().unwrap());
     });
 }
 
@@ -160,7 +160,7 @@ fn to_open_a_database_that_is_set_up_changes_nothing() {
     each_server(|at| {
         let mut one = open(&at.url).unwrap();
         drop(open(&at.url).unwrap());
-        assert!(!one.changed_elsewhere().unwrap());
+        assert!(!one.has_foreign_changes().unwrap());
     });
 }
 
@@ -200,7 +200,7 @@ fn limits_hold_exactly_for_concurrent_callers() {
     each_server(|at| {
         let mut directory = open(&at.url).unwrap();
         let (alice, bob) = (add(&mut *directory, "alice"), add(&mut *directory, "bob"));
-        let told = at_once(at, |directory, number| {
+        let results = at_once(at, |directory, number| {
             let id = number.to_string();
             let ended = directory.add_session(&session(number, &alice, 0), 3).unwrap().unwrap();
             let share = given(&id, (&alice, &bob), id.as_bytes());
@@ -211,8 +211,8 @@ fn limits_hold_exactly_for_concurrent_callers() {
         });
         let is_known = |number: &u8| directory.session(session_id(*number), NOW).unwrap().is_some();
         assert_eq!((1..=8).filter(is_known).count(), 3);
-        assert_eq!(told.iter().map(|(ended, _)| ended).sum::<usize>(), 5);
-        assert_eq!(told.iter().filter(|(_, is_kept)| *is_kept).count(), 3);
+        assert_eq!(results.iter().map(|(ended, _)| ended).sum::<usize>(), 5);
+        assert_eq!(results.iter().filter(|(_, is_kept)| *is_kept).count(), 3);
     });
 }
 
@@ -248,13 +248,13 @@ fn a_server_that_was_killed_is_found_again_and_has_what_it_confirmed() {
         let found = once_found(|| directory.account("alice"));
         assert_eq!(found.unwrap().account, alice);
         assert_eq!(directory.account("bob").unwrap(), None);
-        assert!(directory.changed_elsewhere().unwrap(), "who knows what was done meanwhile");
-        assert!(!directory.changed_elsewhere().unwrap());
+        assert!(directory.has_foreign_changes().unwrap(), "who knows what was done meanwhile");
+        assert!(!directory.has_foreign_changes().unwrap());
         // A restart between two calls is not noticed as an error.
         server.kill();
         server.start_again();
         assert!(directory.account("alice").unwrap().is_some());
-        assert!(directory.changed_elsewhere().unwrap());
+        assert!(directory.has_foreign_changes().unwrap());
     });
 }
 
@@ -269,10 +269,10 @@ fn a_server_that_hangs_is_an_error_and_never_a_yes() {
         server.stop();
         // The first call waits for the response. The next two fail at once. Opening waits for a greeting.
         directory.session(session_id(1), NOW).unwrap_err();
-        directory.changed_elsewhere().unwrap_err();
+        directory.has_foreign_changes().unwrap_err();
         directory.end_session(session_id(1)).unwrap_err();
         assert!(open(&at.url).is_err());
-        server.go_on();
+        server.resume();
         assert!(once_found(|| directory.session(session_id(1), NOW)).is_some());
     });
 }
@@ -287,9 +287,9 @@ fn an_error_about_an_unreachable_server_has_its_address_and_no_password() {
         "mysql://me:sesame@/files?socket=/nowhere/mysql",
         "redis+unix://me:sesame@/nowhere/redis",
     ] {
-        let told = open(url).err().unwrap().to_string();
-        assert!(told.contains("127.0.0.1:1") || told.contains("/nowhere/"), "{told}");
-        assert!(!told.contains("sesame"), "{told}");
+        let message = open(url).err().unwrap().to_string();
+        assert!(message.contains("127.0.0.1:1") || message.contains("/nowhere/"), "{message}");
+        assert!(!message.contains("sesame"), "{message}");
     }
 }
 
@@ -346,8 +346,8 @@ fn a_redis_that_lost_everything_is_not_taken_for_an_empty_one() {
     let alice = add(&mut *directory, "alice");
     with_server("redis", |server| server.run(&at, "FLUSHDB"));
     for _ in 0..2 {
-        let told = directory.add_account(&new_account("alice")).unwrap_err().to_string();
-        assert!(told.contains("may have lost what it had"), "{told}");
+        let message = directory.add_account(&new_account("alice")).unwrap_err().to_string();
+        assert!(message.contains("may have lost what it had"), "{message}");
     }
     // Opening it again means that the operator has accepted the loss.
     let mut directory = open(&at.url).unwrap();

@@ -72,11 +72,11 @@ fn shares_are_found_by_who_gives_and_by_who_has_them() {
         };
         assert_eq!(found(ShareSelection::By(alice.id)), "3 2 1");
         assert_eq!(found(ShareSelection::With(bob.id)), "3 1 4");
-        let mut around = |owner: &Account, with: &Account| {
+        let mut covering = |owner: &Account, with: &Account| {
             let shares = directory.shares_around(owner.id, with.id, b"", NOW).unwrap();
             ids(&shares).join(" ")
         };
-        assert_eq!((around(&alice, &bob).as_str(), around(&bob, &alice).as_str()), ("3 1", ""));
+        assert_eq!((covering(&alice, &bob).as_str(), covering(&bob, &alice).as_str()), ("3 1", ""));
     });
 }
 
@@ -139,12 +139,12 @@ fn paths_of_maximum_length_that_differ_in_the_last_byte_are_distinct_and_sorted(
         }
         let all = ["a", "6", "4", "2", "1", "5", "3", "z"];
         assert_eq!(ids(&directory.shares(ShareSelection::By(alice.id), NOW).unwrap()), all);
-        let mut around = |path: &[u8]| {
+        let mut covering = |path: &[u8]| {
             let shares = directory.shares_around(alice.id, bob.id, path, NOW).unwrap();
             ids(&shares).join(" ")
         };
         assert_eq!(
-            (around(&ending(1)), around(&ending(6)), around(b"")),
+            (covering(&ending(1)), covering(&ending(6)), covering(b"")),
             ("6".to_owned(), "3".to_owned(), all.join(" "))
         );
         assert!(directory.end_shares(alice.id, &ending(1)).unwrap());
@@ -243,20 +243,20 @@ fn around_a_path_are_the_shares_that_cover_it_or_else_the_names_below_it() {
         for path in paths {
             directory.add_share(&given(path, (&alice, &bob), path.as_bytes()), 99).unwrap().unwrap();
         }
-        let mut around = |path: &str| {
+        let mut covering = |path: &str| {
             let shares = directory.shares_around(alice.id, bob.id, path.as_bytes(), NOW).unwrap();
             ids(&shares).join(" ")
         };
-        assert_eq!(around("a"), "a");
-        assert_eq!(around("a/x/y/z"), "a a/x a/x/y");
-        assert_eq!(around("a-b/c"), "a-b");
+        assert_eq!(covering("a"), "a");
+        assert_eq!(covering("a/x/y/z"), "a a/x a/x/y");
+        assert_eq!(covering("a-b/c"), "a-b");
         // One for each of the names a, a-b, a0, ab, b and c.
-        assert_eq!(around(""), "a a-b a0 ab/c b/1 c/\u{ff}/d");
-        assert_eq!(around("b"), "b/1 b/2! b/2/3");
-        assert_eq!(around("b/2"), "b/2/3 b/2/4");
-        assert_eq!(around("c"), "c/\u{ff}/d");
+        assert_eq!(covering(""), "a a-b a0 ab/c b/1 c/\u{ff}/d");
+        assert_eq!(covering("b"), "b/1 b/2! b/2/3");
+        assert_eq!(covering("b/2"), "b/2/3 b/2/4");
+        assert_eq!(covering("c"), "c/\u{ff}/d");
         for nothing in ["b/3", "b/", "aa", "d", "c/\u{ff}/d0"] {
-            assert_eq!(around(nothing), "", "{nothing}");
+            assert_eq!(covering(nothing), "", "{nothing}");
         }
     });
 }

@@ -150,8 +150,8 @@ impl Front {
     }
 
     async fn log_out(&self, token: &str) -> Result<(), Error> {
-        let who = self.auth.by_token(&self.io, token.as_bytes()).await?;
-        self.auth.log_out(&self.io, &who).await
+        let caller = self.auth.by_token(&self.io, token.as_bytes()).await?;
+        self.auth.log_out(&self.io, &caller).await
     }
 }
 
@@ -277,8 +277,8 @@ fn a_password_that_was_right_is_not_hashed_again_because_the_front_was_cut_off()
             front.auth.by_password(&front.io, b"alice", &password, &here()).await.unwrap();
             assert_eq!(answering.hashes(), hashed);
             let wrong = Secret::from("a guess");
-            let told = front.auth.by_password(&front.io, b"alice", &wrong, &here()).await;
-            assert_eq!(told.unwrap_err(), Error::WrongCredentials);
+            let result = front.auth.by_password(&front.io, b"alice", &wrong, &here()).await;
+            assert_eq!(result.unwrap_err(), Error::WrongCredentials);
         });
         assert_eq!(sim.panics(), Vec::<String>::new());
     }
@@ -294,8 +294,8 @@ fn a_password_that_was_changed_and_changed_back_is_right_at_a_front_that_was_cut
         right.is_cut.set(true);
         right.io.sleep(3 * SECOND).await;
         for (old, new) in [(&password, &other), (&other, &password)] {
-            let who = left.auth.by_password(&left.io, b"alice", old, &here()).await.unwrap();
-            left.auth.change_password(&left.io, &who, old, new, &here()).await.unwrap();
+            let caller = left.auth.by_password(&left.io, b"alice", old, &here()).await.unwrap();
+            left.auth.change_password(&left.io, &caller, old, new, &here()).await.unwrap();
         }
         let from = here();
         let again = right.auth.by_password(&right.io, b"alice", &password, &from);
@@ -324,14 +324,14 @@ fn guesses_count_at_all_fronts_together() {
             let budget = Attempts::default().per_name_from_address.count;
             for guess in 0..budget {
                 let front = &fronts[guess as usize % 2];
-                let told =
+                let result =
                     front.auth.by_password(&front.io, b"alice", &Secret::from("a guess"), &here()).await;
-                assert_eq!(told.unwrap_err(), Error::WrongCredentials, "{guess}");
+                assert_eq!(result.unwrap_err(), Error::WrongCredentials, "{guess}");
             }
             for front in [left, right] {
-                let told =
+                let result =
                     front.auth.by_password(&front.io, b"alice", &Secret::from(PASSWORD), &here()).await;
-                assert!(matches!(told, Err(Error::TooManyAttempts { .. })), "{told:?}");
+                assert!(matches!(result, Err(Error::TooManyAttempts { .. })), "{result:?}");
             }
         });
     }
@@ -399,13 +399,13 @@ fn a_repeated_logout_is_answered_only_after_every_front_has_applied_it() {
         left.io.sleep(3 * SECOND).await;
         assert_eq!(right.opens(&token).await, Some(true));
         right.is_cut.set(true);
-        let who = left.auth.by_token(&left.io, token.as_bytes()).await.unwrap();
+        let caller = left.auth.by_token(&left.io, token.as_bytes()).await.unwrap();
         let deadline = left.io.deadline();
         deadline.after(SECOND / 10);
         // Aborted before it is confirmed.
-        assert!(deadline.within(left.auth.log_out(&left.io, &who)).await.is_err());
+        assert!(deadline.within(left.auth.log_out(&left.io, &caller)).await.is_err());
         // The server may have received it, or not.
-        let again = left.auth.log_out(&left.io, &who).await;
+        let again = left.auth.log_out(&left.io, &caller).await;
         assert!(matches!(again, Ok(()) | Err(Error::NoSession)), "{again:?}");
         assert_eq!(right.opens_now(&token).await, None);
     });
@@ -444,8 +444,8 @@ fn a_session_confirmed_as_ended_is_valid_at_no_front_whatever_else_fails() {
                 // Only one front is cut off at a time; the other one continues.
                 2 if !here_and_there[1 - at].is_cut.get() => front.is_cut.set(!front.is_cut.get()),
                 3 | 4 if !sessions.is_empty() && !front.is_cut.get() => {
-                    let which = chance.index(sessions.len());
-                    let (token, session) = &mut sessions[which];
+                    let index = chance.index(sessions.len());
+                    let (token, session) = &mut sessions[index];
                     *session = match front.log_out(token).await {
                         Ok(()) | Err(Error::NoSession) => Session::Ended,
                         Err(_) => Session::Unknown,
@@ -453,8 +453,8 @@ fn a_session_confirmed_as_ended_is_valid_at_no_front_whatever_else_fails() {
                 }
                 5 => front.io.sleep(Duration::from_millis(chance.below(3000))).await,
                 _ if !sessions.is_empty() => {
-                    let which = chance.index(sessions.len());
-                    let (token, session) = sessions[which].clone();
+                    let index = chance.index(sessions.len());
+                    let (token, session) = sessions[index].clone();
                     look(front, &token, session).await;
                 }
                 _ => {}
@@ -502,10 +502,11 @@ fn a_session_that_ends_in_one_process_ends_at_once_in_its_siblings() {
         left.log_out(&token).await.unwrap();
         assert!(left.io.now() - begun < SECOND, "nobody is waited for, also right after the start");
         assert_eq!((left.opens(&token).await, right.opens(&token).await), (Some(false), Some(false)));
-        let who = left.auth.by_password(&left.io, b"alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let caller =
+            left.auth.by_password(&left.io, b"alice", &Secret::from(PASSWORD), &here()).await.unwrap();
         assert!(right.auth.renew(&right.io, &shown).await.is_ok());
         let (old, new) = (Secret::from(PASSWORD), Secret::from("another horse"));
-        left.auth.change_password(&left.io, &who, &old, &new, &here()).await.unwrap();
+        left.auth.change_password(&left.io, &caller, &old, &new, &here()).await.unwrap();
         assert!(matches!(right.auth.renew(&right.io, &shown).await, Err(Error::NoSession)));
     });
 }

@@ -12,7 +12,7 @@ use plimsoll_rpc::{SecretCheck, SecretRefused};
 use super::{SECOND, SECRET, auth_server, url};
 
 /// Posts a request for an unknown session with `secret`. Returns the status.
-async fn show(io: &Io, at: &Address, secret: &str) -> u16 {
+async fn status_with(io: &Io, at: &Address, secret: &str) -> u16 {
     let mut client = Client::new(io, url(at));
     let mut request = Request::new("POST", REQUESTS_PATH).field("Authorization", format!("Bearer {secret}"));
     let number = "00".repeat(32);
@@ -28,17 +28,21 @@ fn wrong_secrets_of_one_address_are_limited_and_fronts_that_showed_the_right_one
         let guesser = sim.host("guesser").io();
         sim.run(&sim.host("people"), async move {
             for guess in 0..10 {
-                assert_eq!(show(&guesser, &at, "a-guess-of-the-secret").await, 401, "{guess}");
+                assert_eq!(status_with(&guesser, &at, "a-guess-of-the-secret").await, 401, "{guess}");
             }
             for secret in ["a-guess-of-the-secret", SECRET] {
-                assert_eq!(show(&guesser, &at, secret).await, 429, "the right one is not checked either");
+                assert_eq!(
+                    status_with(&guesser, &at, secret).await,
+                    429,
+                    "the right one is not checked either"
+                );
             }
             guesser.sleep(11 * SECOND).await;
-            assert_eq!(show(&guesser, &at, SECRET).await, 200, "one is forgiven");
+            assert_eq!(status_with(&guesser, &at, SECRET).await, 200, "one is forgiven");
             for _ in 0..20 {
-                assert_eq!(show(&guesser, &at, "a-guess-of-the-secret").await, 401);
+                assert_eq!(status_with(&guesser, &at, "a-guess-of-the-secret").await, 401);
             }
-            assert_eq!(show(&guesser, &at, SECRET).await, 200, "an address that has shown it before");
+            assert_eq!(status_with(&guesser, &at, SECRET).await, 200, "an address that has shown it before");
         });
     }
 }

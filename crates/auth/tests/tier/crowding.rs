@@ -43,7 +43,7 @@ fn one_account_that_logs_in_without_end_leaves_room_for_others() {
         let his = log_in_at(299, &io, &auth, "bob", &from);
         let (hers, his) = plimsoll_io::join(hers, his).await;
         assert_eq!(his, Ok(()));
-        // While they arrive, some are hashed, two at a time, and others take their slots in the queue.
+        // While they arrive, some are hashed, two at a time, and others wait in the queue.
         let refused = busy(&hers);
         assert!((100..300 - HASHES_WAITING_PER_NAME_MAX).contains(&refused), "{refused}");
         assert_eq!(auth.hashes() - before, 300 - refused as u64 + 1);

@@ -101,23 +101,23 @@ fn guesses_from_elsewhere_lock_out_neither_session_nor_known_password() {
             let stranger = auth.log_in(&io, "alice", &secret(PASSWORD), &peer(from)).await;
             assert!(is_refused(&stranger.unwrap_err()));
         }
-        let who = auth.by_token(&io, session.as_bytes()).await.unwrap();
+        let caller = auth.by_token(&io, session.as_bytes()).await.unwrap();
         assert!(auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.is_ok());
         assert!(auth.log_in(&io, "alice", &secret(PASSWORD), &here()).await.is_ok());
         // From a network that has not used the password: the session identifies the owner.
         let (old, new, cafe) = (secret(PASSWORD), secret("battery staple"), peer("203.0.113.7"));
-        auth.change_password(&io, &who, &old, &new, &cafe).await.unwrap();
+        auth.change_password(&io, &caller, &old, &new, &cafe).await.unwrap();
     });
 }
 
 #[test]
 fn a_client_with_a_session_has_few_attempts_at_the_password() {
     run(&guarded(), async |io, auth| {
-        let who = join_as(&io, &auth, "alice").await;
+        let caller = join_as(&io, &auth, "alice").await;
         let (wrong, new) = (secret("wrong horse"), secret("battery staple"));
         let mut refused = Error::WrongCredentials;
         for _ in 0..11 {
-            refused = auth.change_password(&io, &who, &wrong, &new, &here()).await.unwrap_err();
+            refused = auth.change_password(&io, &caller, &wrong, &new, &here()).await.unwrap_err();
         }
         assert!(is_refused(&refused));
     });

@@ -94,9 +94,9 @@ fn known_networks_outlive_the_server_and_end_with_the_password() {
         drop(auth);
         let auth = open();
         guess_until_refused(&io, &auth).await;
-        let who = auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.unwrap();
+        let caller = auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.unwrap();
         let new = secret("battery staple");
-        auth.change_password(&io, &who, &secret(PASSWORD), &new, &peer("192.0.2.50")).await.unwrap();
+        auth.change_password(&io, &caller, &secret(PASSWORD), &new, &peer("192.0.2.50")).await.unwrap();
         drop(auth);
         let auth = open();
         guess_until_refused(&io, &auth).await;

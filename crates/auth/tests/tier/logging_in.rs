@@ -16,8 +16,8 @@ fn a_token_shows_its_account_until_it_expires_and_use_makes_it_no_longer() {
         let left = begun.expires.duration_since(io.wall()).unwrap();
         assert!(left <= 10 * MINUTE && left > 10 * MINUTE - SECOND, "{left:?}");
         for _ in 0..9 {
-            let who = auth.by_token(&io, begun.token.as_bytes()).await.unwrap();
-            assert_eq!(*who.account, begun.account);
+            let caller = auth.by_token(&io, begun.token.as_bytes()).await.unwrap();
+            assert_eq!(*caller.account, begun.account);
             io.sleep(MINUTE).await;
         }
         io.sleep(begun.expires.duration_since(io.wall()).unwrap()).await;
@@ -59,12 +59,12 @@ fn a_log_out_ends_that_session_at_once_and_no_other() {
     run(&settings(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let (one, other) = (token(&io, &auth, "alice").await, token(&io, &auth, "alice").await);
-        let who = auth.by_token(&io, one.as_bytes()).await.unwrap();
+        let caller = auth.by_token(&io, one.as_bytes()).await.unwrap();
         auth.by_token(&io, other.as_bytes()).await.unwrap();
-        auth.log_out(&io, &who).await.unwrap();
+        auth.log_out(&io, &caller).await.unwrap();
         assert_eq!(auth.by_token(&io, one.as_bytes()).await.unwrap_err(), Error::NoSession);
         assert!(auth.by_token(&io, other.as_bytes()).await.is_ok());
-        assert_eq!(auth.log_out(&io, &who).await, Err(Error::NoSession));
+        assert_eq!(auth.log_out(&io, &caller).await, Err(Error::NoSession));
     });
 }
 
@@ -73,8 +73,8 @@ fn a_log_out_whose_connection_breaks_is_done_all_the_same() {
     run(&settings(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let token = token(&io, &auth, "alice").await;
-        let who = auth.by_token(&io, token.as_bytes()).await.unwrap();
-        begin_and_drop(auth.log_out(&io, &who));
+        let caller = auth.by_token(&io, token.as_bytes()).await.unwrap();
+        begin_and_drop(auth.log_out(&io, &caller));
         io.sleep(SECOND / 10).await;
         assert_eq!(auth.by_token(&io, token.as_bytes()).await.unwrap_err(), Error::NoSession);
     });
@@ -83,8 +83,8 @@ fn a_log_out_whose_connection_breaks_is_done_all_the_same() {
 #[test]
 fn a_caller_authenticated_by_password_has_no_session_to_end() {
     run(&settings(), async |io, auth| {
-        let who = join_as(&io, &auth, "alice").await;
-        assert_eq!(auth.log_out(&io, &who).await, Err(Error::NoSession));
+        let caller = join_as(&io, &auth, "alice").await;
+        assert_eq!(auth.log_out(&io, &caller).await, Err(Error::NoSession));
     });
 }
 
@@ -93,10 +93,10 @@ fn a_new_password_ends_the_old_one_and_all_sessions_but_the_one_that_set_it() {
     run(&settings(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
         let (mine, other) = (token(&io, &auth, "alice").await, token(&io, &auth, "alice").await);
-        let who = auth.by_token(&io, mine.as_bytes()).await.unwrap();
+        let caller = auth.by_token(&io, mine.as_bytes()).await.unwrap();
         auth.by_token(&io, other.as_bytes()).await.unwrap();
         let (old, new) = (secret(PASSWORD), secret("battery staple"));
-        auth.change_password(&io, &who, &old, &new, &here()).await.unwrap();
+        auth.change_password(&io, &caller, &old, &new, &here()).await.unwrap();
         assert!(auth.by_token(&io, mine.as_bytes()).await.is_ok());
         assert_eq!(auth.by_token(&io, other.as_bytes()).await.unwrap_err(), Error::NoSession);
         let shown = auth.by_password(&io, b"alice", &old, &here()).await;
@@ -108,9 +108,9 @@ fn a_new_password_ends_the_old_one_and_all_sessions_but_the_one_that_set_it() {
 #[test]
 fn a_password_change_needs_the_old_password_and_a_good_new_one() {
     run(&settings(), async |io, auth| {
-        let who = join_as(&io, &auth, "alice").await;
+        let caller = join_as(&io, &auth, "alice").await;
         let set = async |old: &str, new: &str| {
-            auth.change_password(&io, &who, &secret(old), &secret(new), &here()).await.unwrap_err()
+            auth.change_password(&io, &caller, &secret(old), &secret(new), &here()).await.unwrap_err()
         };
         assert_eq!(set("wrong horse", "battery staple").await, Error::WrongCredentials);
         assert!(matches!(set(PASSWORD, "short").await, Error::BadPassword(_)));

@@ -17,8 +17,8 @@ fn a_session_survives_a_restart_and_a_log_out_does_too() {
     run_over(open(&path), async move |io, auth| {
         join_as(&io, &auth, "alice").await;
         let (kept, ended) = (token(&io, &auth, "alice").await, token(&io, &auth, "alice").await);
-        let who = auth.by_token(&io, ended.as_bytes()).await.unwrap();
-        auth.log_out(&io, &who).await.unwrap();
+        let caller = auth.by_token(&io, ended.as_bytes()).await.unwrap();
+        auth.log_out(&io, &caller).await.unwrap();
         drop(auth);
         let auth = Auth::local(Box::new(open(&path)), settings());
         assert_eq!(auth.by_token(&io, kept.as_bytes()).await.unwrap().account.name, "alice");

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use plimsoll_auth::directory::{DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
+use plimsoll_auth::directory::{
+    AccountRow, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection,
+};
 use plimsoll_auth::{
     Account, Auth, Change, Directory, Error, MemoryDirectory, NetworkHash, Permissions, Quota, SessionId,
     Share,
@@ -94,13 +96,13 @@ fn a_session_that_ends_during_its_check_is_not_cached() {
         join_as(&io, &auth, "alice").await;
         for _ in 0..5 {
             let token = token(&io, &auth, "alice").await;
-            let who = auth.by_token(&io, token.as_bytes()).await.unwrap();
+            let caller = auth.by_token(&io, token.as_bytes()).await.unwrap();
             io.sleep(6 * MINUTE).await;
             // This request polls for changes, so that the others need not. The token is no longer cached:
             // all of these read the directory, and one of them ends it.
             auth.by_token(&io, format!("pls_{}", "0".repeat(32)).as_bytes()).await.unwrap_err();
             let asks = all((0..10).map(|_| auth.by_token(&io, token.as_bytes())));
-            plimsoll_io::join(asks, auth.log_out(&io, &who)).await.1.unwrap();
+            plimsoll_io::join(asks, auth.log_out(&io, &caller)).await.1.unwrap();
             assert_eq!(auth.by_token(&io, token.as_bytes()).await.unwrap_err(), Error::NoSession);
         }
     });
@@ -199,7 +201,7 @@ impl Counting {
 }
 
 impl Directory for Counting {
-    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+    fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         if self.is_broken.load(Ordering::SeqCst) {
             Err(DirectoryError::Failed("broken".to_owned()))
@@ -221,15 +223,15 @@ impl Directory for Counting {
         self.count().add_account(new)
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
+    fn accounts(&mut self) -> Result<Vec<AccountRow>, DirectoryError> {
         self.count().accounts()
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
+    fn account(&mut self, name: &str) -> Result<Option<AccountRow>, DirectoryError> {
         self.count().account(name)
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
+    fn account_of(&mut self, id: i64) -> Result<Option<AccountRow>, DirectoryError> {
         self.count().account_of(id)
     }
 

@@ -33,10 +33,10 @@ fn a_renewed_identity_is_the_account_as_it_is_now() {
         auth.set_permissions(&io, "alice", may).await.unwrap();
         let quota = Quota { bytes: Some(1), files: Some(2) };
         auth.set_quota(&io, "alice", quota).await.unwrap();
-        for who in [shown, by_token] {
-            let renewed = auth.renew(&io, &who).await.unwrap();
+        for caller in [shown, by_token] {
+            let renewed = auth.renew(&io, &caller).await.unwrap();
             assert_eq!((renewed.account.permissions, renewed.account.quota), (may, quota));
-            assert_eq!(renewed.session(), who.session());
+            assert_eq!(renewed.session(), caller.session());
         }
     });
 }
@@ -46,22 +46,22 @@ fn a_renewal_costs_no_hash_and_no_lookup_until_the_account_changes_and_then_one(
     let counting = Counting::default();
     let others = Arc::clone(&counting.others);
     run_over(counting, async move |io, auth| {
-        let mut who = join_as(&io, &auth, "alice").await;
+        let mut caller = join_as(&io, &auth, "alice").await;
         let (before, hashes) = (others.load(Ordering::SeqCst), auth.hashes());
         for _ in 0..100 {
-            who = auth.renew(&io, &who).await.unwrap();
+            caller = auth.renew(&io, &caller).await.unwrap();
             io.sleep(SECOND).await;
         }
         assert_eq!(others.load(Ordering::SeqCst), before);
         auth.set_permissions(&io, "alice", Permissions::default()).await.unwrap();
         let before = others.load(Ordering::SeqCst);
         for _ in 0..100 {
-            who = auth.renew(&io, &who).await.unwrap();
+            caller = auth.renew(&io, &caller).await.unwrap();
         }
         assert_eq!(others.load(Ordering::SeqCst), before + 1);
         // After five minutes the identity is checked again, and the result is cached again.
         for _ in 0..90 {
-            who = auth.renew(&io, &who).await.unwrap();
+            caller = auth.renew(&io, &caller).await.unwrap();
             io.sleep(10 * SECOND).await;
         }
         let asked = others.load(Ordering::SeqCst) - before;
@@ -74,8 +74,8 @@ fn a_renewal_costs_no_hash_and_no_lookup_until_the_account_changes_and_then_one(
 fn a_renewal_fails_for_a_disabled_removed_or_recreated_account() {
     each(async |io, auth| {
         for end in ["disabled", "removed", "new"] {
-            let who = join_as(&io, &auth, "alice").await;
-            auth.renew(&io, &who).await.unwrap();
+            let caller = join_as(&io, &auth, "alice").await;
+            auth.renew(&io, &caller).await.unwrap();
             if end == "disabled" {
                 auth.set_enabled(&io, "alice", false).await.unwrap();
             } else {
@@ -84,10 +84,10 @@ fn a_renewal_fails_for_a_disabled_removed_or_recreated_account() {
             if end == "new" {
                 join_as(&io, &auth, "alice").await;
             }
-            assert_eq!(auth.renew(&io, &who).await.unwrap_err(), Error::NoSession, "{end}");
+            assert_eq!(auth.renew(&io, &caller).await.unwrap_err(), Error::NoSession, "{end}");
             if end == "disabled" {
                 auth.set_enabled(&io, "alice", true).await.unwrap();
-                assert!(auth.renew(&io, &who).await.is_ok(), "the password is the same");
+                assert!(auth.renew(&io, &caller).await.is_ok(), "the password is the same");
             }
             if end != "removed" {
                 auth.remove(&io, "alice").await.unwrap();
@@ -99,9 +99,9 @@ fn a_renewal_fails_for_a_disabled_removed_or_recreated_account() {
 #[test]
 fn a_password_change_ends_renewals_also_if_the_password_reads_the_same() {
     each(async |io, auth| {
-        let who = join_as(&io, &auth, "alice").await;
+        let caller = join_as(&io, &auth, "alice").await;
         auth.set_password(&io, "alice", &secret(PASSWORD)).await.unwrap();
-        assert_eq!(auth.renew(&io, &who).await.unwrap_err(), Error::NoSession);
+        assert_eq!(auth.renew(&io, &caller).await.unwrap_err(), Error::NoSession);
 
         let by_password = auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.unwrap();
         let mine = auth.by_token(&io, token(&io, &auth, "alice").await.as_bytes()).await.unwrap();
@@ -122,9 +122,9 @@ fn a_login_verifies_the_password_for_later_requests_with_it() {
         auth.sign_up(&io, "alice", &secret(PASSWORD), &here()).await.unwrap();
         token(&io, &auth, "alice").await;
         let hashes = auth.hashes();
-        let who = auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.unwrap();
+        let caller = auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.unwrap();
         auth.set_quota(&io, "alice", Quota::default()).await.unwrap();
-        assert!(auth.renew(&io, &who).await.is_ok());
+        assert!(auth.renew(&io, &caller).await.is_ok());
         assert_eq!(auth.hashes(), hashes);
     });
 }
@@ -132,14 +132,14 @@ fn a_login_verifies_the_password_for_later_requests_with_it() {
 #[test]
 fn a_hash_made_anew_of_the_same_password_ends_nothing() {
     run(&settings(), async |io, auth| {
-        let who = join_as(&io, &auth, "alice").await;
+        let caller = join_as(&io, &auth, "alice").await;
         let argon2 = Argon2Settings { memory_kib: 16, passes: 1, lanes: 1 };
         auth.set(Settings { argon2, ..settings() });
         io.sleep(6 * MINUTE).await;
         auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.unwrap();
         let now = auth.export(&io).await.unwrap().remove(0).password;
         assert!(now.contains("m=16"), "{now}");
-        assert!(auth.renew(&io, &who).await.is_ok());
+        assert!(auth.renew(&io, &caller).await.is_ok());
     });
 }
 
@@ -165,18 +165,18 @@ fn a_renewal_sees_another_processs_change_within_a_second() {
     let path = folder.path().join("d.sqlite");
     run_over(open(&path), async move |io, server| {
         let operator = Auth::local(Box::new(open(&path)), settings());
-        let who = join_as(&io, &server, "alice").await;
+        let caller = join_as(&io, &server, "alice").await;
         let may = Permissions { delete: false, ..Permissions::default() };
         operator.set_permissions(&io, "alice", may).await.unwrap();
         io.sleep(SECOND).await;
-        let who = server.renew(&io, &who).await.unwrap();
-        assert_eq!(who.account.permissions, may);
+        let caller = server.renew(&io, &caller).await.unwrap();
+        assert_eq!(caller.account.permissions, may);
         operator.set_password(&io, "alice", &secret("battery staple")).await.unwrap();
         let changed = io.now();
-        while server.renew(&io, &who).await.is_ok() {
+        while server.renew(&io, &caller).await.is_ok() {
             assert!(io.now() - changed <= SECOND);
             io.sleep(SECOND / 50).await;
         }
-        assert_eq!(server.renew(&io, &who).await.unwrap_err(), Error::NoSession);
+        assert_eq!(server.renew(&io, &caller).await.unwrap_err(), Error::NoSession);
     });
 }

@@ -28,9 +28,9 @@ use super::{
 type Outcome = Result<Vec<u8>, io::ErrorKind>;
 
 /// Receives until the end, and reports the outcome.
-struct Recorder(Sender<Outcome>);
+struct OutcomeHandler(Sender<Outcome>);
 
-impl Handler for Recorder {
+impl Handler for OutcomeHandler {
     fn serve(&self, mut stream: Stream) -> LocalFuture {
         let outcomes = self.0.clone();
         Box::pin(async move {
@@ -126,7 +126,7 @@ const fn bytes(length: u64) -> u64 {
 #[test]
 fn bytes_and_the_end_written_by_hand_arrive() {
     for kind in kinds() {
-        let server = server(kind, 1, Recorder);
+        let server = server(kind, 1, OutcomeHandler);
         let side = server.connect();
         side.publish(&[bytes(5), u64::from_ne_bytes(*b"hello   "), END]);
         assert_eq!(server.outcome(), Ok(b"hello".to_vec()), "{kind}");
@@ -148,7 +148,7 @@ fn nonsense_in_the_ring_is_an_error() {
         &[u64::MAX; 16],
     ];
     for kind in kinds() {
-        let server = server(kind, wrong.len(), Recorder);
+        let server = server(kind, wrong.len(), OutcomeHandler);
         for words in wrong {
             let side = server.connect();
             side.publish(words);
@@ -163,7 +163,7 @@ fn nonsense_in_the_ring_is_an_error() {
 fn impossible_positions_are_errors() {
     for kind in kinds() {
         let tails = [17, 1 << 40, u64::MAX];
-        let server_of_tails = server(kind, tails.len(), Recorder);
+        let server_of_tails = server(kind, tails.len(), OutcomeHandler);
         for tail in tails {
             let side = server_of_tails.connect();
             side.set_tail(tail);
@@ -187,7 +187,7 @@ fn impossible_positions_are_errors() {
 #[test]
 fn memory_that_changes_under_the_reader_is_an_error_at_most() {
     for kind in kinds() {
-        let server = server(kind, 1, Recorder);
+        let server = server(kind, 1, OutcomeHandler);
         let side = server.connect();
         let mut state = 1u64;
         // Random values in the whole region, the flags and positions of both rings included, and wake-ups.
@@ -212,7 +212,7 @@ fn memory_that_changes_under_the_reader_is_an_error_at_most() {
 #[test]
 fn the_memory_cannot_be_taken_away() {
     for kind in kinds() {
-        let server = server(kind, 1, Recorder);
+        let server = server(kind, 1, OutcomeHandler);
         let side = server.connect();
         assert!(side.memory.set_len(0).is_err());
         // A hole is allowed, and reads as zeros: no frame.
@@ -226,7 +226,7 @@ fn the_memory_cannot_be_taken_away() {
 #[test]
 fn a_peer_that_ends_at_any_moment_is_an_error_and_never_an_end() {
     for kind in kinds() {
-        let server = server(kind, 3, Recorder);
+        let server = server(kind, 3, OutcomeHandler);
         drop(server.connect());
         assert_eq!(server.outcome(), Err(io::ErrorKind::ConnectionReset), "{kind}");
         let side = server.connect();
@@ -243,7 +243,7 @@ fn a_peer_that_ends_at_any_moment_is_an_error_and_never_an_end() {
 fn the_first_message_may_be_split_at_every_byte() {
     let hello = hello(0);
     for kind in kinds() {
-        let server = server(kind, hello.len() - 1, Recorder);
+        let server = server(kind, hello.len() - 1, OutcomeHandler);
         for split in 1..hello.len() {
             let mut socket = UnixStream::connect(&server.path).unwrap();
             let [page, wake] = doorbell();
@@ -262,7 +262,7 @@ fn a_peer_of_another_protocol_or_version_gets_no_channel() {
     let mut version = hello(0);
     version[8] = 99;
     for kind in kinds() {
-        let server = server(kind, 4, Recorder);
+        let server = server(kind, 4, OutcomeHandler);
         let answer = |message: &[u8]| {
             let mut socket = UnixStream::connect(&server.path).unwrap();
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -307,7 +307,7 @@ fn a_first_message_with_anything_wrong_gets_no_channel() {
         (0, 2, blocking),
     ];
     for kind in kinds() {
-        let server = server(kind, wrong.len(), Recorder);
+        let server = server(kind, wrong.len(), OutcomeHandler);
         for (number, count, make) in wrong {
             let (socket, [page, wake]) = (UnixStream::connect(&server.path).unwrap(), make());
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -324,7 +324,7 @@ fn a_first_message_with_anything_wrong_gets_no_channel() {
 
 #[test]
 fn a_peer_that_says_nothing_is_given_up() {
-    let server = server(kinds()[0], 1, Recorder);
+    let server = server(kinds()[0], 1, OutcomeHandler);
     let socket = UnixStream::connect(&server.path).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let start = std::time::Instant::now();

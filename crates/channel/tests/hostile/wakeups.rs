@@ -128,10 +128,10 @@ impl Sides {
 }
 
 /// Waits until `is_done`.
-fn until(what: &str, is_done: impl Fn() -> bool) {
+fn until(condition: &str, is_done: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_done() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
+        assert!(start.elapsed() < PATIENCE, "{condition}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -36,7 +36,7 @@ pub struct Cp {
 impl Cp {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
         let (from, to) = from_and_to(&self.paths)?;
-        let how = Renaming { method: "COPY", folders: self.recursive, json: self.json };
-        self.session.run(runtime, async move |mut server| rename_all(&mut server, &how, &from, &to).await)
+        let options = Renaming { method: "COPY", folders: self.recursive, json: self.json };
+        self.session.run(runtime, async move |mut server| rename_all(&mut server, &options, &from, &to).await)
     }
 }

@@ -144,9 +144,9 @@ async fn plan(
     let is_stream = to.as_os_str() == "-";
     let into = !is_stream && (to.is_dir() || to.as_os_str().as_bytes().ends_with(b"/"));
     if from.len() > 1 && !into && !is_stream {
-        let told = text(to.as_os_str().as_bytes());
+        let shown = text(to.as_os_str().as_bytes());
         return Err(WrongUsage(format!(
-            "{told} is no folder here to put several files into; end it with a slash, or add ./ to put all \
+            "{shown} is no folder here to put several files into; end it with a slash, or add ./ to put all \
              of them into this folder"
         ))
         .into());
@@ -175,8 +175,8 @@ async fn plan_one(
     failures: &mut Failures,
     jobs: &mut Vec<Job>,
 ) -> Result<(), Failure> {
-    let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
-    match about {
+    let metadata = server.stat(place).await?.ok_or_else(|| not_found(place))?;
+    match metadata {
         RemoteStat { kind: EntryKind::File, size, .. } => {
             jobs.push(Job { from: place.clone(), bytes: size, modified: None, to: target });
         }

@@ -34,7 +34,7 @@ impl Logout {
             match server.send_and_discard(Request::new("DELETE", "/api/sessions/current")).await {
                 // The session had ended already.
                 Err(failure) if failure.status() == Some(Status::UNAUTHORIZED) => Ok(()),
-                told => Ok(told?),
+                result => Ok(result?),
             }
         })?;
         session.forget()?;

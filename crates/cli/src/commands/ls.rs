@@ -84,8 +84,8 @@ impl Ls {
 
 /// Returns a folder's listing. A file's listing has one entry, as in the listing of its folder.
 async fn list(server: &mut ApiClient, place: &RemotePath) -> anyhow::Result<Listing> {
-    let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
-    if about.kind == EntryKind::Folder {
+    let metadata = server.stat(place).await?.ok_or_else(|| not_found(place))?;
+    if metadata.kind == EntryKind::Folder {
         return Ok(server.list(place).await?);
     }
     let (folder, name) = (place.parent().unwrap_or_else(RemotePath::home), place.name().unwrap_or_default());
@@ -96,8 +96,8 @@ async fn list(server: &mut ApiClient, place: &RemotePath) -> anyhow::Result<List
         listing.entries.push(serde_json::from_value(json!({
             "name": output::text(name),
             "kind": "file",
-            "size": about.size,
-            "etag": about.etag.unwrap_or_default(),
+            "size": metadata.size,
+            "etag": metadata.etag.unwrap_or_default(),
             "href": place.target().rsplit('/').next(),
         }))?);
     }

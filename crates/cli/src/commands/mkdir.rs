@@ -87,8 +87,12 @@ pub(super) async fn make_all(server: &mut ApiClient, place: &RemotePath) -> Resu
 pub(super) async fn make_one(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
     match make(server, place).await {
         Err(failure) if failure.status() == Some(Status::METHOD_NOT_ALLOWED) || is_conflict(&failure) => {
-            let about = server.stat(place).await?;
-            if about.is_some_and(|about| about.kind == EntryKind::Folder) { Ok(true) } else { Err(failure) }
+            let metadata = server.stat(place).await?;
+            if metadata.is_some_and(|metadata| metadata.kind == EntryKind::Folder) {
+                Ok(true)
+            } else {
+                Err(failure)
+            }
         }
         made => made.map(|()| false),
     }

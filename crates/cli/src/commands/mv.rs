@@ -9,7 +9,7 @@ use clap::Args;
 use plimsoll_client::http::Request;
 
 use super::server_args::SessionArgs;
-use super::shares::{ShareRecord, fetch_shares};
+use super::shares::{ShareInfo, fetch_shares};
 use crate::WrongUsage;
 use crate::listing::{EntryKind, not_found};
 use crate::output::text;
@@ -40,8 +40,8 @@ pub struct Mv {
 impl Mv {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
         let (from, to) = from_and_to(&self.paths)?;
-        let how = Renaming { method: "MOVE", folders: true, json: self.json };
-        self.session.run(runtime, async move |mut server| rename_all(&mut server, &how, &from, &to).await)
+        let options = Renaming { method: "MOVE", folders: true, json: self.json };
+        self.session.run(runtime, async move |mut server| rename_all(&mut server, &options, &from, &to).await)
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Renaming {
 /// Moves or copies each of `from` to, or into, `to`.
 pub(super) async fn rename_all(
     server: &mut ApiClient,
-    how: &Renaming,
+    options: &Renaming,
     from: &[RemotePath],
     to: &RemotePath,
 ) -> anyhow::Result<()> {
@@ -77,16 +77,16 @@ pub(super) async fn rename_all(
         );
     }
     let shares = shares_before(server).await;
-    let mut each = PathResults::new(how.json);
+    let mut each = PathResults::new(options.json);
     for place in from {
         let to = match place.name() {
             Some(name) if is_folder => to.join(name),
             _ => to.clone(),
         };
-        let renamed = rename(server, how, place, &to).await;
+        let renamed = rename(server, options, place, &to).await;
         let mut done = Done::from_to(place.to_string(), to.to_string());
         if renamed.is_ok() {
-            done.unshared_with = unshared(&shares, (how.method == "MOVE").then_some(place), &to);
+            done.unshared_with = unshared(&shares, (options.method == "MOVE").then_some(place), &to);
             tell_unshared(&done);
         }
         if !each.record(done, renamed) {
@@ -97,15 +97,15 @@ pub(super) async fn rename_all(
 }
 
 /// Returns the account's shares. None if the server has none, as with accounts of another system.
-async fn shares_before(server: &mut ApiClient) -> Vec<ShareRecord> {
+async fn shares_before(server: &mut ApiClient) -> Vec<ShareInfo> {
     let shares = fetch_shares(server, "/api/shares").await.and_then(|shares| shares.parsed());
     shares.unwrap_or_default()
 }
 
 /// Returns the accounts whose shares end: of a moved source and of what is in it, and of a replaced file.
-fn unshared(shares: &[ShareRecord], moved: Option<&RemotePath>, to: &RemotePath) -> Vec<String> {
-    let is_moved = |share: &ShareRecord| moved.is_some_and(|from| share.is_at(from) || share.is_below(from));
-    let ends = |share: &&ShareRecord| is_moved(share) || share.is_at(to);
+fn unshared(shares: &[ShareInfo], moved: Option<&RemotePath>, to: &RemotePath) -> Vec<String> {
+    let is_moved = |share: &ShareInfo| moved.is_some_and(|from| share.is_at(from) || share.is_below(from));
+    let ends = |share: &&ShareInfo| is_moved(share) || share.is_at(to);
     let mut with: Vec<String> = shares.iter().filter(ends).map(|share| share.with.clone()).collect();
     with.sort();
     with.dedup();
@@ -126,14 +126,14 @@ fn tell_unshared(done: &Done) {
 
 async fn rename(
     server: &mut ApiClient,
-    how: &Renaming,
+    options: &Renaming,
     from: &RemotePath,
     to: &RemotePath,
 ) -> Result<(), Failure> {
-    let about = server.stat(from).await?.ok_or_else(|| not_found(from))?;
-    let target = match about.kind {
+    let metadata = server.stat(from).await?.ok_or_else(|| not_found(from))?;
+    let target = match metadata.kind {
         EntryKind::File => from.target(),
-        EntryKind::Folder if how.folders => from.folder_target(),
+        EntryKind::Folder if options.folders => from.folder_target(),
         EntryKind::Folder => {
             return Err(Failure::Local(
                 "It is a folder. Copy it with all that is in it: plimsoll cp -r".to_owned(),
@@ -147,7 +147,7 @@ async fn rename(
                 "{to} is a folder that is there already. Choose another name."
             )));
         }
-        Some(_) if about.kind == EntryKind::Folder => {
+        Some(_) if metadata.kind == EntryKind::Folder => {
             return Err(Failure::Local(format!(
                 "{to} is a file that is there already. Choose another name."
             )));
@@ -157,11 +157,11 @@ async fn rename(
     };
     let destination = server.url.path_of(&to.target());
     let request =
-        Request::new(how.method, &target).field("Destination", destination).field("Overwrite", overwrite);
+        Request::new(options.method, &target).field("Destination", destination).field("Overwrite", overwrite);
     let moved = server.send_and_discard(request).await;
     moved.map_err(|failure| failure.for_a_file_at(to))
 }
 
 async fn is_folder(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
-    Ok(server.stat(place).await?.is_some_and(|about| about.kind == EntryKind::Folder))
+    Ok(server.stat(place).await?.is_some_and(|metadata| metadata.kind == EntryKind::Folder))
 }

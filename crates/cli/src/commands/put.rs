@@ -185,7 +185,7 @@ async fn plan(
 }
 
 async fn is_folder(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
-    Ok(server.stat(place).await?.is_some_and(|about| about.kind == EntryKind::Folder))
+    Ok(server.stat(place).await?.is_some_and(|entry| entry.kind == EntryKind::Folder))
 }
 
 fn plan_one(file: &Path, place: RemotePath, recursive: bool, failures: &mut Failures, jobs: &mut Vec<Job>) {
@@ -194,13 +194,13 @@ fn plan_one(file: &Path, place: RemotePath, recursive: bool, failures: &mut Fail
         return jobs.push(Job::Stream(place));
     }
     match std::fs::metadata(file) {
-        Ok(about) if about.is_file() => {
-            jobs.push(Job::file(file.to_owned(), &about, place));
+        Ok(entry) if entry.is_file() => {
+            jobs.push(Job::file(file.to_owned(), &entry, place));
         }
-        Ok(about) if about.is_dir() && !recursive => {
+        Ok(entry) if entry.is_dir() && !recursive => {
             fail(file, "It is a folder. Send it with all that is in it: plimsoll put -r".to_owned());
         }
-        Ok(about) if about.is_dir() => {
+        Ok(entry) if entry.is_dir() => {
             jobs.push(Job::Folder(place.clone()));
             let below = |path: &Path| {
                 let names = path.strip_prefix(file).unwrap_or(path);
@@ -209,9 +209,9 @@ fn plan_one(file: &Path, place: RemotePath, recursive: bool, failures: &mut Fail
             for step in walk(file) {
                 match step {
                     WalkEntry::Folder(path) => jobs.push(Job::Folder(below(&path))),
-                    WalkEntry::File(path, about) => {
+                    WalkEntry::File(path, entry) => {
                         let to = below(&path);
-                        jobs.push(Job::file(path, &about, to));
+                        jobs.push(Job::file(path, &entry, to));
                     }
                     WalkEntry::Unsupported(path, why) => fail(&path, why),
                 }
@@ -229,8 +229,8 @@ fn plan_one(file: &Path, place: RemotePath, recursive: bool, failures: &mut Fail
 }
 
 impl Job {
-    fn file(path: PathBuf, about: &Metadata, to: RemotePath) -> Job {
-        Job::File { path, bytes: about.len(), modified: modified(about), to }
+    fn file(path: PathBuf, entry: &Metadata, to: RemotePath) -> Job {
+        Job::File { path, bytes: entry.len(), modified: modified(entry), to }
     }
 
     /// Returns the length of a file; `None` for a folder, and for a stream, because its length is unknown.

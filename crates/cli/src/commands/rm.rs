@@ -53,8 +53,8 @@ impl Rm {
 }
 
 async fn remove(server: &mut ApiClient, place: &RemotePath, recursive: bool) -> Result<(), Failure> {
-    let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
-    if about.kind == EntryKind::Folder {
+    let metadata = server.stat(place).await?.ok_or_else(|| not_found(place))?;
+    if metadata.kind == EntryKind::Folder {
         if !recursive {
             return Err(Failure::Local(
                 "It is a folder. Delete it with all that is in it: plimsoll rm -r".to_owned(),
@@ -65,7 +65,7 @@ async fn remove(server: &mut ApiClient, place: &RemotePath, recursive: bool) -> 
     let target = place.target();
     let request = Request::new("DELETE", &target);
     server
-        .send_and_discard(match about.etag {
+        .send_and_discard(match metadata.etag {
             Some(etag) => request.field("If-Match", etag),
             None => request,
         })

@@ -10,7 +10,7 @@ use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use serde_json::{Value, json};
 
 use super::server_args::SessionArgs;
-use super::shares::{ShareRecord, fetch_shares};
+use super::shares::{ShareInfo, fetch_shares};
 use crate::listing::EntryKind;
 use crate::output::{print, print_json, text, time};
 use crate::{ApiClient, RemotePath, Runtime, WrongUsage};
@@ -81,9 +81,9 @@ impl Share {
         if self.json {
             print_json(&given)
         } else {
-            let given = ShareRecord::from_json(given)?;
-            let told = before.map(|before| replaced(&before, &given)).unwrap_or_default();
-            print(sentence(&given, is_folder) + &told)
+            let given = ShareInfo::from_json(given)?;
+            let note = before.map(|before| replaced(&before, &given)).unwrap_or_default();
+            print(sentence(&given, is_folder) + &note)
         }
     }
 }
@@ -93,14 +93,14 @@ async fn present_share(
     server: &mut ApiClient,
     place: &RemotePath,
     with: &str,
-) -> anyhow::Result<Option<ShareRecord>> {
+) -> anyhow::Result<Option<ShareInfo>> {
     let shares = fetch_shares(server, "/api/shares").await?.parsed()?;
-    let is_it = |share: &ShareRecord| share.with.eq_ignore_ascii_case(with) && share.is_at(place);
+    let is_it = |share: &ShareInfo| share.with.eq_ignore_ascii_case(with) && share.is_at(place);
     Ok(shares.into_iter().find(is_it))
 }
 
 /// Formats what a new share has changed in the one before.
-fn replaced(before: &ShareRecord, now: &ShareRecord) -> String {
+fn replaced(before: &ShareInfo, now: &ShareInfo) -> String {
     let mut changes = Vec::new();
     if before.permission != now.permission {
         changes.push(format!("it was to {}", may(before)));
@@ -115,12 +115,12 @@ fn replaced(before: &ShareRecord, now: &ShareRecord) -> String {
     }
 }
 
-fn may(share: &ShareRecord) -> &'static str {
+fn may(share: &ShareInfo) -> &'static str {
     if share.permission == "write" { "read and write" } else { "read" }
 }
 
 /// Formats the share, with the command that the grantee can type.
-fn sentence(share: &ShareRecord, is_folder: bool) -> String {
+fn sentence(share: &ShareInfo, is_folder: bool) -> String {
     let may = may(share);
     let until = share.expires.as_deref().map(|at| format!(" until {} UTC", time(at))).unwrap_or_default();
     let (with, path) = (text(share.with.as_bytes()), text(share.path.as_bytes()));
@@ -152,7 +152,7 @@ mod tests {
         let printed = |permission, expires, is_folder| {
             let share = json!({"id": "1", "owner": "alice", "path": "/a/b", "with": "bob", "url": "",
                 "permission": permission, "expires": expires});
-            sentence(&ShareRecord::from_json(share).unwrap(), is_folder)
+            sentence(&ShareInfo::from_json(share).unwrap(), is_folder)
         };
         assert_eq!(printed("read", None, false), "bob may read /a/b: plimsoll get alice:a/b\n");
         assert_eq!(printed("read", None, true), "bob may read /a/b: plimsoll get -r alice:a/b\n");
@@ -165,14 +165,14 @@ mod tests {
         let share = |permission, expires| {
             let share = json!({"id": "1", "owner": "alice", "path": "/a/b", "with": "bob", "url": "",
                 "permission": permission, "expires": expires});
-            ShareRecord::from_json(share).unwrap()
+            ShareInfo::from_json(share).unwrap()
         };
         let end = Some("2030-12-31T23:59:59Z");
         assert_eq!(replaced(&share("read", end), &share("read", end)), "");
-        let told = replaced(&share("write", end), &share("read", None));
+        let note = replaced(&share("write", end), &share("read", None));
         let expected = "This replaces the share before: it was to read and write, and it was until \
                         2030-12-31 23:59 UTC.\n";
-        assert_eq!(told, expected);
+        assert_eq!(note, expected);
         assert!(replaced(&share("read", None), &share("read", end)).contains("without an end"));
     }
 

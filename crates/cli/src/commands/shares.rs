@@ -28,7 +28,7 @@ pub struct Shares {
 
 /// A share, as the server sends it.
 #[derive(Deserialize)]
-pub(super) struct ShareRecord {
+pub(super) struct ShareInfo {
     pub(super) id: String,
     pub(super) owner: String,
     pub(super) path: String,
@@ -76,12 +76,12 @@ pub(super) async fn fetch_shares(server: &mut ApiClient, target: &str) -> anyhow
 
 impl ShareList {
     /// Returns the shares in parsed form.
-    pub(super) fn parsed(&self) -> anyhow::Result<Vec<ShareRecord>> {
-        self.shares.iter().cloned().map(ShareRecord::from_json).collect()
+    pub(super) fn parsed(&self) -> anyhow::Result<Vec<ShareInfo>> {
+        self.shares.iter().cloned().map(ShareInfo::from_json).collect()
     }
 }
 
-impl ShareRecord {
+impl ShareInfo {
     /// Returns the shared path, percent-encoded: URLs represent every name exactly.
     fn encoded_path(&self) -> &str {
         let path = self.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
@@ -104,7 +104,7 @@ impl ShareRecord {
     }
 
     /// Parses a share.
-    pub(super) fn from_json(value: Value) -> anyhow::Result<ShareRecord> {
+    pub(super) fn from_json(value: Value) -> anyhow::Result<ShareInfo> {
         Ok(serde_json::from_value(value)?)
     }
 }
@@ -123,10 +123,10 @@ fn is_below(path: &str, folder: &str) -> bool {
 }
 
 /// Prints shares for people. `other` selects the account to print: `with` for the grantee, else the owner.
-pub(super) fn print_shares(shares: &[ShareRecord], other: &str) -> anyhow::Result<()> {
+pub(super) fn print_shares(shares: &[ShareInfo], other: &str) -> anyhow::Result<()> {
     let clean = |untrusted: &str| text(untrusted.as_bytes());
-    let row = |share: &ShareRecord| {
-        let (who, what) = match other {
+    let row = |share: &ShareInfo| {
+        let (counterpart, place) = match other {
             "with" => (format!("with {}", clean(&share.with)), clean(&share.path)),
             _ => (
                 format!("from {}", clean(&share.owner)),
@@ -135,7 +135,7 @@ pub(super) fn print_shares(shares: &[ShareRecord], other: &str) -> anyhow::Resul
         };
         let ends =
             share.expires.as_deref().map_or_else(|| "no end".to_owned(), |at| format!("until {}", time(at)));
-        vec![clean(&share.id), clean(&share.permission), who, ends, what]
+        vec![clean(&share.id), clean(&share.permission), counterpart, ends, place]
     };
     print(columns(&shares.iter().map(row).collect::<Vec<_>>(), &[]))
 }

@@ -11,7 +11,7 @@ use plimsoll_client::http::Request;
 use serde_json::json;
 
 use super::server_args::SessionArgs;
-use super::shares::{ShareRecord, fetch_shares};
+use super::shares::{ShareInfo, fetch_shares};
 use crate::WrongUsage;
 use crate::output::{print_json, text};
 use crate::{ApiClient, RemotePath, Runtime};
@@ -65,13 +65,13 @@ impl Unshare {
 /// Ends every share of a path with an account. Returns their ids.
 async fn end_all(server: &mut ApiClient, place: &RemotePath, with: &str) -> anyhow::Result<Vec<String>> {
     let shares = fetch_shares(server, "/api/shares").await?.parsed()?;
-    let (meant, others): (Vec<ShareRecord>, Vec<ShareRecord>) =
+    let (matching, others): (Vec<ShareInfo>, Vec<ShareInfo>) =
         shares.into_iter().filter(|share| share.with == with).partition(|share| share.is_at(place));
-    if meant.is_empty() {
+    if matching.is_empty() {
         bail!("{place} is not shared with {with}. See what is shared: plimsoll shares");
     }
     let mut ended = Vec::new();
-    for share in meant {
+    for share in matching {
         end(server, &share.id).await?;
         ended.push(share.id);
     }

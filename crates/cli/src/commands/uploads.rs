@@ -61,8 +61,8 @@ impl Uploads {
         if self.json {
             return print_json(&all);
         }
-        let told = all.uploads.into_iter().map(|upload| Ok(row(&serde_json::from_value(upload)?)));
-        print(columns(&told.collect::<anyhow::Result<Vec<_>>>()?, &[]))
+        let rows = all.uploads.into_iter().map(|upload| Ok(row(&serde_json::from_value(upload)?)));
+        print(columns(&rows.collect::<anyhow::Result<Vec<_>>>()?, &[]))
     }
 }
 

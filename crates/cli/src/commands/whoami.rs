@@ -39,8 +39,8 @@ impl Whoami {
         if self.json {
             return print_json(&known);
         }
-        let number = |of: &str, what: &str| known[of][what].as_u64();
-        let told = |of: &str| {
+        let number = |of: &str, unit: &str| known[of][unit].as_u64();
+        let amounts = |of: &str| {
             let files = number(of, "files").map(files_of);
             let parts: Vec<String> = number(of, "bytes").map(size).into_iter().chain(files).collect();
             if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
@@ -50,8 +50,8 @@ impl Whoami {
         let rows = [
             row("account", account),
             row("server", server),
-            row("usage", told("usage")),
-            row("quota", told("quota")),
+            row("usage", amounts("usage")),
+            row("quota", amounts("quota")),
             row("uploads", uploads_line(&known["uploads"])),
         ];
         print(columns(&rows, &[]))
@@ -83,8 +83,8 @@ mod tests {
     fn interrupted_uploads_count_with_their_announced_length() {
         let list = json!({"uploads": [{"length": 2048, "offset": 1}, {"length": null, "offset": 1024}]});
         assert_eq!(held(&list), json!({"count": 2, "bytes": 3072}));
-        let told = "2 interrupted, 3.00 KiB that count against the quota: plimsoll uploads";
-        assert_eq!(uploads_line(&held(&list)), told);
+        let line = "2 interrupted, 3.00 KiB that count against the quota: plimsoll uploads";
+        assert_eq!(uploads_line(&held(&list)), line);
         assert_eq!(uploads_line(&held(&json!({"uploads": []}))), "none");
     }
 }

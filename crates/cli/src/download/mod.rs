@@ -31,9 +31,9 @@ pub(super) async fn digest_of(
     }
     let account = server.account();
     let response = server.send(request).await?;
-    let told = response.field("Repr-Digest").map(str::to_owned);
+    let digest = response.field("Repr-Digest").map(str::to_owned);
     match response.status() {
-        Status::OK => sha256_in(told.as_deref()).map(Some),
+        Status::OK => sha256_in(digest.as_deref()).map(Some),
         Status::PRECONDITION_FAILED | Status::NOT_FOUND => Ok(None),
         _ => Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
     }

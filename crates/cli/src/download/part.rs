@@ -205,7 +205,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             Err(TryLockError::Error(error)) => return Err(error),
         }
         // The previous holder may have renamed the file meanwhile. The lock is then on the target file.
-        let now = fs::symlink_metadata(path).map(|about| about.ino()).ok();
+        let now = fs::symlink_metadata(path).map(|metadata| metadata.ino()).ok();
         if now == Some(file.metadata()?.ino()) {
             return Ok(Some(file));
         }

@@ -181,15 +181,15 @@ impl<'a> Download<'a> {
             return Ok(Next::Check);
         }
         // The server computes the digest while the body is received.
-        let asking = pin!(digest_of(&mut second, self.from, self.etag.as_deref()));
-        self.digest = receive_while_asking(receiving, asking).await?;
+        let digest_request = pin!(digest_of(&mut second, self.from, self.etag.as_deref()));
+        self.digest = receive_while_asking(receiving, digest_request).await?;
         Ok(Next::Check)
     }
 
     /// Returns whether the received file matches the server's digest; starts over if it does not.
     async fn check(&mut self) -> Result<bool, Failure> {
         let theirs = match self.digest {
-            Some(told) => Some(told),
+            Some(digest) => Some(digest),
             None => digest_of(self.server, self.from, self.etag.as_deref()).await?,
         };
         match (theirs, self.landing.sha256()) {
@@ -237,12 +237,12 @@ async fn take_all(
 /// Receives a body while the digest is requested. Returns the digest, or `None` if that request failed.
 async fn receive_while_asking(
     mut receiving: impl Future<Output = Result<(), Failure>> + Unpin,
-    mut asking: impl Future<Output = Result<Option<[u8; 32]>, Failure>> + Unpin,
+    mut digest_request: impl Future<Output = Result<Option<[u8; 32]>, Failure>> + Unpin,
 ) -> Result<Option<[u8; 32]>, Failure> {
-    let asked = match select(&mut receiving, &mut asking).await {
+    let asked = match select(&mut receiving, &mut digest_request).await {
         Either::Left(received) => {
             received?;
-            asking.await
+            digest_request.await
         }
         Either::Right(asked) => {
             receiving.await?;

@@ -171,12 +171,12 @@ impl Parts<'_, '_> {
         }
         let io = self.server.io.clone();
         let mut source = FileSource::new(&io, &self.opened.file, (at, to), before, self.progress);
-        let told = self
+        let result = self
             .server
             .send_and_discard(request.body(Body::Stream { length: Some(to - at), source: &mut source }))
             .await;
         self.sent += source.at - at;
-        told?;
+        result?;
         if let Some(hash) = source.into_hash() {
             self.hash = (hash, to);
         }

@@ -27,12 +27,12 @@ pub(super) struct Version {
 
 impl Version {
     pub(super) fn of(file: &File) -> io::Result<Version> {
-        let about = file.metadata()?;
-        if !about.is_file() {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
         }
-        let modified = (about.mtime(), about.mtime_nsec());
-        Ok(Version { bytes: about.len(), inode: about.ino(), modified })
+        let modified = (metadata.mtime(), metadata.mtime_nsec());
+        Ok(Version { bytes: metadata.len(), inode: metadata.ino(), modified })
     }
 }
 

@@ -63,9 +63,9 @@ pub(super) async fn put_streamed(
     loop {
         let mut source = FileSource::new(&server.io, &opened.file, (0, bytes), Sha256::new(), progress);
         let body = Body::Stream { length: Some(bytes), source: &mut source };
-        let told = server.send_and_discard(put(opened, &target, &digest).body(body)).await;
+        let result = server.send_and_discard(put(opened, &target, &digest).body(body)).await;
         sent += source.at;
-        match told {
+        match result {
             Ok(()) => return Ok(sent),
             Err(failure) => retries.wait_before_retry(server, failure).await?,
         }

@@ -15,8 +15,8 @@ use super::limits::Times;
 /// # Errors
 /// [`Error::Refused`] if the name is taken or not allowed, or if sign-up is disabled; the error that broke
 /// the connection.
-pub async fn sign_up(io: &Io, to: &Address, who: Credentials, times: Times) -> Result<(), Error> {
-    let mut exchange = Exchange::begin(io, to, &Request::New(who), times).await?;
+pub async fn sign_up(io: &Io, to: &Address, credentials: Credentials, times: Times) -> Result<(), Error> {
+    let mut exchange = Exchange::begin(io, to, &Request::New(credentials), times).await?;
     exchange.done().await?;
     exchange.stream.tx.finish();
     Ok(())
@@ -30,14 +30,14 @@ pub async fn sign_up(io: &Io, to: &Address, who: Credentials, times: Times) -> R
 pub async fn get(
     io: &Io,
     to: &Address,
-    who: Credentials,
+    credentials: Credentials,
     file: &[u8],
     times: Times,
 ) -> Result<Download, Error> {
     if file.contains(&b'\n') {
         return Err(Unwritable.into());
     }
-    let mut exchange = Exchange::begin(io, to, &Request::Get(who), times).await?;
+    let mut exchange = Exchange::begin(io, to, &Request::Get(credentials), times).await?;
     exchange.done().await?;
     exchange.stream.tx.push(Segment::Owned([file, b"\n"].concat()));
     match exchange.answer().await? {

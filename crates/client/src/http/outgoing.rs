@@ -245,8 +245,8 @@ async fn stream(
     }
 }
 
-fn changed(how: &'static str) -> Error {
-    Error::Source(io::Error::new(io::ErrorKind::InvalidData, how))
+fn changed(change: &'static str) -> Error {
+    Error::Source(io::Error::new(io::ErrorKind::InvalidData, change))
 }
 
 /// Pushes a piece as a chunk. An empty one is skipped: it would be the last chunk.

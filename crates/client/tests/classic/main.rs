@@ -28,11 +28,11 @@ fn run<T: 'static>(
     let at = Address::Ip((far.ip(), 9000).into());
     let mut listener = far.io().listen(&at).unwrap();
     let (io, far_io, made) = (near.io(), far.io(), Rc::new(Cell::new(None)));
-    let told = Rc::clone(&made);
+    let result = Rc::clone(&made);
     sim.run(&near, async move {
         let serving = async move { server(far_io, listener.accept().await.unwrap()).await };
         let (made, ()) = join(client(io, at), serving).await;
-        told.set(Some(made));
+        result.set(Some(made));
     });
     assert_eq!((near.leased_bytes(), sim.connections_open()), (0, 0), "seed {seed}: something is left");
     made.take().unwrap()
@@ -44,11 +44,11 @@ fn alice() -> Credentials {
 
 /// Expects a line, with no bytes after it.
 async fn expect_line(stream: &mut Stream, line: &[u8]) {
-    let mut heard = Vec::new();
-    while heard.len() < line.len() {
-        heard.extend_from_slice(&stream.rx.recv(Want::Head).await.unwrap().expect("more from the client"));
+    let mut received = Vec::new();
+    while received.len() < line.len() {
+        received.extend_from_slice(&stream.rx.recv(Want::Head).await.unwrap().expect("more from the client"));
     }
-    assert_eq!(heard, line);
+    assert_eq!(received, line);
 }
 
 fn send_bytes(stream: &mut Stream, bytes: &[u8]) {
@@ -87,9 +87,9 @@ fn a_file_arrives_complete_wherever_its_bytes_are_split() {
     let whole = async |_: Io, stream: Stream| send_file(stream, usize::MAX).await;
     let all =
         (0..60).map(|at| (0, Faults::split_at(at))).chain(seeds(200).map(|seed| (seed, Faults::splits())));
-    for how in all {
-        assert_eq!(run(how, whole, fetched).unwrap(), FILE);
-        assert_eq!(run(how, whole, discarded).unwrap(), FILE.len() as u64);
+    for truncation in all {
+        assert_eq!(run(truncation, whole, fetched).unwrap(), FILE);
+        assert_eq!(run(truncation, whole, discarded).unwrap(), FILE.len() as u64);
     }
 }
 
@@ -109,13 +109,13 @@ fn a_file_that_ends_early_at_any_byte_is_an_error() {
 
 #[test]
 fn a_response_that_does_not_fit_the_request_is_an_error() {
-    for said in ["hello\n", "ok 5\n", "ok\nok\n", "ok\nok 3\nhello", "ok\nok many\n", "ok\nhello\n"] {
+    for bytes in ["hello\n", "ok 5\n", "ok\nok\n", "ok\nok 3\nhello", "ok\nok many\n", "ok\nhello\n"] {
         let server = async move |_: Io, mut stream: Stream| {
-            send_bytes(&mut stream, said.as_bytes());
+            send_bytes(&mut stream, bytes.as_bytes());
             let _ = stream.finish().await;
         };
         let error = run((0, Faults::none()), server, fetched).unwrap_err();
-        assert!(matches!(error, Error::Malformed), "{said:?}: {error:?}");
+        assert!(matches!(error, Error::Malformed), "{bytes:?}: {error:?}");
     }
 }
 
@@ -151,13 +151,13 @@ fn sign_up_succeeds_when_the_server_confirms() {
 
 #[test]
 fn every_wait_of_the_classic_client_times_out() {
-    for (said, when) in [("", When::Waiting), ("ok\n", When::Waiting), ("ok\nok 5\nhel", When::Receiving)] {
+    for (bytes, when) in [("", When::Waiting), ("ok\n", When::Waiting), ("ok\nok 5\nhel", When::Receiving)] {
         let server = async move |io: Io, mut stream: Stream| {
-            send_bytes(&mut stream, said.as_bytes());
+            send_bytes(&mut stream, bytes.as_bytes());
             io.sleep(SECOND * 60).await;
         };
         let error = run((0, Faults::none()), server, fetched).unwrap_err();
-        assert!(matches!(error, Error::Late(found) if found == when), "{said:?}: {error:?}");
+        assert!(matches!(error, Error::Late(found) if found == when), "{bytes:?}: {error:?}");
     }
 }
 
@@ -167,8 +167,8 @@ fn a_name_that_the_protocol_cannot_express_is_not_sent() {
     let near = sim.host("client");
     let (io, at) = (near.io(), Address::Ip((near.ip(), 9000).into()));
     sim.run(&near, async move {
-        let who = Credentials { name: b"a\nb".to_vec(), password: Vec::new().into() };
-        assert!(matches!(sign_up(&io, &at, who, TIMES).await, Err(Error::Request(_))));
+        let credentials = Credentials { name: b"a\nb".to_vec(), password: Vec::new().into() };
+        assert!(matches!(sign_up(&io, &at, credentials, TIMES).await, Err(Error::Request(_))));
         assert!(matches!(get(&io, &at, alice(), b"a\nb", TIMES).await, Err(Error::Request(_))));
     });
 }

@@ -60,9 +60,9 @@ impl TruncatedServer {
 
 /// Serves a session until it is cut after `bytes`.
 async fn serve(mut server: Server, bytes: usize) {
-    let mut said = TruncatedServer { control: server.accept().await, left: bytes };
-    said.serve().await;
-    let _ = said.control.stream.finish().await;
+    let mut sent = TruncatedServer { control: server.accept().await, left: bytes };
+    sent.serve().await;
+    let _ = sent.control.stream.finish().await;
 }
 
 async fn session(client: &Client) -> Result<(), Error> {
@@ -96,12 +96,12 @@ fn a_session_that_ends_early_at_any_byte_is_an_error() {
     let mut bytes = 0;
     loop {
         let went_well = Rc::new(Cell::new(false));
-        let told = Rc::clone(&went_well);
+        let outcome = Rc::clone(&went_well);
         run(
             (0, Faults::none()),
             async move |server| serve(server, bytes).await,
             async move |client| match session(&client).await {
-                Ok(()) => told.set(true),
+                Ok(()) => outcome.set(true),
                 Err(Error::Broken { .. }) => {}
                 Err(error) => panic!("after {bytes} bytes: {error}"),
             },

@@ -234,7 +234,7 @@ fn a_download_without_a_confirmation_is_an_error() {
 
 #[test]
 fn a_broken_data_connection_is_explained_by_the_servers_reply() {
-    for said in [Some("426 my disk"), Some("226 all of it"), None] {
+    for line in [Some("426 my disk"), Some("226 all of it"), None] {
         run(
             calm(),
             async move |mut server| {
@@ -245,14 +245,14 @@ fn a_broken_data_connection_is_explained_by_the_servers_reply() {
                 data.tx.push(Segment::Static(b"half"));
                 data.tx.drain(0).await.unwrap();
                 drop(data);
-                said.into_iter().for_each(|said| control.send_line(said));
+                line.into_iter().for_each(|line| control.send_line(line));
                 while let Ok(Some(_)) = control.stream.rx.recv(Want::Head).await {}
             },
             async move |client| {
                 let mut session = client.log_in().await.unwrap();
                 let error = fetch(&mut session, "a", 0).await.unwrap_err();
-                match said {
-                    Some(said) if said.starts_with('4') => {
+                match line {
+                    Some(line) if line.starts_with('4') => {
                         assert!(is_refused(&error, Verb::Retr, 426), "{error}");
                     }
                     _ => assert!(matches!(error, Error::Broken { when: When::Receiving, .. }), "{error}"),

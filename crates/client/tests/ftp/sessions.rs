@@ -160,12 +160,12 @@ fn a_name_of_any_bytes_is_sent_as_one_argument() {
 
 #[test]
 fn an_unsolicited_reply_is_not_taken_for_that_of_the_next_command() {
-    for (said, expected) in [("226 what?", None), ("421 I must go", Some(421)), ("22", None)] {
+    for (line, expected) in [("226 what?", None), ("421 I must go", Some(421)), ("22", None)] {
         run(
             calm(),
             async move |mut server| {
                 let mut control = server.logged_in().await;
-                control.answer("DELE a", &format!("250 gone\r\n{said}")).await;
+                control.answer("DELE a", &format!("250 gone\r\n{line}")).await;
                 let _ = control.stream.finish().await;
             },
             async move |client| {

@@ -235,17 +235,17 @@ pub(super) fn entries(
 /// An open folder whose entries are read in batches.
 pub(super) struct Reader {
     root: File,
-    way: Vec<u8>,
+    path: Vec<u8>,
     folder: File,
     found: Dir,
 }
 
 impl Reader {
-    /// Starts to read `folder`, whose path below `root` is `way`.
-    pub(super) fn open(root: &File, way: &[u8], folder: File) -> io::Result<Reader> {
+    /// Starts to read `folder`, whose path below `root` is `path`.
+    pub(super) fn open(root: &File, path: &[u8], folder: File) -> io::Result<Reader> {
         let found =
             Dir::read_from(folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?).map_err(error_of)?;
-        Ok(Reader { root: root.clone(), way: way.to_vec(), folder, found })
+        Ok(Reader { root: root.clone(), path: path.to_vec(), folder, found })
     }
 }
 
@@ -259,7 +259,7 @@ impl FolderReader for Reader {
             if matches!(name, b"." | b"..") {
                 continue;
             }
-            if let Some(stat) = stat_beneath(&self.root, &self.way, &self.folder, &found)? {
+            if let Some(stat) = stat_beneath(&self.root, &self.path, &self.folder, &found)? {
                 entries.push(Entry { name: name.to_owned(), stat });
             }
         }
@@ -281,11 +281,11 @@ pub(super) fn stat_entry(folder: &File, found: &DirEntry) -> io::Result<Option<S
     }
 }
 
-/// Returns the status of an entry, with links followed within `root`, below which `way` is the path of
+/// Returns the status of an entry, with links followed within `root`, below which `path` is the path of
 /// `folder`. `None` if a link is broken.
 pub(super) fn stat_beneath(
     root: &File,
-    way: &[u8],
+    path: &[u8],
     folder: &File,
     found: &DirEntry,
 ) -> io::Result<Option<Stat>> {
@@ -293,8 +293,8 @@ pub(super) fn stat_beneath(
         return stat_entry(folder, found);
     }
     // A second slash would be a boundary.
-    let slash: &[u8] = if way.is_empty() || way.ends_with(b"/") { b"" } else { b"/" };
-    let whole = [way, slash, found.file_name().to_bytes()].concat();
+    let slash: &[u8] = if path.is_empty() || path.ends_with(b"/") { b"" } else { b"/" };
+    let whole = [path, slash, found.file_name().to_bytes()].concat();
     // Opened with O_PATH: opening a pipe behind a link would be visible to its writer.
     Ok(open_beneath(root, &whole, OFlags::PATH | OFlags::CLOEXEC, BENEATH).and_then(|file| stat(&file)).ok())
 }

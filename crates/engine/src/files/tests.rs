@@ -179,12 +179,12 @@ fn a_copy_by_hand_is_whole() {
 fn a_copy_to_another_file_system_is_whole() {
     let (_held, root) = folder();
     // Where there is no /dev/shm, this is a copy on one file system.
-    let elsewhere = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let target = SystemFs.open_root(elsewhere.path()).unwrap();
+    let other_folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let target = SystemFs.open_root(other_folder.path()).unwrap();
     let from = SystemFs.open_beneath(&root, b"file").unwrap();
     let to = SystemFs.create(&target, b"to").unwrap();
     assert_eq!(SystemFs.copy(&from, &to, u64::MAX).unwrap(), 4);
-    assert_eq!(std::fs::read(elsewhere.path().join("to")).unwrap(), b"text");
+    assert_eq!(std::fs::read(other_folder.path().join("to")).unwrap(), b"text");
     let moved = SystemFs.rename(&root, b"file", &target, b"moved", Existing::Kept);
     assert!(moved.is_ok() || moved.unwrap_err().kind() == ErrorKind::CrossesDevices);
 }

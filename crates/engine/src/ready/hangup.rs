@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::task::Poll;
 
-use super::park::{Hint, Interest};
+use super::poll_method::{Hint, Interest};
 use super::reactor::{Reactor, Registration, Source};
 
 /// This thread's non-blocking end of such a pipe.
@@ -32,7 +32,7 @@ impl Hangup {
     ///
     /// # Errors
     /// The reactor's error, if the pipe cannot be registered.
-    pub(crate) async fn seen(&self) -> io::Result<()> {
+    pub(crate) async fn wait(&self) -> io::Result<()> {
         poll_fn(|cx| {
             if self.is_seen.get() {
                 return Poll::Ready(Ok(()));

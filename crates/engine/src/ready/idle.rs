@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use rustix::event::{Timespec, epoll};
 
-use super::park::{Hint, Interest};
+use super::poll_method::{Hint, Interest};
 use super::reactor::{Reactor, Registration, Source};
 
 /// The epoll set.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
 use super::address::{Bound, peer_of};
-use super::park::{Hint, Interest};
+use super::poll_method::{Hint, Interest};
 use super::reactor::{Reactor, Registration, Source};
 use super::socket::Socket;
 use crate::limits::ACCEPTS_PER_TURN_MAX;

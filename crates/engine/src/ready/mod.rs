@@ -1,4 +1,4 @@
-//! Readiness I/O: the sockets and listeners of one thread, parked in poll(2) or in epoll.
+//! Readiness I/O: the sockets and listeners of one thread, which waits in poll(2) or in epoll.
 //!
 //! It is not the ring's socket (that one hands memory to the kernel). Invariant: an event is only a hint
 //! that a system call is worth trying, so a stale or a missed one costs a call and never a byte.
@@ -7,7 +7,7 @@ mod address;
 mod hangup;
 mod idle;
 mod listener;
-mod park;
+mod poll_method;
 mod reactor;
 mod socket;
 mod watched;
@@ -17,7 +17,7 @@ pub(crate) use address::{connected, local_address, peer_of, start_connect, widen
 pub(crate) use hangup::Hangup;
 pub(crate) use idle::{IdlePoller, Reports};
 pub(crate) use listener::{ReadyListener, is_that_connections};
-pub(crate) use park::Park;
+pub(crate) use poll_method::PollMethod;
 pub(crate) use reactor::Reactor;
 pub(crate) use socket::Socket;
 pub(crate) use watched::Watched;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use plimsoll_io::Pool;
 use plimsoll_io::limits::{BODY_BLOCK_BYTES, DISCARD_BYTES_MAX, HEAD_BLOCK_BYTES};
 
-use super::park::{EpollSet, Hint, Interest, Park, wait_in_poll};
+use super::poll_method::{EpollSet, Hint, Interest, PollMethod, wait_in_poll};
 use super::socket::Socket;
 use crate::flush_queue::FlushQueue;
 use crate::notifier::Notifier;
@@ -30,7 +30,7 @@ pub(super) trait Source: AsFd {
     fn interest(&self) -> Interest;
 }
 
-enum Parked {
+enum PollSet {
     Poll,
     Epoll(RefCell<EpollSet>),
 }
@@ -40,7 +40,7 @@ const NOTIFIER: usize = usize::MAX;
 
 /// The sockets of one thread.
 pub(crate) struct Reactor {
-    parked: Parked,
+    poll_set: PollSet,
     notifier: Arc<Notifier>,
     /// By token; `None` if the token is vacant.
     sources: RefCell<Vec<Option<Weak<dyn Source>>>>,
@@ -54,17 +54,17 @@ pub(crate) struct Reactor {
 }
 
 impl Reactor {
-    pub(crate) fn new(park: Park, notifier: &Arc<Notifier>) -> io::Result<Rc<Reactor>> {
-        let parked = match park {
-            Park::Poll => Parked::Poll,
-            Park::Epoll => {
+    pub(crate) fn new(method: PollMethod, notifier: &Arc<Notifier>) -> io::Result<Rc<Reactor>> {
+        let poll_set = match method {
+            PollMethod::Poll => PollSet::Poll,
+            PollMethod::Epoll => {
                 let set = EpollSet::new()?;
                 set.add_stream(notifier.as_fd(), NOTIFIER)?;
-                Parked::Epoll(RefCell::new(set))
+                PollSet::Epoll(RefCell::new(set))
             }
         };
         Ok(Rc::new(Reactor {
-            parked,
+            poll_set,
             notifier: Arc::clone(notifier),
             sources: RefCell::default(),
             vacant: RefCell::default(),
@@ -95,11 +95,11 @@ impl Reactor {
 
     /// Waits until a socket is ready, a notification comes or `timeout` elapses, and wakes the tasks
     /// concerned.
-    pub(crate) fn park(&self, timeout: Option<Duration>) {
+    pub(crate) fn wait_for_events(&self, timeout: Option<Duration>) {
         let mut hints = std::mem::take(&mut *self.hints.borrow_mut());
-        match &self.parked {
-            Parked::Epoll(set) => set.borrow_mut().wait(timeout, &mut hints),
-            Parked::Poll => self.park_in_poll(timeout, &mut hints),
+        match &self.poll_set {
+            PollSet::Epoll(set) => set.borrow_mut().wait(timeout, &mut hints),
+            PollSet::Poll => self.wait_with_poll(timeout, &mut hints),
         }
         for hint in hints.drain(..) {
             self.dispatch(hint);
@@ -107,19 +107,19 @@ impl Reactor {
         *self.hints.borrow_mut() = hints;
     }
 
-    fn park_in_poll(&self, timeout: Option<Duration>, hints: &mut Vec<Hint>) {
+    fn wait_with_poll(&self, timeout: Option<Duration>, hints: &mut Vec<Hint>) {
         let sources = self.sources.borrow();
         let alive = sources.iter().enumerate().filter_map(|(token, source)| {
             let source = source.as_ref()?.upgrade()?;
             let interest = source.interest();
-            // A source without interest is left out: a broken connection would otherwise end every park at
+            // A source without interest is left out: a broken connection would otherwise end every wait at
             // once.
             (interest.read || interest.write || interest.hang_up).then_some((token, source, interest))
         });
         let alive: Vec<(usize, Rc<dyn Source>, Interest)> = alive.collect();
         if alive.is_empty() && timeout == Some(Duration::ZERO) {
             // A task is ready, and no other source has interest. A notification stays pending until the next
-            // park.
+            // wait.
             return;
         }
         let sockets = alive.iter().map(|(token, source, interest)| (*token, source.as_fd(), *interest));
@@ -152,17 +152,17 @@ impl Reactor {
     /// Registers a socket for events; a state that holds already is reported at once. Does nothing for
     /// poll(2), which gets the interests anew with each call.
     pub(super) fn watch_stream(&self, token: usize, fd: BorrowedFd<'_>) -> io::Result<()> {
-        match &self.parked {
-            Parked::Epoll(set) => set.borrow().add_stream(fd, token),
-            Parked::Poll => Ok(()),
+        match &self.poll_set {
+            PollSet::Epoll(set) => set.borrow().add_stream(fd, token),
+            PollSet::Poll => Ok(()),
         }
     }
 
     /// Registers a listener, as [`Reactor::watch_stream`] does a socket.
     pub(super) fn watch_listener(&self, token: usize, fd: BorrowedFd<'_>) -> io::Result<()> {
-        match &self.parked {
-            Parked::Epoll(set) => set.borrow().add_shared(fd, token),
-            Parked::Poll => Ok(()),
+        match &self.poll_set {
+            PollSet::Epoll(set) => set.borrow().add_shared(fd, token),
+            PollSet::Poll => Ok(()),
         }
     }
 
@@ -174,12 +174,12 @@ impl Reactor {
 
     /// Whether an event is reported as long as its cause lasts.
     pub(super) fn is_level_triggered(&self) -> bool {
-        matches!(self.parked, Parked::Poll)
+        matches!(self.poll_set, PollSet::Poll)
     }
 
     /// Ends the registration of a descriptor that may stay open, as a listener's does in other threads.
     pub(super) fn unwatch(&self, fd: BorrowedFd<'_>) {
-        if let Parked::Epoll(set) = &self.parked {
+        if let PollSet::Epoll(set) = &self.poll_set {
             set.borrow().remove(fd);
         }
     }

@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown};
 
 use super::address::{connected, local_address};
-use super::park::{Hint, Interest};
+use super::poll_method::{Hint, Interest};
 use super::reactor::{Reactor, Source};
 use crate::send_queue::unacknowledged;
 use crate::splice::{fill, new_pipe};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use plimsoll_io::{Event, Watch, Watcher};
 use rustix::io::{ReadWriteFlags, preadv2};
 
-use super::park::{Hint, Interest};
+use super::poll_method::{Hint, Interest};
 use super::reactor::{Reactor, Source};
 
 /// The present position of a file, for a descriptor that has none.

@@ -1,7 +1,7 @@
 //! Provided buffers: memory that the kernel receives into, chosen when data has arrived.
 //!
-//! They do not own leases' memory (a pool does): a slot's block becomes the lease, and another block
-//! replaces it at once. Invariants: a slot is never without a block, so it does not wait for a lease to be
+//! They do not own leases' memory (a pool does): the block of an index becomes the lease, and another block
+//! replaces it at once. Invariants: an index is never without a block, so it does not wait for a lease to be
 //! returned. The kernel owns a block from its publication until the completion that names it.
 
 use std::cell::{Cell, RefCell};
@@ -29,7 +29,7 @@ pub(super) struct Provided {
     /// The ring in which blocks are published to the kernel; only accessed through `entries`.
     _pages: Vec<Page>,
     entries: *mut BufRingEntry,
-    slots: RefCell<Vec<Lease>>,
+    blocks: RefCell<Vec<Lease>>,
     tail: Cell<u16>,
 }
 
@@ -43,10 +43,10 @@ impl Provided {
         // value, which the ring never outlives: it is a field of the ring's owner, and every operation that
         // may use it keeps that alive.
         unsafe { to.register_buf_ring_with_flags(entries as u64, count, group, 0)? };
-        let slots = RefCell::new((0..count).map(|_| pool.lease()).collect());
+        let blocks = RefCell::new((0..count).map(|_| pool.lease()).collect());
         let pool = Rc::clone(pool);
-        let provided = Provided { group, pool, _pages: pages, entries, slots, tail: Cell::new(0) };
-        (0..count).for_each(|slot| provided.publish(slot));
+        let provided = Provided { group, pool, _pages: pages, entries, blocks, tail: Cell::new(0) };
+        (0..count).for_each(|index| provided.publish(index));
         Ok(provided)
     }
 
@@ -55,36 +55,36 @@ impl Provided {
         self.group
     }
 
-    /// Takes the block of `slot`, into which the kernel has received `bytes`, and publishes another in its
+    /// Takes the block of `index`, into which the kernel has received `bytes`, and publishes another in its
     /// place.
-    pub(super) fn take(&self, slot: u16, bytes: usize) -> Lease {
+    pub(super) fn take(&self, index: u16, bytes: usize) -> Lease {
         let fresh = self.pool.lease();
-        let mut lease = std::mem::replace(&mut self.slots.borrow_mut()[usize::from(slot)], fresh);
+        let mut lease = std::mem::replace(&mut self.blocks.borrow_mut()[usize::from(index)], fresh);
         let block = lease.block_mut();
         assert!(bytes <= block.capacity(), "the kernel wrote more than it was given room for");
         // SAFETY: the kernel has written the first `bytes` bytes of the block, which has room for them, and
         // no longer uses it.
         unsafe { block.set_len(bytes) };
-        self.publish(slot);
+        self.publish(index);
         lease
     }
 
-    /// Returns `slot` to the kernel with its present block: nothing was received.
-    pub(super) fn put_back(&self, slot: u16) {
-        self.publish(slot);
+    /// Returns `index` to the kernel with its present block: nothing was received.
+    pub(super) fn put_back(&self, index: u16) {
+        self.publish(index);
     }
 
-    fn publish(&self, slot: u16) {
-        let mut slots = self.slots.borrow_mut();
-        let count = u16::try_from(slots.len()).unwrap_or(u16::MAX);
-        let block = slots[usize::from(slot)].block_mut();
+    fn publish(&self, index: u16) {
+        let mut blocks = self.blocks.borrow_mut();
+        let count = u16::try_from(blocks.len()).unwrap_or(u16::MAX);
+        let block = blocks[usize::from(index)].block_mut();
         let at = usize::from(self.tail.get() & (count - 1));
         // SAFETY: `at` is below the count of entries. The kernel reads an entry only after the tail has
         // moved past it, so nothing else accesses this one.
         let entry = unsafe { &mut *self.entries.add(at) };
         entry.set_addr(block.as_mut_ptr() as u64);
         entry.set_len(u32::try_from(self.pool.block_bytes()).unwrap_or(u32::MAX));
-        entry.set_bid(slot);
+        entry.set_bid(index);
         self.tail.set(self.tail.get().wrapping_add(1));
         // SAFETY: the tail lies in the first entry, which exists as long as the pages; the kernel reads it
         // atomically, too.

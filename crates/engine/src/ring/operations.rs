@@ -1,7 +1,7 @@
 //! The table of operations in progress in the kernel, with the connection or listener that each is for.
 //!
 //! It submits nothing. Invariants: an operation stays here, with all memory it was given, until its last
-//! completion has been seen. A key does not repeat within 4 billion uses of its slot.
+//! completion has been seen. A key does not repeat within 4 billion uses of its entry.
 
 use std::rc::Rc;
 
@@ -41,8 +41,8 @@ pub(super) enum Operation {
 }
 
 #[derive(Default)]
-struct Slot {
-    /// Generation number of the slot: distinguishes a new operation's key from an old one's.
+struct Entry {
+    /// Generation number of the entry: distinguishes a new operation's key from an old one's.
     uses: u32,
     operation: Option<Operation>,
 }
@@ -50,7 +50,7 @@ struct Slot {
 /// The operations of one ring.
 #[derive(Default)]
 pub(super) struct Operations {
-    slots: Vec<Slot>,
+    entries: Vec<Entry>,
     vacant: Vec<u32>,
 }
 
@@ -58,21 +58,21 @@ impl Operations {
     /// Stores an operation and returns its key.
     pub(super) fn keep(&mut self, operation: Operation) -> Key {
         let index = self.vacant.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.entries.push(Entry::default());
             // The kernel never has four billion operations in progress.
-            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+            u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
         });
-        let slot = &mut self.slots[index as usize];
-        slot.uses = slot.uses.wrapping_add(1).max(1);
-        slot.operation = Some(operation);
-        Key(u64::from(slot.uses) << 32 | u64::from(index))
+        let entry = &mut self.entries[index as usize];
+        entry.uses = entry.uses.wrapping_add(1).max(1);
+        entry.operation = Some(operation);
+        Key(u64::from(entry.uses) << 32 | u64::from(index))
     }
 
     /// Removes an operation that has completed for the last time.
     pub(super) fn end(&mut self, key: Key) -> Option<Operation> {
         let (index, uses) = (u32::try_from(key.0 & 0xFFFF_FFFF).ok()?, key.0 >> 32);
-        let slot = self.slots.get_mut(index as usize).filter(|slot| u64::from(slot.uses) == uses)?;
-        let operation = slot.operation.take()?;
+        let entry = self.entries.get_mut(index as usize).filter(|entry| u64::from(entry.uses) == uses)?;
+        let operation = entry.operation.take()?;
         self.vacant.push(index);
         Some(operation)
     }
@@ -80,8 +80,8 @@ impl Operations {
     /// Returns the watch whose operation this is, if it is one.
     pub(super) fn watched(&self, key: Key) -> Option<Rc<Watched>> {
         let (index, uses) = (u32::try_from(key.0 & 0xFFFF_FFFF).ok()?, key.0 >> 32);
-        let slot = self.slots.get(index as usize).filter(|slot| u64::from(slot.uses) == uses)?;
-        match &slot.operation {
+        let entry = self.entries.get(index as usize).filter(|entry| u64::from(entry.uses) == uses)?;
+        match &entry.operation {
             Some(Operation::Watch(watched)) => Some(Rc::clone(watched)),
             _ => None,
         }
@@ -89,7 +89,7 @@ impl Operations {
 
     /// Returns how many operations are in progress.
     pub(super) fn count(&self) -> usize {
-        self.slots.len() - self.vacant.len()
+        self.entries.len() - self.vacant.len()
     }
 }
 

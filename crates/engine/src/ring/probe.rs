@@ -97,8 +97,8 @@ mod tests {
             (Errno::PERM, "kernel.io_uring_disabled"),
             (Errno::NOMEM, "memory"),
         ] {
-            let told = reason(errno.into()).to_string();
-            assert!(told.contains("--engine epoll") && told.contains(word), "{told}");
+            let message = reason(errno.into()).to_string();
+            assert!(message.contains("--engine epoll") && message.contains(word), "{message}");
         }
     }
 }

@@ -92,7 +92,7 @@ impl Ring {
 
     /// Submits the turn's operations, waits until one completes, a notification comes or `timeout` elapses,
     /// and wakes the tasks concerned.
-    pub(crate) fn park(&self, timeout: Option<Duration>) {
+    pub(crate) fn wait_for_events(&self, timeout: Option<Duration>) {
         let is_waiting = timeout != Some(Duration::ZERO) && self.completions.borrow().is_empty();
         self.hand_over(is_waiting, timeout);
         self.dispatch_all();
@@ -221,15 +221,15 @@ impl Ring {
 
     /// Returns the result of a receive for `want`, with the block that the kernel chose, if any.
     fn received(&self, want: Want, completion: Completion) -> Received {
-        let slot = cqueue::buffer_select(completion.flags);
+        let index = cqueue::buffer_select(completion.flags);
         let provided = self.provided(want);
-        match (completion.result, slot) {
-            (Ok(bytes @ 1..), Some(slot)) => {
+        match (completion.result, index) {
+            (Ok(bytes @ 1..), Some(index)) => {
                 let has_more = cqueue::sock_nonempty(completion.flags);
-                Received::Bytes { lease: provided.take(slot, bytes as usize), has_more }
+                Received::Bytes { lease: provided.take(index, bytes as usize), has_more }
             }
-            (result, slot) => {
-                slot.into_iter().for_each(|slot| provided.put_back(slot));
+            (result, index) => {
+                index.into_iter().for_each(|index| provided.put_back(index));
                 result.map_or_else(Received::Failed, |_| Received::End)
             }
         }
@@ -341,10 +341,10 @@ impl Ring {
         self.submit(&unreported(all));
         let start = Instant::now();
         while self.operations.borrow().count() > 0 && start.elapsed() < RING_END_TIME {
-            self.park(Some(RING_FAILED_PAUSE));
+            self.wait_for_events(Some(RING_FAILED_PAUSE));
         }
         // Operations that have not completed by then keep their memory and this ring: both are leaked.
-        self.park(Some(Duration::ZERO));
+        self.wait_for_events(Some(Duration::ZERO));
     }
 }
 

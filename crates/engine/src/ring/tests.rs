@@ -48,7 +48,7 @@ fn until(ring: &Ring, reached: impl Fn() -> bool) {
         if reached() {
             return;
         }
-        ring.park(Some(Duration::from_millis(20)));
+        ring.wait_for_events(Some(Duration::from_millis(20)));
     }
     panic!("not reached");
 }
@@ -94,12 +94,12 @@ fn a_dropped_socket_ends_its_receive_and_is_closed_after_it() {
         let ring = ring();
         let (socket, mut far) = socket(&ring);
         assert!(receive(&socket).is_pending());
-        ring.park(Some(Duration::ZERO));
+        ring.wait_for_events(Some(Duration::ZERO));
         assert_eq!(ring.in_progress(), 2);
         drop(socket);
         assert_eq!(ring.in_progress(), 2, "it was let go before the kernel was done with it");
         until(&ring, || ring.in_progress() == 1);
-        ring.park(Some(Duration::ZERO));
+        ring.wait_for_events(Some(Duration::ZERO));
         far.set_nonblocking(true).unwrap();
         assert!(!matches!(far.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock));
         ring.end();
@@ -115,12 +115,12 @@ fn a_buffer_lent_to_a_send_outlives_its_dropped_socket() {
         // More than is gathered, and more than the socket's buffer holds while nothing is read.
         socket.push(Segment::Owned(vec![7; 8 << 20]));
         ring.flush();
-        ring.park(Some(Duration::ZERO));
+        ring.wait_for_events(Some(Duration::ZERO));
         let until_stuck = || ring.in_progress() == 2;
         until(&ring, until_stuck);
         drop(socket);
         until(&ring, || ring.in_progress() == 1);
-        ring.park(Some(Duration::ZERO));
+        ring.wait_for_events(Some(Duration::ZERO));
         let mut received = Vec::new();
         // A Unix socket has no reset: an end before all was sent is all there is.
         let _ = far.read_to_end(&mut received);
@@ -138,7 +138,7 @@ fn at_most_one_block_is_received_while_no_task_waits() {
         for part in ["first ", "second"] {
             far.write_all(part.as_bytes()).unwrap();
             for _ in 0..3 {
-                ring.park(Some(Duration::from_millis(5)));
+                ring.wait_for_events(Some(Duration::from_millis(5)));
             }
         }
         assert_eq!(ring.in_progress(), 1, "a receive goes on that nobody asked for");

@@ -24,7 +24,7 @@ use plimsoll_io::{Setup, Stop};
 use crate::connections::Connections;
 use crate::limits::{DESCRIPTORS_RESERVED, WORKERS_PER_CORE};
 use crate::offload::Offload;
-use crate::ready::{Bound, Park};
+use crate::ready::{Bound, PollMethod};
 use crate::ring::{NoRing, check_ring};
 use crate::sockets::Wait;
 
@@ -98,8 +98,8 @@ impl EngineKind {
 
     pub(crate) fn wait(self) -> Wait {
         match self {
-            EngineKind::Process | EngineKind::Thread | EngineKind::Pool => Wait::Ready(Park::Poll),
-            EngineKind::Epoll => Wait::Ready(Park::Epoll),
+            EngineKind::Process | EngineKind::Thread | EngineKind::Pool => Wait::Ready(PollMethod::Poll),
+            EngineKind::Epoll => Wait::Ready(PollMethod::Epoll),
             EngineKind::Uring => Wait::Ring,
         }
     }

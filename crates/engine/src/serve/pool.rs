@@ -26,7 +26,7 @@ use crate::limits::{
     ACCEPT_PAUSE, EVENTS_MAX, LAST_WORD_TIME, QUEUE_CHECK_PAUSE, QUEUE_PER_WORKER_MAX, QUEUE_TIME_MAX,
     REFUSALS_MAX, WORKER_WAIT_MAX,
 };
-use crate::ready::{Bound, Park, Reports};
+use crate::ready::{Bound, PollMethod, Reports};
 use crate::sockets::Wait;
 
 /// A connection that waits for a worker.
@@ -100,7 +100,7 @@ impl Door {
     fn open(common: &Common, when_full: WhenFull) -> io::Result<Rc<Door>> {
         let Common { queue, idle, setups, offload, stop, connections, .. } = common.clone();
         // Epoll and not poll(2): this thread may end any number of idle connections at once.
-        let driver = Driver::new(Wait::Ready(Park::Epoll), offload, &stop, &connections)?;
+        let driver = Driver::new(Wait::Ready(PollMethod::Epoll), offload, &stop, &connections)?;
         let _entered = driver.enter();
         let handlers: Vec<_> = setups.iter().map(|setup| setup(driver.io())).collect();
         for handler in &handlers {

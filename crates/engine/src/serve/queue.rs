@@ -36,7 +36,7 @@ struct Worker {
     /// The waker of its idle conversation, which would be parked.
     idle: Option<Waker>,
     /// Whether its conversation was signalled to park, and still has the worker.
-    is_told: bool,
+    is_signalled: bool,
 }
 
 impl<T> Queue<T> {
@@ -87,8 +87,8 @@ impl<T> Queue<T> {
     /// connections wait.
     pub(super) fn poll_room_wanted(&self, worker: usize, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        if state.workers[worker].is_told || state.is_room_wanted() {
-            state.workers[worker].is_told = true;
+        if state.workers[worker].is_signalled || state.is_room_wanted() {
+            state.workers[worker].is_signalled = true;
             return Poll::Ready(());
         }
         state.workers[worker].idle = Some(cx.waker().clone());
@@ -178,7 +178,7 @@ impl<T> Queue<T> {
 impl<T> State<T> {
     /// Returns how many workers are certain to take the next connections.
     fn coming(&self) -> usize {
-        self.workers.iter().filter(|worker| worker.is_free || worker.is_told).count()
+        self.workers.iter().filter(|worker| worker.is_free || worker.is_signalled).count()
     }
 
     fn is_room_wanted(&self) -> bool {
@@ -298,17 +298,17 @@ mod tests {
     #[test]
     fn as_many_idle_conversations_are_asked_to_make_room_as_connections_wait() {
         let (queue, idle) = (all_taken(3), [Waiter::default(), Waiter::default()]);
-        let told =
+        let asked =
             || [0, 1].map(|number| idle[number].asks(|cx| queue.poll_room_wanted(number, cx)).is_ready());
-        assert_eq!(told(), [false, false]);
+        assert_eq!(asked(), [false, false]);
         queue.push('a');
         assert_eq!(idle.each_ref().map(Waiter::woken), [1, 1]);
-        assert_eq!(told(), [true, false], "one is enough, and stays told");
-        assert_eq!(told(), [true, false]);
+        assert_eq!(asked(), [true, false], "one is enough, and stays told");
+        assert_eq!(asked(), [true, false]);
         assert!(!queue.state().is_room_wanted(), "one is making room");
         queue.push('b');
         assert_eq!(idle[1].woken(), 2, "who was not told waits on");
-        assert_eq!(told(), [true, true]);
+        assert_eq!(asked(), [true, true]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A thread for each connection, parked in poll(2).
+//! A thread for each connection, which waits in poll(2).
 //!
 //! It is not bounded by a queue (`pool` is), only by the connection slots. Invariant: a connection's thread
 //! shares nothing with others but counters and the pools for long work, and may block without delaying other
@@ -26,7 +26,7 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
     for (bound, setup) in listeners {
         let (stop, offload, connections_of) = (stop.clone(), offload.clone(), Arc::clone(&connections));
         let context = ThreadContext { setup, stop, offload, connections: connections_of, grace };
-        let serve = move |accepted| serve_apart(accepted, context.clone());
+        let serve = move |accepted| serve_on_thread(accepted, context.clone());
         let accepts = accept_all(&driver, bound, &connections, always, serve);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
@@ -48,7 +48,7 @@ struct ThreadContext {
     grace: Duration,
 }
 
-fn serve_apart(accepted: Accepted, context: ThreadContext) {
+fn serve_on_thread(accepted: Accepted, context: ThreadContext) {
     if has_disconnected(&accepted) {
         return;
     }

@@ -72,8 +72,8 @@ impl Workers {
 }
 
 fn short_of(count: usize, error: &io::Error) -> io::Error {
-    let told = format!("{count} workers cannot be started: {error}; fewer may do (--threads)");
-    io::Error::new(error.kind(), told)
+    let message = format!("{count} workers cannot be started: {error}; fewer may do (--threads)");
+    io::Error::new(error.kind(), message)
 }
 
 /// Runs one worker, from its first connection to its last.
@@ -111,23 +111,23 @@ async fn work(driver: Rc<Driver>, worker: Rc<Worker>, handlers: Vec<Rc<dyn Handl
 /// Serves a connection until it ends or is parked.
 async fn serve(driver: Rc<Driver>, handlers: Rc<[Rc<dyn Handler>]>, slot: WorkerSlot, entry: Entry) {
     let handler = &handlers[entry.listener];
-    let (mut entry, mut how) = (entry, Resume::Serve);
-    while let Some(parked) = serve_once(&driver, &**handler, entry, how).await {
+    let (mut entry, mut action) = (entry, Resume::Serve);
+    while let Some(parked) = serve_once(&driver, &**handler, entry, action).await {
         // Not parked because the server stops, or because the kernel is short of memory.
         let Err(returned) = slot.worker.common.idle.park(parked) else { return };
         let Idle { entry: returned, parked } = returned;
-        (entry, how) = (Entry { parked: Some(parked), ..returned }, Resume::End);
+        (entry, action) = (Entry { parked: Some(parked), ..returned }, Resume::End);
     }
 }
 
 /// Serves a connection once. Returns the connection if it is to be parked.
-async fn serve_once(driver: &Driver, handler: &dyn Handler, entry: Entry, how: Resume) -> Option<Idle> {
+async fn serve_once(driver: &Driver, handler: &dyn Handler, entry: Entry, action: Resume) -> Option<Idle> {
     let Entry { listener, accepted: Accepted { fd, peer, admitted }, parked, is_watched } = entry;
     let slot = admitted.entry();
     let (stream, parkable) = driver.sockets().parkable(fd, peer.clone(), slot.slot())?;
     let serving: LocalFuture = match parked {
         None => handler.serve(stream),
-        Some(parked) => handler.resume(stream, parked, how),
+        Some(parked) => handler.resume(stream, parked, action),
     };
     // Polled in the connection's own task, so that a panic in it ends the connection and not the worker.
     serve_until_evicted(slot, serving).await;
@@ -247,10 +247,10 @@ mod tests {
         }
     }
 
-    fn answer(at: &str, said: &[u8]) -> Vec<u8> {
+    fn answer(at: &str, request: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(at).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(said).unwrap();
+        stream.write_all(request).unwrap();
         let mut answer = Vec::new();
         // A panic resets the connection, which ends the read, too.
         let _ = stream.read_to_end(&mut answer);

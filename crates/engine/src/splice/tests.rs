@@ -78,8 +78,8 @@ fn relayed_bytes_stay_in_the_kernel_for_sockets_of_both_kinds() {
     for kind in kinds() {
         let unix = Address::Unix(folder.path().join(kind.to_string()));
         for from in ["127.0.0.1:0".parse().unwrap(), unix] {
-            let told = format!("{kind} from {from}");
-            assert!(block_on(kind, |io| pass_on(io, from)).unwrap(), "{told}");
+            let label = format!("{kind} from {from}");
+            assert!(block_on(kind, |io| pass_on(io, from)).unwrap(), "{label}");
         }
     }
 }
@@ -151,11 +151,11 @@ fn bytes_that_a_full_pipe_refuses_are_received_once_there_is_room() {
     for kind in kinds() {
         let unix = Address::Unix(folder.path().join(kind.to_string()));
         for from in ["127.0.0.1:0".parse().unwrap(), unix] {
-            let told = format!("{kind} from {from}");
+            let label = format!("{kind} from {from}");
             let file = SystemFs.create(&root, b"received").unwrap();
             let was_full = block_on(kind, |io| emptied_when_full(io, from, file)).unwrap();
-            assert!(was_full > 1, "{told}");
-            assert!(std::fs::read(folder.path().join("received")).unwrap() == large(), "{told}");
+            assert!(was_full > 1, "{label}");
+            assert!(std::fs::read(folder.path().join("received")).unwrap() == large(), "{label}");
             SystemFs.remove_file(&root, b"received").unwrap();
         }
     }

@@ -1,6 +1,6 @@
 //! The executor of all engines: the tasks of one thread, their wakers, their timers.
 //!
-//! It does not park and reads no clock: its driver (an engine, the simulator) takes the ready tasks,
+//! It does not wait and reads no clock: its driver (an engine, the simulator) takes the ready tasks,
 //! polls them, and decides how to wait. Invariants: a panic ends the task it happened in and no other; a
 //! waker may be called from any thread at any time, also after its task has ended.
 

@@ -37,7 +37,7 @@ struct Task {
     handle: Arc<TaskWaker>,
 }
 
-enum Slot {
+enum Entry {
     Vacant,
     Polled,
     Waiting(Task),
@@ -45,7 +45,7 @@ enum Slot {
 
 /// Tasks that stay on one thread.
 pub struct Executor {
-    slots: RefCell<Vec<Slot>>,
+    entries: RefCell<Vec<Entry>>,
     vacant: RefCell<Vec<usize>>,
     live: Cell<usize>,
     local: Local,
@@ -53,11 +53,11 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// Creates an executor without tasks; `notify` ends the park of its thread when another thread wakes
+    /// Creates an executor without tasks; `notify` ends the wait of its thread when another thread wakes
     /// a task.
     pub fn new(notify: Arc<dyn Notify>) -> Executor {
         Executor {
-            slots: RefCell::default(),
+            entries: RefCell::default(),
             vacant: RefCell::default(),
             live: Cell::new(0),
             local: Local::default(),
@@ -73,13 +73,13 @@ impl Executor {
     /// Adds a task, ready to be polled.
     pub fn spawn(&self, future: LocalFuture) -> TaskId {
         let index = self.vacant.borrow_mut().pop().unwrap_or_else(|| {
-            self.slots.borrow_mut().push(Slot::Vacant);
-            self.slots.borrow().len() - 1
+            self.entries.borrow_mut().push(Entry::Vacant);
+            self.entries.borrow().len() - 1
         });
         let handle = TaskWaker::new(TaskId(index), &self.remote);
         let waker = Waker::from(Arc::clone(&handle));
         waker.wake_by_ref();
-        self.slots.borrow_mut()[index] = Slot::Waiting(Task { future, waker, handle });
+        self.entries.borrow_mut()[index] = Entry::Waiting(Task { future, waker, handle });
         self.live.set(self.live.get() + 1);
         TaskId(index)
     }
@@ -91,7 +91,7 @@ impl Executor {
 
     /// Whether `task` has not ended.
     pub fn is_live(&self, task: TaskId) -> bool {
-        !matches!(self.slots.borrow().get(task.0), None | Some(Slot::Vacant))
+        !matches!(self.entries.borrow().get(task.0), None | Some(Entry::Vacant))
     }
 
     /// Whether a task is ready.
@@ -115,7 +115,7 @@ impl Executor {
         let mut cx = Context::from_waker(&task.waker);
         match catch_unwind(AssertUnwindSafe(|| task.future.as_mut().poll(&mut cx))) {
             Ok(std::task::Poll::Pending) => {
-                self.slots.borrow_mut()[id.0] = Slot::Waiting(task);
+                self.entries.borrow_mut()[id.0] = Entry::Waiting(task);
                 Turn::Waiting
             }
             Ok(std::task::Poll::Ready(())) => self.end(id, task).map_or(Turn::Ended, Turn::Panicked),
@@ -129,8 +129,8 @@ impl Executor {
 
     /// Wakes every task. For a change of a condition that any task may wait for.
     pub fn wake_all(&self) {
-        for slot in &*self.slots.borrow() {
-            if let Slot::Waiting(task) = slot {
+        for entry in &*self.entries.borrow() {
+            if let Entry::Waiting(task) = entry {
                 task.waker.wake_by_ref();
             }
         }
@@ -140,7 +140,7 @@ impl Executor {
     pub fn clear(&self) {
         // `count` is read before the loop: in the loop's head, the borrow would last as long as the
         // loop.
-        let count = self.slots.borrow().len();
+        let count = self.entries.borrow().len();
         for index in 0..count {
             if let Some(task) = self.begin(TaskId(index)) {
                 self.end(TaskId(index), task);
@@ -149,12 +149,12 @@ impl Executor {
     }
 
     fn begin(&self, id: TaskId) -> Option<Task> {
-        let mut slots = self.slots.borrow_mut();
-        let slot = slots.get_mut(id.0)?;
-        match std::mem::replace(slot, Slot::Polled) {
-            Slot::Waiting(task) => Some(task),
+        let mut entries = self.entries.borrow_mut();
+        let entry = entries.get_mut(id.0)?;
+        match std::mem::replace(entry, Entry::Polled) {
+            Entry::Waiting(task) => Some(task),
             other => {
-                *slot = other;
+                *entry = other;
                 None
             }
         }
@@ -163,7 +163,7 @@ impl Executor {
     /// Drops a task. Returns the panic message if its drop panics.
     fn end(&self, id: TaskId, task: Task) -> Option<String> {
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(task)));
-        self.slots.borrow_mut()[id.0] = Slot::Vacant;
+        self.entries.borrow_mut()[id.0] = Entry::Vacant;
         self.vacant.borrow_mut().push(id.0);
         self.live.set(self.live.get() - 1);
         dropped.err().map(|panic| message_of(&*panic))

@@ -48,7 +48,7 @@ pub(super) struct Half {
     /// Whether the stream was dropped.
     pub(super) closed: bool,
     /// Whether a receive has returned the peer's end of sending.
-    pub(super) told_end: bool,
+    pub(super) end_received: bool,
 }
 
 pub(super) struct State {
@@ -92,7 +92,7 @@ impl Connection {
                 send_error: None,
                 is_of_file: false,
                 closed: false,
-                told_end: false,
+                end_received: false,
             }
         };
         let state = State { near: half(), far: half(), connected: false };
@@ -127,9 +127,9 @@ impl Connection {
         self.world.log(self.machine(side).number, self.number, happened, amount);
     }
 
-    fn later(self: &Rc<Self>, delay: Duration, what: impl FnOnce(&Rc<Connection>) + 'static) {
+    fn later(self: &Rc<Self>, delay: Duration, event: impl FnOnce(&Rc<Connection>) + 'static) {
         let connection = Rc::clone(self);
-        self.world.after(delay, move |_| what(&connection));
+        self.world.after(delay, move |_| event(&connection));
     }
 
     /// Connects: the other end is in a listener's backlog, and bytes may be sent.
@@ -199,7 +199,7 @@ impl Connection {
         match self.with(|state| state.half(side).sends.take(count, &*disk.disk)) {
             Ok(taken) => self.taken(side, taken),
             Err(error) if self.with(|state| state.half(side).sends.finished) => {
-                self.break_off(side, error.kind())
+                self.abort(side, error.kind())
             }
             Err(error) => self.fail_file(side, error.kind()),
         }
@@ -238,7 +238,7 @@ impl Connection {
             half.send_error.filter(|_| half.is_of_file && half.broken.is_none())
         });
         match unreadable {
-            Some(kind) => self.break_off(side, kind),
+            Some(kind) => self.abort(side, kind),
             None => self.plan_taking(side),
         }
     }
@@ -256,7 +256,7 @@ impl Connection {
     }
 
     /// Aborts the connection for both ends, because a segment of `side` cannot be sent.
-    fn break_off(self: &Rc<Self>, side: Side, kind: io::ErrorKind) {
+    fn abort(self: &Rc<Self>, side: Side, kind: io::ErrorKind) {
         self.log(side, Happened::FileTooShort, 0);
         self.with(|state| {
             let half = state.half(side);
@@ -357,10 +357,10 @@ impl Connection {
             }
             half.broken = Some(io::ErrorKind::ConnectionReset);
             half.sends.lose_wire();
-            let told_end = half.told_end;
+            let end_received = half.end_received;
             let incoming = state.incoming(side);
             incoming.lose_wire();
-            if discards && !told_end {
+            if discards && !end_received {
                 incoming.lose_arrived();
             }
             incoming.wake_receiver();

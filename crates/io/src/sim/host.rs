@@ -100,7 +100,7 @@ impl Host {
             room_wanted: Cell::new(false),
         };
         let bell: Arc<dyn Notify> = Arc::<super::world::Bell>::clone(&world.stop_bell);
-        machine.stop.tell(&bell);
+        machine.stop.register(&bell);
         Host { machine: Rc::new(machine) }
     }
 

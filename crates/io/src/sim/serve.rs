@@ -108,14 +108,14 @@ async fn dispatch(
 
 /// Serves a connection from its first byte to its last, also after its conversation has parked it.
 async fn serve_and_resume(io: &Io, handler: &dyn Handler, stream: Stream) {
-    let (spot, deadline) = (Rc::<ParkingSpot>::default(), io.deadline());
-    handler.serve(stream.parking_at(&spot)).await;
-    while let Some((parked, mut stream)) = spot.take() {
+    let (parking, deadline) = (Rc::<ParkingSpot>::default(), io.deadline());
+    handler.serve(stream.parking_at(&parking)).await;
+    while let Some((parked, mut stream)) = parking.take() {
         deadline.set(parked.until);
-        let how = match deadline.within(select(stream.readable(), io.stopping())).await {
+        let action = match deadline.within(select(stream.readable(), io.stopping())).await {
             Ok(Either::Left(())) => Resume::Serve,
             Ok(Either::Right(())) | Err(_) => Resume::End,
         };
-        handler.resume(stream.parking_at(&spot), parked, how).await;
+        handler.resume(stream.parking_at(&parking), parked, action).await;
     }
 }

@@ -73,9 +73,9 @@ impl Socket {
         lease
     }
 
-    fn told_end(&self) {
+    fn end_received(&self) {
         let before =
-            self.connection.with(|state| std::mem::replace(&mut state.half(self.side).told_end, true));
+            self.connection.with(|state| std::mem::replace(&mut state.half(self.side).end_received, true));
         if !before {
             self.connection.log(self.side, Happened::ToldEnd, 0);
         }
@@ -112,7 +112,7 @@ impl Transport for Socket {
             }
             Found::Bytes(count) => Poll::Ready(Ok(Some(self.receive(count, want)))),
             Found::End => {
-                self.told_end();
+                self.end_received();
                 Poll::Ready(Ok(None))
             }
             Found::Error(kind) => Poll::Ready(Err(self.error(kind))),

@@ -51,7 +51,7 @@ pub(super) enum Happened {
 
 /// One event: small, and copied into the ring.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
+pub(super) struct TraceEntry {
     pub(super) at: Instant,
     pub(super) host: u32,
     /// The connection's or task's number, 0 for none.
@@ -62,7 +62,7 @@ pub(super) struct Record {
 
 /// The ring of the last events and the digest of all.
 pub(super) struct Trace {
-    last: VecDeque<Record>,
+    last: VecDeque<TraceEntry>,
     digest: u64,
     count: u64,
 }
@@ -72,17 +72,17 @@ impl Trace {
         Trace { last: VecDeque::with_capacity(TRACE_EVENTS_KEPT), digest: 0xcbf2_9ce4_8422_2325, count: 0 }
     }
 
-    pub(super) fn add(&mut self, record: Record) {
-        let nanos = u64::try_from(record.at.since_start().as_nanos()).unwrap_or(u64::MAX);
+    pub(super) fn add(&mut self, entry: TraceEntry) {
+        let nanos = u64::try_from(entry.at.since_start().as_nanos()).unwrap_or(u64::MAX);
         self.fold(nanos);
-        self.fold(u64::from(record.host) << 32 | u64::from(record.subject));
-        self.fold(record.happened as u64);
-        self.fold(record.amount);
+        self.fold(u64::from(entry.host) << 32 | u64::from(entry.subject));
+        self.fold(entry.happened as u64);
+        self.fold(entry.amount);
         self.count += 1;
         if self.last.len() == TRACE_EVENTS_KEPT {
             self.last.pop_front();
         }
-        self.last.push_back(record);
+        self.last.push_back(entry);
     }
 
     pub(super) fn digest(&self) -> u64 {
@@ -96,10 +96,10 @@ impl Trace {
         if forgotten > 0 {
             lines.push_str(&format!("{forgotten} earlier events are not kept\n"));
         }
-        for record in &self.last {
-            let host = hosts.get(record.host as usize).map_or("-", String::as_str);
+        for entry in &self.last {
+            let host = hosts.get(entry.host as usize).map_or("-", String::as_str);
             // Writing to a string cannot fail.
-            let _ = writeln!(lines, "{}", record.line(host));
+            let _ = writeln!(lines, "{}", entry.line(host));
         }
         lines
     }
@@ -109,7 +109,7 @@ impl Trace {
     }
 }
 
-impl Record {
+impl TraceEntry {
     fn line(&self, host: &str) -> String {
         let micros = self.at.since_start().as_micros();
         let subject = match self.happened {

@@ -16,7 +16,7 @@ use super::chance::Chance;
 use super::clock::Clock;
 use super::faults::Faults;
 use super::network::Network;
-use super::trace::{Happened, Record, Trace};
+use super::trace::{Happened, Trace, TraceEntry};
 use crate::engine::LocalFuture;
 use crate::exec::{Executor, TaskId, Timers};
 use crate::stop::Notify;
@@ -130,8 +130,8 @@ impl World {
     }
 
     pub(super) fn log(&self, host: u32, subject: u32, happened: Happened, amount: usize) {
-        let record = Record { at: self.now(), host, subject, happened, amount: amount as u64 };
-        self.trace.borrow_mut().add(record);
+        let entry = TraceEntry { at: self.now(), host, subject, happened, amount: amount as u64 };
+        self.trace.borrow_mut().add(entry);
     }
 
     pub(super) fn log_task(&self, id: TaskId, happened: Happened) {

@@ -47,9 +47,9 @@ fn turn(executor: &Executor) -> Vec<Turn> {
 /// Spawns a task that waits for ever. Returns it with a cell that holds the waker of its last poll.
 fn sleeper(executor: &Executor) -> (TaskId, Rc<RefCell<Option<Waker>>>) {
     let waker = Rc::<RefCell<Option<Waker>>>::default();
-    let slot = Rc::clone(&waker);
+    let cell = Rc::clone(&waker);
     let sleeps = poll_fn(move |cx| {
-        slot.replace(Some(cx.waker().clone()));
+        cell.replace(Some(cx.waker().clone()));
         Poll::Pending
     });
     let id = executor.spawn(Box::pin(sleeps));
@@ -215,9 +215,9 @@ fn a_cancelled_timer_never_fires_and_a_fired_one_may_be_cancelled() {
 fn the_order_to_stop_notifies_waiting_threads_and_late_ones() {
     let (stop, early, late) = (Stop::new(), Arc::new(Rings::default()), Arc::new(Rings::default()));
     let bell = |rings: &Arc<Rings>| -> Arc<dyn Notify> { Arc::<Rings>::clone(rings) };
-    stop.tell(&bell(&early));
+    stop.register(&bell(&early));
     assert!(!stop.is_ordered());
     stop.clone().order();
-    stop.tell(&bell(&late));
+    stop.register(&bell(&late));
     assert_eq!((stop.is_ordered(), early.count(), late.count()), (true, 1, 1));
 }

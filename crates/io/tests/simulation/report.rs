@@ -16,22 +16,22 @@ const SEED: u64 = 4711;
 /// Passes, unless [`ASKED`] is set.
 #[test]
 fn fails_on_request() {
-    let Ok(how) = std::env::var(ASKED) else { return };
+    let Ok(failure) = std::env::var(ASKED) else { return };
     let sim = Sim::new(SEED, Faults::splits());
     let host = sim.host("lonely");
     let io = host.io();
     sim.run(&host, async move {
         io.sleep(SECOND).await;
-        assert_ne!(how, "panic", "the test's own words");
+        assert_ne!(failure, "panic", "the test's own words");
         std::future::pending::<()>().await;
     });
 }
 
 /// Runs this executable for the one test. Returns its standard error.
-fn report_of(how: &str) -> String {
+fn report_of(failure: &str) -> String {
     let own = std::env::current_exe().unwrap();
     // Without --nocapture, the test's output goes to the parent's standard output.
-    let run = Command::new(own).args([TEST, "--exact", "--nocapture"]).env(ASKED, how).output().unwrap();
+    let run = Command::new(own).args([TEST, "--exact", "--nocapture"]).env(ASKED, failure).output().unwrap();
     assert!(!run.status.success(), "it was asked to fail");
     String::from_utf8(run.stderr).unwrap()
 }
@@ -49,8 +49,8 @@ fn assert_says(report: &str, words: &[&str]) {
 #[test]
 fn a_failure_is_reported_with_its_seed_its_last_events_and_how_to_see_it_again() {
     let again = format!("again: {SEED_VARIABLE}={SEED} cargo test --workspace {TEST}\n");
-    for (how, why) in [("panic", "the main task panicked"), ("deadlock", "deadlock: nothing is ready")] {
-        let report = report_of(how);
+    for (failure, why) in [("panic", "the main task panicked"), ("deadlock", "deadlock: nothing is ready")] {
+        let report = report_of(failure);
         let heading = format!("simulation of seed {SEED}: {why}");
         // The end of the sleep is the last event: in microseconds, with its host.
         let last =
@@ -58,7 +58,7 @@ fn a_failure_is_reported_with_its_seed_its_last_events_and_how_to_see_it_again()
         assert_says(&report, &last);
         assert_says(&report, &["TimersFired", &again]);
         assert_eq!(report.matches(&*again).count(), 1, "once: {report}");
-        if how == "panic" {
+        if failure == "panic" {
             assert!(report.contains("the test's own words"), "{report}");
         }
     }

@@ -5,7 +5,7 @@
 
 use super::{kept, settings};
 use crate::experiment::template::Values;
-use crate::results::{Measured, Results, TrialRecord};
+use crate::results::{FinishedTrial, Measured, Results};
 use crate::stats::MeanInterval;
 
 /// Bits of a byte, and of a Mbit.
@@ -27,15 +27,16 @@ pub struct BitRate {
 
 /// Returns the rates of all contenders at all points, in the order of their first trials.
 pub fn bit_rates(results: &Results) -> Vec<BitRate> {
-    let mut groups: Vec<Vec<&TrialRecord>> = Vec::new();
+    let mut groups: Vec<Vec<&FinishedTrial>> = Vec::new();
     for trial in &results.trials {
-        let is_same = |other: &TrialRecord| other.contender == trial.contender && other.point == trial.point;
+        let is_same =
+            |other: &FinishedTrial| other.contender == trial.contender && other.point == trial.point;
         match groups.iter_mut().find(|group| is_same(group[0])) {
             Some(group) => group.push(trial),
             None => groups.push(vec![trial]),
         }
     }
-    let rate = |group: Vec<&TrialRecord>| {
+    let rate = |group: Vec<&FinishedTrial>| {
         let measured = group.iter().filter_map(|trial| kept(results, trial));
         let megabits = MeanInterval::of(&measured.map(megabits).collect::<Vec<f64>>())?;
         let link = settings(results, group[0])?.conditions.link.and_then(|link| link.rate);

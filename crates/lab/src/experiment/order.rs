@@ -120,12 +120,12 @@ impl Order {
 }
 
 /// Returns the order of so many contenders in a repetition: each second one is reversed.
-pub(super) fn turns(contenders: usize, repetition: u32) -> Vec<usize> {
-    let mut turns: Vec<usize> = (0..contenders).collect();
+pub(super) fn contender_order(contenders: usize, repetition: u32) -> Vec<usize> {
+    let mut contender_order: Vec<usize> = (0..contenders).collect();
     if repetition.is_multiple_of(2) {
-        turns.reverse();
+        contender_order.reverse();
     }
-    turns
+    contender_order
 }
 
 #[cfg(test)]
@@ -143,7 +143,10 @@ mod tests {
 
     #[test]
     fn contenders_take_turns_in_alternating_order() {
-        assert_eq!((turns(3, 1), turns(3, 2), turns(3, 3)), (vec![0, 1, 2], vec![2, 1, 0], vec![0, 1, 2]));
+        assert_eq!(
+            (contender_order(3, 1), contender_order(3, 2), contender_order(3, 3)),
+            (vec![0, 1, 2], vec![2, 1, 0], vec![0, 1, 2])
+        );
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Experiment {
         let mut planned = BTreeSet::new();
         let mut trials = Vec::new();
         for (point, repetition) in self.order.sequence(self.points.len()) {
-            for contender in order::turns(self.contenders.len(), repetition) {
+            for contender in order::contender_order(self.contenders.len(), repetition) {
                 let point = projected(&self.points[point], &used[contender]);
                 if planned.insert((contender, point.clone(), repetition)) {
                     trials.push(Trial { contender, point, open_loop: None, repetition });
@@ -105,8 +105,8 @@ impl Experiment {
             let Some(last) = own.values().map(|case| case.last).max() else { continue };
             let mut trials = Vec::new();
             for (percent, repetition) in self.order.sequence(percents.len()) {
-                let turns = order::turns(self.contenders.len(), repetition).into_iter();
-                trials.extend(turns.filter_map(|contender| {
+                let ordered = order::contender_order(self.contenders.len(), repetition).into_iter();
+                trials.extend(ordered.filter_map(|contender| {
                     let point = own.get(&contender)?.point.clone();
                     let open_loop = Some(OpenLoop { percent: percents[percent], rate: None });
                     Some(Trial { contender, point, open_loop, repetition })

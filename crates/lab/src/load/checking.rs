@@ -89,31 +89,31 @@ impl References {
     /// An error if one of the files cannot be read.
     pub(crate) fn of_folder(folder: &Path, files: &Files, pattern: &str) -> io::Result<References> {
         let references = References::unknown(files.count());
-        for (index, slot) in (0..).zip(&references.0) {
+        for (index, reference) in (0..).zip(&references.0) {
             let target = files.target(pattern, index);
             let path = folder.join(target.rsplit('/').next().unwrap_or_default());
             let read = std::fs::read(&path);
             let bytes =
                 read.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-            let _ = slot.set(Fingerprint::of(&bytes));
+            let _ = reference.set(Fingerprint::of(&bytes));
         }
         Ok(references)
     }
 
     /// Compares a body with its reference. The first body of a file becomes its reference.
     pub(crate) fn compare(&self, file: u64, found: &Fingerprint) -> Result<(), Failure> {
-        match self.slot(file) {
-            Some(slot) if slot.get_or_init(|| found.clone()) == found => Ok(()),
+        match self.reference(file) {
+            Some(reference) if reference.get_or_init(|| found.clone()) == found => Ok(()),
             _ => Err(Failure::WrongBody),
         }
     }
 
     /// Returns whether a body of this length can be correct.
     pub(crate) fn may_be(&self, file: u64, bytes: u64) -> bool {
-        self.slot(file).and_then(OnceLock::get).is_none_or(|known| known.bytes == bytes)
+        self.reference(file).and_then(OnceLock::get).is_none_or(|known| known.bytes == bytes)
     }
 
-    fn slot(&self, file: u64) -> Option<&OnceLock<Fingerprint>> {
+    fn reference(&self, file: u64) -> Option<&OnceLock<Fingerprint>> {
         self.0.get(usize::try_from(file).unwrap_or(usize::MAX))
     }
 }

@@ -49,11 +49,11 @@ impl ClassicUser {
     }
 
     async fn begin(&self, path: &[u8]) -> Result<Download, Failure> {
-        let who = match &self.plan.login {
+        let login = match &self.plan.login {
             Login::Account { name, password } => credentials(name, password),
             Login::Nobody | Login::Token(_) => credentials("", ""),
         };
-        self.at_any(async |at| get(&self.io, at, who.clone(), path, self.times()).await).await
+        self.at_any(async |at| get(&self.io, at, login.clone(), path, self.times()).await).await
     }
 
     async fn download(&self, file: u64, is_due: bool) -> Result<CorrectResponse, Failure> {
@@ -71,8 +71,8 @@ impl ClassicUser {
     }
 
     async fn sign_up(&self, request: u64) -> Result<CorrectResponse, Failure> {
-        let who = credentials(&self.plan.fresh_name(self.number, request), PASSWORD);
-        self.at_any(async |at| sign_up(&self.io, at, who.clone(), self.times()).await).await?;
+        let login = credentials(&self.plan.fresh_name(self.number, request), PASSWORD);
+        self.at_any(async |at| sign_up(&self.io, at, login.clone(), self.times()).await).await?;
         Ok(CorrectResponse::default())
     }
 }
@@ -91,7 +91,7 @@ impl Protocol for ClassicUser {
 
     async fn ask(&mut self, request: u64) -> Result<CorrectResponse, Failure> {
         let is_due = self.plan.checked.is_due(self.plan.seed, self.number, request);
-        match &self.plan.what {
+        match &self.plan.requests {
             PlannedRequests::Download { files, pick, .. } => {
                 self.download(pick.file(self.number, request, files.count()), is_due).await
             }

@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) barrier: Barrier,
     /// Ordered at the end of the trial, or by the caller before.
     pub(crate) stop: Stop,
-    pub(crate) noted: Arc<ProgressReporter>,
+    pub(crate) progress: Arc<ProgressReporter>,
     read_clock: ReadClock,
     /// Requests that may still be sent, if their number ends the trial, and those that have not ended.
     tickets: AtomicU64,
@@ -41,7 +41,7 @@ impl Shared {
         users: usize,
         end: End,
         stop: &Stop,
-        noted: &Arc<ProgressReporter>,
+        progress: &Arc<ProgressReporter>,
         read_clock: ReadClock,
     ) -> Arc<Shared> {
         let requests = match end {
@@ -52,7 +52,7 @@ impl Shared {
         Arc::new(Shared {
             barrier: Barrier::new(users, stop),
             stop: stop.clone(),
-            noted: Arc::clone(noted),
+            progress: Arc::clone(progress),
             read_clock,
             tickets: AtomicU64::new(requests),
             unended: AtomicU64::new(requests),
@@ -220,7 +220,7 @@ impl Course {
     fn look(&self) {
         let is_measured = self.phase.get() == Phase::Measured;
         let time = if is_measured { self.io.now() - self.began.get().0 } else { Duration::ZERO };
-        self.shared.noted.look(self.thread, is_measured, time, &self.measure());
+        self.shared.progress.look(self.thread, is_measured, time, &self.measure());
     }
 
     /// Starts the warm-up. A user may run before `keep_time` after the barrier opens, so the first of them

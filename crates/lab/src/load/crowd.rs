@@ -65,13 +65,13 @@ impl Common {
     pub(crate) fn new(
         workload: &Workload,
         stop: &Stop,
-        noted: &Arc<ProgressReporter>,
+        progress: &Arc<ProgressReporter>,
         read_clock: ReadClock,
         run: u64,
     ) -> io::Result<Common> {
         Ok(Common {
             users: Users::new(workload, run)?,
-            shared: Shared::new(workload.users, workload.end, stop, noted, read_clock),
+            shared: Shared::new(workload.users, workload.end, stop, progress, read_clock),
             workload: Arc::new(workload.clone()),
         })
     }

@@ -25,7 +25,7 @@ pub struct Trial {
     /// Ends the trial early.
     pub stop: Stop,
     /// Reports progress.
-    pub noted: ProgressReporter,
+    pub progress: ProgressReporter,
 }
 
 /// The reason why a trial has no figures.
@@ -53,9 +53,9 @@ pub fn run(workload: &Workload, trial: Trial) -> Result<Outcome, NotRun> {
     cpu::keep_to(&workload.cpus).map_err(NotRun::NoCore)?;
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let run = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
-    let noted = Arc::new(trial.noted);
+    let progress = Arc::new(trial.progress);
     let common =
-        Common::new(workload, &trial.stop, &noted, |_| since_start(), run).map_err(NotRun::NotReady)?;
+        Common::new(workload, &trial.stop, &progress, |_| since_start(), run).map_err(NotRun::NotReady)?;
     let threads = workload.threads.clamp(1, workload.users.max(1));
     let mut others = Vec::new();
     for thread in 1..threads {

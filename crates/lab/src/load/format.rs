@@ -47,8 +47,8 @@ impl Outcome {
             ("verified", format!("{:>12}", self.verified)),
             ("errors", format!("{:>12}", self.errors.values().sum::<u64>())),
         ];
-        rows.extend(self.told_rows("", &self.errors));
-        rows.extend(self.told_rows("failed checks", &self.failed_checks));
+        rows.extend(self.message_rows("", &self.errors));
+        rows.extend(self.message_rows("failed checks", &self.failed_checks));
         rows.push((
             "not measured",
             format!("{:>12}   in the warm-up, {} after the end", self.in_warm_up, self.after_end),
@@ -86,9 +86,13 @@ impl Outcome {
     }
 
     /// Returns a row for each kind of failure, with the message of the first.
-    fn told_rows(&self, name: &'static str, counts: &BTreeMap<String, u64>) -> Vec<(&'static str, String)> {
+    fn message_rows(
+        &self,
+        name: &'static str,
+        counts: &BTreeMap<String, u64>,
+    ) -> Vec<(&'static str, String)> {
         let row = |(kind, count): (&String, &u64)| {
-            let words = self.told.get(kind).map_or("", String::as_str);
+            let words = self.messages.get(kind).map_or("", String::as_str);
             (name, format!("{count:>12}   {kind}: {words}"))
         };
         counts.iter().map(row).collect()

@@ -151,7 +151,7 @@ impl Protocol for FtpUser {
         if self.plan.keeps && self.session.is_none() {
             self.session = Some(self.log_in().await?);
         }
-        if let (PlannedRequests::Download { .. }, Some(session)) = (&self.plan.what, &mut self.session) {
+        if let (PlannedRequests::Download { .. }, Some(session)) = (&self.plan.requests, &mut self.session) {
             session.open_data().await?;
             // They precede the measurement.
             session.take_handshakes();
@@ -162,7 +162,7 @@ impl Protocol for FtpUser {
     async fn ask(&mut self, request: u64) -> Result<CorrectResponse, Failure> {
         let plan = Arc::clone(&self.plan);
         let is_due = plan.checked.is_due(plan.seed, self.number, request);
-        match &plan.what {
+        match &plan.requests {
             PlannedRequests::Download { files, pick, .. } => {
                 self.download(pick.file(self.number, request, files.count()), is_due).await
             }

@@ -30,7 +30,7 @@ pub(crate) struct Measure {
     /// Checks after the response that failed, by kind: of uploads, and of bodies that are saved.
     pub(crate) failed_checks: BTreeMap<String, u64>,
     /// The message of the first error of each kind.
-    pub(crate) told: BTreeMap<String, String>,
+    pub(crate) messages: BTreeMap<String, String>,
     /// Sum of the times from the real start of requests to their end.
     pub(crate) service: Duration,
     /// Sum of the times between responses and next requests, of all users.
@@ -128,7 +128,7 @@ impl Measure {
             verified: 0,
             errors: BTreeMap::new(),
             failed_checks: BTreeMap::new(),
-            told: BTreeMap::new(),
+            messages: BTreeMap::new(),
             service: Duration::ZERO,
             between: Duration::ZERO,
             late: Latencies::new()?,
@@ -164,20 +164,20 @@ impl Measure {
 
     /// Counts a request that has failed.
     pub(crate) fn wrong(&mut self, failure: &Failure) {
-        let kind = self.told_kind(failure);
+        let kind = self.message_kind(failure);
         *self.errors.entry(kind).or_default() += 1;
     }
 
     /// Counts a check that failed after its request was counted.
     pub(crate) fn failed_check(&mut self, failure: &Failure) {
-        let kind = self.told_kind(failure);
+        let kind = self.message_kind(failure);
         *self.failed_checks.entry(kind).or_default() += 1;
     }
 
     /// Returns the kind of a failure, and records the first message of its kind.
-    fn told_kind(&mut self, failure: &Failure) -> String {
+    fn message_kind(&mut self, failure: &Failure) -> String {
         let kind = failure.kind();
-        self.told.entry(kind.clone()).or_insert_with(|| failure.to_string());
+        self.messages.entry(kind.clone()).or_insert_with(|| failure.to_string());
         kind
     }
 
@@ -207,8 +207,8 @@ impl Measure {
         for (kind, count) in &other.failed_checks {
             *self.failed_checks.entry(kind.clone()).or_default() += count;
         }
-        for (kind, words) in &other.told {
-            self.told.entry(kind.clone()).or_insert_with(|| words.clone());
+        for (kind, message) in &other.messages {
+            self.messages.entry(kind.clone()).or_insert_with(|| message.clone());
         }
         self.service += other.service;
         self.between += other.between;

@@ -39,7 +39,7 @@ pub struct Outcome {
     /// Checks after the response that failed, by kind: of uploads, and of bodies that are saved.
     pub failed_checks: BTreeMap<String, u64>,
     /// The message of the first error of each kind.
-    pub told: BTreeMap<String, String>,
+    pub messages: BTreeMap<String, String>,
     /// Number of bodies that were compared with a reference.
     pub verified: u64,
     /// Requests in progress at the end that got no response within the final wait.
@@ -165,7 +165,7 @@ impl Outcome {
             bytes: measure.bytes,
             errors: measure.errors.clone(),
             failed_checks: measure.failed_checks.clone(),
-            told: measure.told.clone(),
+            messages: measure.messages.clone(),
             verified: measure.verified,
             unanswered,
             missed: measure.missed,

@@ -30,7 +30,7 @@ pub(crate) struct Plan {
     pub(crate) scheme: Scheme,
     /// Encrypts connections, and the name in the server's certificate.
     pub(crate) tls: Option<(Connector, String)>,
-    pub(crate) what: PlannedRequests,
+    pub(crate) requests: PlannedRequests,
     /// A number unique to the run.
     run: u64,
     pub(crate) references: References,
@@ -90,11 +90,11 @@ impl Plan {
     /// An error if a target is invalid, or a reference file cannot be read.
     pub(crate) fn new(workload: &Workload, run: u64) -> io::Result<Plan> {
         let (place, fields) = (&workload.place, fields(workload));
-        let (what, references) = match &workload.ask {
+        let (requests, references) = match &workload.ask {
             Requests::Download(files) => {
                 let asked = asked(files, place, &fields)?;
-                let what = PlannedRequests::Download { files: files.clone(), pick: workload.pick, asked };
-                (what, references(workload, files)?)
+                let requests = PlannedRequests::Download { files: files.clone(), pick: workload.pick, asked };
+                (requests, references(workload, files)?)
             }
             Requests::Upload { bytes } => {
                 let body = body(*bytes, workload.seed).into();
@@ -108,7 +108,7 @@ impl Plan {
             addresses: place.addresses.clone(),
             scheme: place.scheme,
             tls: workload.tls.clone().map(|tls| (tls, place.host().to_owned())),
-            what,
+            requests,
             run,
             references,
             checked: workload.checked,
@@ -127,7 +127,7 @@ impl Plan {
     /// Returns the bytes to send for a file, or none if there is no such file.
     pub(crate) fn asked(&self, file: u64) -> Arc<[u8]> {
         let asked =
-            if let PlannedRequests::Download { asked, .. } = &self.what { asked.as_slice() } else { &[] };
+            if let PlannedRequests::Download { asked, .. } = &self.requests { asked.as_slice() } else { &[] };
         usize::try_from(file).ok().and_then(|file| asked.get(file)).map(Arc::clone).unwrap_or_default()
     }
 
@@ -159,14 +159,14 @@ impl Plan {
 
     /// Compares a downloaded upload with the bytes sent.
     pub(crate) fn judge_upload(&self, taken: Option<Taking>) -> Result<(), Failure> {
-        let PlannedRequests::Upload { body } = &self.what else { return Ok(()) };
+        let PlannedRequests::Upload { body } = &self.requests else { return Ok(()) };
         let found = taken.and_then(|taken| taken.fingerprinting).map(|all| all.end());
         if found == Some(Fingerprint::of(body)) { Ok(()) } else { Err(Failure::WrongBody) }
     }
 
     /// Returns the target of a file.
     pub(crate) fn target(&self, file: u64) -> String {
-        match &self.what {
+        match &self.requests {
             PlannedRequests::Download { files, .. } => files.target(&self.pattern, file),
             PlannedRequests::Upload { .. } | PlannedRequests::SignUp => String::new(),
         }
@@ -174,7 +174,7 @@ impl Plan {
 
     /// Returns the files that a user downloads before the start: together, users download each file once.
     pub(crate) fn references_of(&self, user: u64) -> impl Iterator<Item = u64> + use<> {
-        let files = match &self.what {
+        let files = match &self.requests {
             PlannedRequests::Download { files, .. } if self.fetches => files.count(),
             _ => 0,
         };

@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_unusable_target_is_refused_with_the_valid_form() {
-        for (url, said) in [
+        for (url, expected) in [
             ("127.0.0.1:80", "http://"),
             ("gopher://127.0.0.1/", "http://"),
             ("http://me:secret@127.0.0.1/", "--account"),
@@ -233,7 +233,7 @@ mod tests {
             ("http://127.0.0.1/{}/{}", "once"),
         ] {
             let refused = Target::parse(url).unwrap_err().to_string();
-            assert!(refused.contains(said) && !refused.contains("secret"), "{url}: {refused}");
+            assert!(refused.contains(expected) && !refused.contains("secret"), "{url}: {refused}");
         }
     }
 }

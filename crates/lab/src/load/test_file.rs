@@ -24,14 +24,14 @@ pub struct FileTest {
 
 /// A mistake in a test file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {what}")]
+#[error("line {line}, column {column}: {problem}")]
 pub struct BadTestFile {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
     /// What is wrong, and what to write.
-    pub what: String,
+    pub problem: String,
 }
 
 impl FileTest {
@@ -40,7 +40,7 @@ impl FileTest {
     /// # Errors
     /// The first mistake, with its position.
     pub fn parse(text: &[u8]) -> Result<Vec<FileTest>, BadTestFile> {
-        let at = |offset, what: &str| position(text, offset, what.to_owned());
+        let at = |offset, problem: &str| position(text, offset, problem.to_owned());
         if text.len() > TEST_FILE_BYTES_MAX {
             return Err(at(0, "the file is longer than 1 MiB; divide it"));
         }
@@ -48,7 +48,7 @@ impl FileTest {
             .map_err(|error| at(error.valid_up_to(), "this is not UTF-8; save the file as UTF-8"))?;
         let mut parser = Parser::new(valid);
         let parsed = parser.tests();
-        parsed.map_err(|what| position(text, parser.start, what))
+        parsed.map_err(|problem| position(text, parser.start, problem))
     }
 
     /// Returns the files and the rule by which a thread chooses its own.
@@ -58,11 +58,11 @@ impl FileTest {
 }
 
 /// Returns the mistake at a byte offset.
-fn position(text: &[u8], offset: usize, what: String) -> BadTestFile {
+fn position(text: &[u8], offset: usize, problem: String) -> BadTestFile {
     let before = &text[..offset.min(text.len())];
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    BadTestFile { line, column: String::from_utf8_lossy(&before[line_start..]).chars().count() + 1, what }
+    BadTestFile { line, column: String::from_utf8_lossy(&before[line_start..]).chars().count() + 1, problem }
 }
 
 /// A part of the file.
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_mistake_is_reported_with_its_line_and_column() {
         let files = "<filesToRetrieve><file>/a</file></filesToRetrieve>";
-        for (text, line, what) in [
+        for (text, line, problem) in [
             ("".to_owned(), 1, "<Tests>"),
             ("<Test/>".to_owned(), 1, "<Tests>"),
             ("<Tests></Tests>".to_owned(), 1, "no <simpleTest>"),
@@ -284,7 +284,7 @@ mod tests {
             ("<Tests>\n<simpleTest>\n".to_owned(), 3, ""),
         ] {
             let bad = FileTest::parse(text.as_bytes()).expect_err(&text);
-            assert!(bad.line == line && bad.what.contains(what), "{text}: {bad}");
+            assert!(bad.line == line && bad.problem.contains(problem), "{text}: {bad}");
         }
         let bad = FileTest::parse(with("   <threads>1</threads>").as_bytes()).unwrap_err();
         assert_eq!((bad.line, bad.column), (3, 8));
@@ -294,9 +294,9 @@ mod tests {
     fn an_entity_bomb_is_refused() {
         let bomb = "<!DOCTYPE Tests [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">]>\n";
         let bad = FileTest::parse(format!("{bomb}{}", with("<numthreads>&b;</numthreads>")).as_bytes());
-        assert!(bad.unwrap_err().what.contains("document type"));
+        assert!(bad.unwrap_err().problem.contains("document type"));
         let bad = FileTest::parse(with("<numthreads>&b;</numthreads>").as_bytes());
-        assert!(bad.unwrap_err().what.contains("&b;"));
+        assert!(bad.unwrap_err().problem.contains("&b;"));
     }
 
     #[test]

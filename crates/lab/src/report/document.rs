@@ -31,8 +31,8 @@ fn data(table: &DocumentTable, results: &Results, curves: &[Curve]) -> DataTable
     for column in &table.columns {
         data.columns.extend((!column.published.is_empty()).then(|| format!("{}, document", column.title)));
         for contender in table.contenders(column, &results.experiment) {
-            let whose = contender.unwrap_or("ours");
-            data.columns.push(format!("{}, {whose}", column.title));
+            let server = contender.unwrap_or("ours");
+            data.columns.push(format!("{}, {server}", column.title));
         }
     }
     for (number, row) in table.rows.iter().enumerate() {

@@ -6,7 +6,7 @@ use super::cells::values_text;
 use super::content::{Block, Cell, DataTable, Section};
 use crate::format::figures::percent;
 use crate::profile::Profiler;
-use crate::results::{ProcessProfile, ProfileRecord, ProfileResult, Results};
+use crate::results::{FinishedProfile, ProcessProfile, ProfileResult, Results};
 
 /// The number of functions in a table.
 const SHOWN: usize = 25;
@@ -30,7 +30,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         let is_used = results.profiles.iter().any(|one| one.profiler == profiler && !one.is_failed());
         blocks.extend(is_used.then(|| Block::Text(text.to_owned())));
     }
-    blocks.extend(results.profiles.iter().flat_map(of_record));
+    blocks.extend(results.profiles.iter().flat_map(blocks_of));
     Some(Section::folded("Profiles", blocks))
 }
 
@@ -39,25 +39,25 @@ pub(super) fn failures(results: &Results) -> String {
     results.profiles.iter().filter_map(failure).map(|line| format!("\n{line}\n")).collect()
 }
 
-fn failure(record: &ProfileRecord) -> Option<String> {
-    let ProfileResult::Failed(reason) = &record.result else { return None };
+fn failure(done: &FinishedProfile) -> Option<String> {
+    let ProfileResult::Failed(reason) = &done.result else { return None };
     let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(format!("{}: no profile by {}: {reason}", place(record), record.profiler.name()))
+    Some(format!("{}: no profile by {}: {reason}", place(done), done.profiler.name()))
 }
 
 /// Returns the contender and the point.
-fn place(record: &ProfileRecord) -> String {
-    let at = [record.contender.clone(), values_text(&record.point)];
+fn place(done: &FinishedProfile) -> String {
+    let at = [done.contender.clone(), values_text(&done.point)];
     at.into_iter().filter(|text| !text.is_empty()).collect::<Vec<String>>().join(" at ")
 }
 
-fn of_record(record: &ProfileRecord) -> Vec<Block> {
-    let (at, profiler) = (place(record), record.profiler.name());
-    match &record.result {
-        ProfileResult::Failed(_) => failure(record).map(Block::Text).into_iter().collect(),
+fn blocks_of(done: &FinishedProfile) -> Vec<Block> {
+    let (at, profiler) = (place(done), done.profiler.name());
+    match &done.result {
+        ProfileResult::Failed(_) => failure(done).map(Block::Text).into_iter().collect(),
         ProfileResult::Profiled { requests, processes } => {
             let blocks = processes.iter().flat_map(|process| {
-                let text = format!("{at}, by {profiler}: {}", summary(record.profiler, process, *requests));
+                let text = format!("{at}, by {profiler}: {}", summary(done.profiler, process, *requests));
                 [Block::Text(text), Block::Table(table(process))]
             });
             blocks.collect()

@@ -253,9 +253,9 @@ fn columns(chart: &Chart) -> Markup {
     };
     let ticks = linear_ticks(levels.iter().map(sum).fold(0.0, f64::max), 5.0);
     let vertical = Scale::new(0.0, ticks.last().copied().unwrap_or(1.0), false, BOTTOM, TOP);
-    let slot = (RIGHT - LEFT) / f64::from(u32::try_from(levels.len().max(1)).unwrap_or(1));
+    let column = (RIGHT - LEFT) / f64::from(u32::try_from(levels.len().max(1)).unwrap_or(1));
     let starts: Vec<(f64, f64)> =
-        (0..).map(|number: u32| LEFT + slot * f64::from(number)).zip(levels.iter().copied()).collect();
+        (0..).map(|number: u32| LEFT + column * f64::from(number)).zip(levels.iter().copied()).collect();
     let start = |level: f64| {
         starts.iter().find(|(_, known)| known.total_cmp(&level).is_eq()).map_or(LEFT, |(start, _)| *start)
     };
@@ -264,13 +264,13 @@ fn columns(chart: &Chart) -> Markup {
         (frame(chart, &ticks, &vertical))
         @for (x, level) in &starts {
             @if labels.contains(level) {
-                (level_label(*level, x + slot / 2.0))
+                (level_label(*level, x + column / 2.0))
             }
             @for (below, series, point) in stacked(chart, |series| value(series, *level)) {
                 @let (low, high) = (vertical.position(below), vertical.position(below + point.value));
                 g class=(colour(series)) {
-                    rect.area x=(format!("{:.1}", x + slot * 0.14)) y=(format!("{high:.1}"))
-                        width=(format!("{:.1}", slot * 0.72))
+                    rect.area x=(format!("{:.1}", x + column * 0.14)) y=(format!("{high:.1}"))
+                        width=(format!("{:.1}", column * 0.72))
                         height=(format!("{:.1}", (low - high).max(0.0))) {
                         title { (point.label) }
                     }

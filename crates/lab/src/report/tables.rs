@@ -240,7 +240,7 @@ pub(super) fn scalability(curves: &[Curve]) -> DataTable {
 /// Returns the table of the failed trials.
 pub(super) fn failures(results: &Results) -> DataTable {
     let columns = ["contender", "at", "repetition", "started", "reason"];
-    let row = |trial: &crate::results::TrialRecord| {
+    let row = |trial: &crate::results::FinishedTrial| {
         let TrialResult::Failed(reason) = &trial.result else { return None };
         let open_loop = trial.open_loop.map(|open_loop| open_loop.text());
         let at = [Some(values_text(&trial.point)), open_loop].into_iter().flatten();

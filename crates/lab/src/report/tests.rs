@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 use crate::profile::{FunctionCost, Profile, Profiler};
 use crate::results::synthetic::{SyntheticPlan, System};
-use crate::results::{ProcessProfile, ProfileRecord, ProfileResult, TrialResult};
+use crate::results::{FinishedProfile, ProcessProfile, ProfileResult, TrialResult};
 
 fn system(name: &str) -> System {
     System { disk: 0.0004, ..System::simple(name, 0.001, 0.003) }
@@ -120,7 +120,7 @@ fn failed_trials_are_listed_with_their_reasons_and_missing_figures_are_shown_as_
 fn remarks_that_differ_in_their_numbers_alone_are_one_with_a_range() {
     let mut results = results();
     let at_eight =
-        |trial: &&mut crate::results::TrialRecord| trial.point["users"] == "8" && trial.contender == "base";
+        |trial: &&mut crate::results::FinishedTrial| trial.point["users"] == "8" && trial.contender == "base";
     for (number, trial) in results.trials.iter_mut().filter(at_eight).enumerate() {
         let TrialResult::Measured(measured) = &mut trial.result else { panic!("it is measured") };
         measured.load.littles_law.ratio = 0.8;
@@ -267,7 +267,7 @@ fn profiles_have_a_table_by_function_and_one_that_failed_has_its_reason() {
     let profile = Profile { total: 1_000, functions: (1..=30).map(cost).collect() };
     let files = vec!["callgrind.out.server.7".to_owned()];
     let processes = vec![ProcessProfile { name: "server".to_owned(), profile, files }];
-    let profiled = ProfileRecord {
+    let profiled = FinishedProfile {
         contender: "base".to_owned(),
         point: [("users".to_owned(), "64".to_owned())].into(),
         profiler: Profiler::Callgrind,
@@ -275,7 +275,7 @@ fn profiles_have_a_table_by_function_and_one_that_failed_has_its_reason() {
         result: ProfileResult::Profiled { requests: 5, processes },
     };
     let result = ProfileResult::Failed("it hung,\n<badly>".to_owned());
-    let failed = ProfileRecord { contender: "fast".to_owned(), result, ..profiled.clone() };
+    let failed = FinishedProfile { contender: "fast".to_owned(), result, ..profiled.clone() };
     results.profiles = vec![profiled, failed];
     let page = page(&results);
     for part in [

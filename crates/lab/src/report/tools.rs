@@ -50,7 +50,7 @@ mod tests {
     use crate::compare::compare;
     use crate::experiment::Experiment;
     use crate::results::synthetic::{SyntheticPlan, System};
-    use crate::results::{LoadFigures, TrialRecord, TrialResult};
+    use crate::results::{FinishedTrial, LoadFigures, TrialResult};
 
     /// A file server, and a tool that carries 100 MB/s over a link of 1 Gbit/s.
     fn results() -> Results {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn results_of_a_tool_alone_have_a_report_without_curves() {
         let mut results = results();
-        results.trials.retain(|trial: &TrialRecord| trial.contender == "tool");
+        results.trials.retain(|trial: &FinishedTrial| trial.contender == "tool");
         let page = html::page(&super::super::contents(&results));
         assert!(page.contains("The path by other tools") && !page.contains("No trial has finished."));
     }

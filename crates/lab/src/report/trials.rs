@@ -6,7 +6,7 @@
 use crate::experiment::template::Values;
 use crate::format::csv::record;
 use crate::results::{
-    DiskUse, LoadFigures, MachineUse, Measured, ProcessUse, Results, TrialRecord, TrialResult,
+    DiskUse, FinishedTrial, LoadFigures, MachineUse, Measured, ProcessUse, Results, TrialResult,
 };
 
 /// The columns before and after those of the variables.
@@ -60,7 +60,7 @@ pub(super) fn csv(results: &Results) -> String {
     std::iter::once(head).chain(records).collect()
 }
 
-fn fields(trial: &TrialRecord, names: &[&str], discarded: bool) -> Vec<String> {
+fn fields(trial: &FinishedTrial, names: &[&str], discarded: bool) -> Vec<String> {
     let mut fields = vec![trial.contender.clone()];
     fields.extend(names.iter().map(|name| value(&trial.point, name)));
     let reason = match &trial.result {

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::fs::OFlags;
 
-use super::profiles::{self, ProfileRecord};
-use super::{Run, TrialRecord};
+use super::profiles::{self, FinishedProfile};
+use super::{FinishedTrial, Run};
 use crate::experiment::Experiment;
 use crate::own_path;
 
@@ -31,11 +31,11 @@ pub struct Results {
     /// What is known of the run.
     pub run: Run,
     /// The finished trials at the points of the experiment, in the order in which they ran.
-    pub trials: Vec<TrialRecord>,
+    pub trials: Vec<FinishedTrial>,
     /// The finished open-loop trials at a share of the maximum throughput of these.
-    pub open_loops: Vec<TrialRecord>,
+    pub open_loops: Vec<FinishedTrial>,
     /// The profiles.
-    pub profiles: Vec<ProfileRecord>,
+    pub profiles: Vec<FinishedProfile>,
 }
 
 impl Results {
@@ -60,7 +60,7 @@ impl Results {
     }
 
     /// Returns all finished trials: first those at the points of the experiment.
-    pub fn all(&self) -> impl Iterator<Item = &TrialRecord> {
+    pub fn all(&self) -> impl Iterator<Item = &FinishedTrial> {
         self.trials.iter().chain(&self.open_loops)
     }
 }
@@ -78,7 +78,7 @@ impl ResultsFolder {
     ///
     /// # Errors
     /// The folder holds another experiment or other files, or it cannot be written, or other users can.
-    pub fn open(path: &Path, text: &str) -> Result<(ResultsFolder, Vec<TrialRecord>)> {
+    pub fn open(path: &Path, text: &str) -> Result<(ResultsFolder, Vec<FinishedTrial>)> {
         // Contenders write to it, too, and may be root.
         check_owner(path)?;
         let own = path.join(EXPERIMENT);
@@ -106,7 +106,7 @@ impl ResultsFolder {
     }
 
     /// Reads the finished trials, and removes those that failed, and a line that a kill has cut.
-    fn resume(&mut self) -> Result<Vec<TrialRecord>> {
+    fn resume(&mut self) -> Result<Vec<FinishedTrial>> {
         let mut bytes = Vec::new();
         self.trials.read_to_end(&mut bytes)?;
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -155,7 +155,7 @@ impl ResultsFolder {
     ///
     /// # Errors
     /// A damaged file.
-    pub fn profile(&self, name: &str) -> Result<Option<ProfileRecord>> {
+    pub fn profile(&self, name: &str) -> Result<Option<FinishedProfile>> {
         profiles::read_one(&self.path, name)
     }
 
@@ -163,15 +163,15 @@ impl ResultsFolder {
     ///
     /// # Errors
     /// The disk is full, or fails.
-    pub fn add_profile(&self, name: &str, record: &ProfileRecord, files: &[(String, Vec<u8>)]) -> Result<()> {
-        profiles::write(&self.path, name, record, files)
+    pub fn add_profile(&self, name: &str, done: &FinishedProfile, files: &[(String, Vec<u8>)]) -> Result<()> {
+        profiles::write(&self.path, name, done, files)
     }
 
     /// Adds a finished trial, and syncs it.
     ///
     /// # Errors
     /// The disk is full, or fails. The folder is then as before.
-    pub fn add(&mut self, trial: &TrialRecord) -> Result<()> {
+    pub fn add(&mut self, trial: &FinishedTrial) -> Result<()> {
         let before = self.trials.metadata()?.len();
         let line = serde_json::to_string(trial)? + "\n";
         let written = self.trials.write_all(line.as_bytes()).and_then(|()| self.trials.sync_data());
@@ -188,7 +188,7 @@ impl ResultsFolder {
 }
 
 /// Parses complete lines. Returns the trials and the length of their text.
-fn parse(text: &str) -> Result<(Vec<TrialRecord>, u64)> {
+fn parse(text: &str) -> Result<(Vec<FinishedTrial>, u64)> {
     let (mut trials, mut end) = (Vec::new(), 0);
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
         if !line.ends_with('\n') {
@@ -265,8 +265,8 @@ mod tests {
     const TEXT: &str =
         "name = \"n\"\n[[contenders]]\nname = \"a\"\nurl = \"http://h/\"\n[load]\ntime = \"1s\"\n";
 
-    fn trial(repetition: u32) -> TrialRecord {
-        TrialRecord {
+    fn trial(repetition: u32) -> FinishedTrial {
+        FinishedTrial {
             contender: "a".to_owned(),
             point: [("users".to_owned(), "8".to_owned())].into(),
             open_loop: None,
@@ -284,7 +284,9 @@ mod tests {
         let (mut results, none) = ResultsFolder::open(&path, TEXT).unwrap();
         assert!(none.is_empty() && results.run().unwrap().is_none());
         results.add(&trial(1)).unwrap();
-        results.add(&TrialRecord { result: TrialResult::Failed("it hung".to_owned()), ..trial(2) }).unwrap();
+        results
+            .add(&FinishedTrial { result: TrialResult::Failed("it hung".to_owned()), ..trial(2) })
+            .unwrap();
         let (_, finished) = ResultsFolder::open(&path, TEXT).unwrap();
         assert_eq!((finished.len(), finished[0].repetition), (1, 1));
         assert_eq!(finished[0].measured(), Some(&Measured::default()));
@@ -296,15 +298,16 @@ mod tests {
         let path = folder.path().join("results");
         let (mut results, _) = ResultsFolder::open(&path, TEXT).unwrap();
         let failed =
-            |number| TrialRecord { result: TrialResult::Failed("it hung".to_owned()), ..trial(number) };
-        for record in [trial(1), failed(2), trial(3), failed(4)] {
-            results.add(&record).unwrap();
+            |number| FinishedTrial { result: TrialResult::Failed("it hung".to_owned()), ..trial(number) };
+        for done in [trial(1), failed(2), trial(3), failed(4)] {
+            results.add(&done).unwrap();
         }
         let (mut results, finished) = ResultsFolder::open(&path, TEXT).unwrap();
         assert_eq!(finished, [trial(1), trial(3)]);
         results.add(&trial(2)).unwrap();
         let lines = fs::read_to_string(path.join(TRIALS)).unwrap();
-        let read: Vec<TrialRecord> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let read: Vec<FinishedTrial> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(read, [trial(1), trial(3), trial(2)]);
     }
 
@@ -313,7 +316,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut results, _) = ResultsFolder::open(folder.path(), TEXT).unwrap();
         let open_loop = Some(OpenLoop { percent: 70, rate: Some(1234.567) });
-        let open = TrialRecord { open_loop, ..trial(1) };
+        let open = FinishedTrial { open_loop, ..trial(1) };
         results.add(&trial(1)).unwrap();
         results.add(&open).unwrap();
         let run = SyntheticPlan::default().results(&[System::simple("a", 0.1, 0.0)]).unwrap().run;

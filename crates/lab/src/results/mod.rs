@@ -1,7 +1,7 @@
 //! The results of an experiment, and the folder that holds them.
 //!
 //! A folder has `experiment.toml` (the experiment as it ran), `run.json` ([`Run`]) and `trials.jsonl` (a
-//! [`TrialRecord`] for each finished trial, one a line). Reports are made from these alone. Invariants: a
+//! [`FinishedTrial`] for each finished trial, one a line). Reports are made from these alone. Invariants: a
 //! trial is in the folder completely or not at all, also after a kill; a measured trial is never changed.
 
 mod figures;
@@ -20,7 +20,7 @@ pub use figures::{
 };
 pub(crate) use folder::replace;
 pub use folder::{Results, ResultsFolder};
-pub use profiles::{ProcessProfile, ProfileRecord, ProfileResult};
+pub use profiles::{FinishedProfile, ProcessProfile, ProfileResult};
 
 /// What is known of a run besides its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ pub struct Machine {
 
 /// A finished trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TrialRecord {
+pub struct FinishedTrial {
     /// The name of the contender.
     pub contender: String,
     /// The values of the variables that concern it.
@@ -143,7 +143,7 @@ impl Measured {
     }
 }
 
-impl TrialRecord {
+impl FinishedTrial {
     /// Returns the figures, if there are some.
     pub fn measured(&self) -> Option<&Measured> {
         match &self.result {

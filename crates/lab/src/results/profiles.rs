@@ -18,7 +18,7 @@ const FOLDER: &str = "profiles";
 
 /// A profile of a contender at a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ProfileRecord {
+pub struct FinishedProfile {
     /// The name of the contender.
     pub contender: String,
     /// The values of the variables that concern it.
@@ -57,7 +57,7 @@ pub struct ProcessProfile {
     pub files: Vec<String>,
 }
 
-impl ProfileRecord {
+impl FinishedProfile {
     /// Returns whether it has no profile.
     pub fn is_failed(&self) -> bool {
         matches!(self.result, ProfileResult::Failed(_))
@@ -68,7 +68,7 @@ impl ProfileRecord {
 ///
 /// # Errors
 /// A damaged file.
-pub(super) fn read(results: &Path) -> Result<Vec<ProfileRecord>> {
+pub(super) fn read(results: &Path) -> Result<Vec<FinishedProfile>> {
     let folder = results.join(FOLDER);
     if !folder.exists() {
         return Ok(Vec::new());
@@ -84,7 +84,7 @@ pub(super) fn read(results: &Path) -> Result<Vec<ProfileRecord>> {
 }
 
 /// Reads the profile of a name, if there is one.
-pub(super) fn read_one(results: &Path, name: &str) -> Result<Option<ProfileRecord>> {
+pub(super) fn read_one(results: &Path, name: &str) -> Result<Option<FinishedProfile>> {
     let path = results.join(FOLDER).join(format!("{name}.json"));
     if !path.exists() {
         return Ok(None);
@@ -97,7 +97,7 @@ pub(super) fn read_one(results: &Path, name: &str) -> Result<Option<ProfileRecor
 pub(super) fn write(
     results: &Path,
     name: &str,
-    record: &ProfileRecord,
+    done: &FinishedProfile,
     files: &[(String, Vec<u8>)],
 ) -> Result<()> {
     let folder = results.join(FOLDER);
@@ -105,7 +105,7 @@ pub(super) fn write(
     for (file, contents) in files {
         replace(&folder.join(file), contents)?;
     }
-    replace(&folder.join(format!("{name}.json")), serde_json::to_string_pretty(record)?.as_bytes())
+    replace(&folder.join(format!("{name}.json")), serde_json::to_string_pretty(done)?.as_bytes())
 }
 
 #[cfg(test)]
@@ -116,21 +116,21 @@ mod tests {
     fn a_profile_is_written_with_its_files_and_replaces_one_that_failed() {
         let folder = tempfile::tempdir().unwrap();
         assert!(read(folder.path()).unwrap().is_empty());
-        let mut record = ProfileRecord {
+        let mut done = FinishedProfile {
             contender: "a".to_owned(),
             point: Values::new(),
             profiler: Profiler::Callgrind,
             begun: "2026-11-25T00:00:00Z".to_owned(),
             result: ProfileResult::Failed("it hung".to_owned()),
         };
-        write(folder.path(), "1-a", &record, &[]).unwrap();
+        write(folder.path(), "1-a", &done, &[]).unwrap();
         assert!(read_one(folder.path(), "1-a").unwrap().unwrap().is_failed());
         let files = vec!["callgrind.out.1-a.7".to_owned()];
         let process = ProcessProfile { name: "server".to_owned(), profile: Profile::default(), files };
-        record.result = ProfileResult::Profiled { requests: 5, processes: vec![process] };
+        done.result = ProfileResult::Profiled { requests: 5, processes: vec![process] };
         let file = ("callgrind.out.1-a.7".to_owned(), b"totals: 0\n".to_vec());
-        write(folder.path(), "1-a", &record, &[file]).unwrap();
-        assert_eq!(read(folder.path()).unwrap(), [record]);
+        write(folder.path(), "1-a", &done, &[file]).unwrap();
+        assert_eq!(read(folder.path()).unwrap(), [done]);
         assert_eq!(read_one(folder.path(), "2-a").unwrap(), None);
         fs::write(folder.path().join("profiles/2-a.json"), "{").unwrap();
         assert!(read(folder.path()).unwrap_err().to_string().contains("2-a.json is damaged"));

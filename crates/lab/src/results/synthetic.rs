@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::{
-    DiskUse, Entrant, Generator, Latency, LittlesLaw, LoadFigures, Machine, MachineUse, Measured, ProcessUse,
-    Results, Run, TrialRecord, TrialResult,
+    DiskUse, Entrant, FinishedTrial, Generator, Latency, LittlesLaw, LoadFigures, Machine, MachineUse,
+    Measured, ProcessUse, Results, Run, TrialResult,
 };
 use crate::analysis::{Centre, Solution, solve};
 use crate::experiment::Experiment;
@@ -148,7 +148,7 @@ impl SyntheticPlan {
                     let solution = solutions.iter().find(|one| one.users == *users);
                     let Some(solution) = solution else { continue };
                     let load = closed_load(solution, think, common.exp(), factors);
-                    trials.push(record(system, &load, None, repetition));
+                    trials.push(finished_trial(system, &load, None, repetition));
                 }
             }
         }
@@ -178,7 +178,7 @@ impl SyntheticPlan {
                 let load =
                     ModelledLoad { users: last.users, throughput: rate, response, is_open: true, cost };
                 let open_loop = OpenLoop { percent: *percent, rate: Some(rate) };
-                results.open_loops.push(record(system, &load, Some(open_loop), repetition));
+                results.open_loops.push(finished_trial(system, &load, Some(open_loop), repetition));
             }
         }
     }
@@ -242,8 +242,13 @@ fn closed_load(solution: &Solution, think: f64, common: f64, factors: [f64; 2]) 
     ModelledLoad { users: solution.users, throughput, response, is_open: false, cost: cost / common }
 }
 
-fn record(system: &System, load: &ModelledLoad, open_loop: Option<OpenLoop>, repetition: u32) -> TrialRecord {
-    TrialRecord {
+fn finished_trial(
+    system: &System,
+    load: &ModelledLoad,
+    open_loop: Option<OpenLoop>,
+    repetition: u32,
+) -> FinishedTrial {
+    FinishedTrial {
         contender: system.name.clone(),
         point: [("users".to_owned(), load.users.to_string())].into(),
         open_loop,

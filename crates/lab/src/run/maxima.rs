@@ -9,7 +9,7 @@ use crate::analysis::maximum_throughput;
 use crate::experiment::open_loop::OpenLoop;
 use crate::experiment::plan::case;
 use crate::experiment::{Experiment, Trial};
-use crate::results::{Maximum, Results, ResultsFolder, Run, TrialRecord};
+use crate::results::{FinishedTrial, Maximum, Results, ResultsFolder, Run};
 
 /// The maxima of a run, and the closed loops from which they come.
 pub(super) struct Maxima {
@@ -18,15 +18,15 @@ pub(super) struct Maxima {
 }
 
 impl Maxima {
-    pub(super) fn new(experiment: &Experiment, run: Run, finished: &[TrialRecord]) -> Maxima {
+    pub(super) fn new(experiment: &Experiment, run: Run, finished: &[FinishedTrial]) -> Maxima {
         let (experiment, text, open_loops) = (experiment.clone(), String::new(), Vec::new());
-        let trials = finished.iter().filter(|record| record.open_loop.is_none()).cloned().collect();
+        let trials = finished.iter().filter(|done| done.open_loop.is_none()).cloned().collect();
         Maxima { closed: Results { experiment, text, run, trials, open_loops, profiles: Vec::new() } }
     }
 
-    pub(super) fn note(&mut self, record: &TrialRecord) {
-        if record.open_loop.is_none() {
-            self.closed.trials.push(record.clone());
+    pub(super) fn note(&mut self, done: &FinishedTrial) {
+        if done.open_loop.is_none() {
+            self.closed.trials.push(done.clone());
         }
     }
 

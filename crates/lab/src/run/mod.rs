@@ -26,7 +26,7 @@ use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use crate::experiment::open_loop::OpenLoop;
 use crate::experiment::{Experiment, Trial};
 use crate::profile::Profiler;
-use crate::results::{Entrant, Machine, ResultsFolder, Run, TrialRecord, TrialResult};
+use crate::results::{Entrant, FinishedTrial, Machine, ResultsFolder, Run, TrialResult};
 pub use machines::{RemoteMachine, remote_machines};
 use maxima::Maxima;
 use profiles::Profiles;
@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
     fn new(
         experiment: &'a Experiment,
         trials: Vec<Trial>,
-        finished: &[TrialRecord],
+        finished: &[FinishedTrial],
         profiles: usize,
     ) -> Plan<'a> {
         let percent = |open_loop: &Option<OpenLoop>| open_loop.map(|one| one.percent);
@@ -148,16 +148,16 @@ impl<'a> Plan<'a> {
             progress(&Progress { done, total, next, left });
             let begun = Instant::now();
             let trial = maxima.with_rate(trial, folder)?;
-            let Some(record) = one(session, experiment, &trial, options) else {
+            let Some(outcome) = one(session, experiment, &trial, options) else {
                 return Ok(Ended { is_complete: false, failed });
             };
             // It is no failure of the contender, and neither would be those of the trials after it.
-            if let (TrialResult::Failed(reason), true) = (&record.result, session.has_lost_an_agent()) {
+            if let (TrialResult::Failed(reason), true) = (&outcome.result, session.has_lost_an_agent()) {
                 bail!("an agent has ended ({reason}): run the same again to resume");
             }
-            maxima.note(&record);
-            failed += usize::from(record.measured().is_none());
-            folder.add(&record)?;
+            maxima.note(&outcome);
+            failed += usize::from(outcome.measured().is_none());
+            folder.add(&outcome)?;
             done += 1;
             pause(experiment.order.gap()?, options.stop);
             pace.note(begun.elapsed());
@@ -187,7 +187,7 @@ fn one(
     experiment: &Experiment,
     trial: &Trial,
     options: &Options<'_>,
-) -> Option<TrialRecord> {
+) -> Option<FinishedTrial> {
     if options.stop.load(Ordering::Relaxed) {
         return None;
     }
@@ -205,7 +205,7 @@ fn one(
         Ok(measured) => TrialResult::Measured(Box::new(measured)),
         Err(error) => TrialResult::Failed(format!("{error:#}")),
     };
-    Some(TrialRecord {
+    Some(FinishedTrial {
         contender: experiment.contenders[trial.contender].name.clone(),
         point: trial.point.clone(),
         open_loop: trial.open_loop,

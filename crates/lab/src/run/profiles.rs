@@ -11,7 +11,7 @@ use super::session::Session;
 use super::{Options, Pace, Progress, label, now, pause};
 use crate::experiment::{Experiment, Trial};
 use crate::profile::{Profiler, plain_name};
-use crate::results::{ProfileRecord, ProfileResult, ResultsFolder};
+use crate::results::{FinishedProfile, ProfileResult, ResultsFolder};
 
 /// The profiles of a run.
 pub(super) struct Profiles<'a> {
@@ -57,7 +57,7 @@ impl<'a> Profiles<'a> {
                 continue;
             }
             let name = name(experiment, &trial, number, profiler);
-            if folder.profile(&name)?.is_none_or(|record| record.is_failed()) {
+            if folder.profile(&name)?.is_none_or(|outcome| outcome.is_failed()) {
                 unfinished.push((trial, name));
             }
             total += 1;
@@ -90,9 +90,9 @@ impl<'a> Profiles<'a> {
                 made.unwrap_or_else(|error| (ProfileResult::Failed(format!("{error:#}")), Vec::new()));
             let contender = self.experiment.contenders[trial.contender].name.clone();
             let (point, profiler) = (trial.point.clone(), self.profiler);
-            let record = ProfileRecord { contender, point, profiler, begun, result };
-            failed += usize::from(record.is_failed());
-            folder.add_profile(name, &record, &files).context("the profile cannot be written")?;
+            let outcome = FinishedProfile { contender, point, profiler, begun, result };
+            failed += usize::from(outcome.is_failed());
+            folder.add_profile(name, &outcome, &files).context("the profile cannot be written")?;
             pause(self.experiment.order.gap()?, options.stop);
             pace.note(started.elapsed());
         }

@@ -7,10 +7,10 @@
 //! It runs no experiment. Invariants: only complete downloads count; lines that do not count are reported;
 //! memory is bounded by the number of repetitions, however long the log is.
 
+mod entry;
 mod format;
 pub mod limits;
 mod name;
-mod record;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ use std::io::{BufRead, Read as _};
 
 use anyhow::Context as _;
 
+pub use entry::LogFormat;
 pub use name::{ExperimentName, TransferType};
-pub use record::LogFormat;
 pub use tables::{Cell, Repetition, Share, Table, TableRow, TableValue, Tables, tables};
 
+use entry::Entry;
 use limits::{LOG_LINE_BYTES_MAX, LOG_REPETITIONS_MAX};
-use record::Record;
 
 /// A transfer log, summed up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,16 +95,16 @@ struct Transfers {
 }
 
 impl Transfers {
-    fn add(&mut self, record: &Record<'_>, resolution: u64) {
+    fn add(&mut self, entry: &Entry<'_>, resolution: u64) {
         if self.count == 0 {
-            self.first_start = record.start;
+            self.first_start = entry.start;
         }
         self.count += 1;
-        self.bytes = self.bytes.saturating_add(record.bytes);
-        self.first_start = self.first_start.min(record.start);
-        self.last_start = self.last_start.max(record.start);
-        self.last_end = self.last_end.max(record.end);
-        self.rates += rate(record.bytes, record.end - record.start, resolution);
+        self.bytes = self.bytes.saturating_add(entry.bytes);
+        self.first_start = self.first_start.min(entry.start);
+        self.last_start = self.last_start.max(entry.start);
+        self.last_end = self.last_end.max(entry.end);
+        self.rates += rate(entry.bytes, entry.end - entry.start, resolution);
     }
 }
 
@@ -120,14 +120,14 @@ impl TransferLog {
             Some(format) => format,
             None => LogFormat::detect(line)?,
         };
-        let record = format.parse(line)?;
+        let entry = format.parse(line)?;
         self.format = Some(format);
-        if !record.is_download {
+        if !entry.is_download {
             self.other_operations += 1;
             return Ok(());
         }
-        match ExperimentName::parse(&record.path) {
-            Some(name) => self.add_download(&record, name, format.resolution()),
+        match ExperimentName::parse(&entry.path) {
+            Some(name) => self.add_download(&entry, name, format.resolution()),
             None => {
                 self.unnamed += 1;
                 Ok(())
@@ -137,7 +137,7 @@ impl TransferLog {
 
     fn add_download(
         &mut self,
-        record: &Record<'_>,
+        entry: &Entry<'_>,
         name: ExperimentName,
         resolution: u64,
     ) -> Result<(), String> {
@@ -152,13 +152,13 @@ impl TransferLog {
         }
         // A repetition without a complete download is incomplete, not absent.
         let transfers = repetitions.entry(repetition).or_default();
-        if !record.is_complete {
+        if !entry.is_complete {
             self.failed += 1;
-        } else if record.end < record.start {
+        } else if entry.end < entry.start {
             self.reversed += 1;
         } else {
-            self.other_sizes += u64::from(record.bytes != size);
-            transfers.add(record, resolution);
+            self.other_sizes += u64::from(entry.bytes != size);
+            transfers.add(entry, resolution);
         }
         Ok(())
     }

@@ -145,7 +145,7 @@ fn trial(
     sim.run(&near, all(tasks));
     assert!(sim.panics().is_empty(), "{:?}", sim.panics());
     let outcome = crowd.outcome().unwrap();
-    assert!(outcome.is_clean(), "{:?}", outcome.told);
+    assert!(outcome.is_clean(), "{:?}", outcome.messages);
     assert_eq!((outcome.requests, outcome.bytes), (30, 30 * BODY.len() as u64), "seed {seed}");
     let commands = commands.lock().unwrap().clone();
     (outcome, commands)

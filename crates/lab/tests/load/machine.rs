@@ -39,7 +39,7 @@ fn the_measured_window_is_given_on_the_clock_of_the_machine() {
     let mut workload = Workload { users: 4, threads: 2, end: End::After(time), ..workload() };
     workload.place.addresses = vec![Address::Ip(at)];
     let before = monotonic();
-    let trial = Trial { engine: EngineKind::Epoll, stop: Stop::new(), noted: ProgressReporter::default() };
+    let trial = Trial { engine: EngineKind::Epoll, stop: Stop::new(), progress: ProgressReporter::default() };
     let outcome = plimsoll_lab::load::run(&workload, trial).unwrap();
     let (window, after) = (outcome.window.unwrap(), monotonic());
     assert!(before < window.from && window.to < after, "{before:?} {window:?} {after:?}");

@@ -89,7 +89,7 @@ fn an_account_without_delete_copies_over_no_file_also_a_concurrent_one() {
         let bob = scene.person("bob").await;
         operations.make_folder(&alice, &own("d"), Parents::Needed).await.unwrap();
         scene.share(&alice, "d", "bob", Permission::Write).await;
-        let limited = scene.who_now_may(&bob, NO_DELETE).await;
+        let limited = scene.with_permissions(&bob, NO_DELETE).await;
         scene.put(&alice, &own("d/from"), b"copied").await.unwrap();
         for number in 0..10 {
             let name = format!("d/to{number}");

@@ -7,7 +7,7 @@ use crate::{NOTHING, Scene, of, own, run};
 
 /// Returns the result of a lookup. Asserts that a read, which alone writes a log line, has the same
 /// result.
-async fn seen(
+async fn lookup(
     scene: &Scene,
     caller: &Caller,
     place: &HomePath,
@@ -16,13 +16,13 @@ async fn seen(
     let looked = scene.operations.look(caller, place).await;
     assert_eq!(scene.log.count(), before, "a look has no line");
     let read = scene.operations.read(caller, place, Operation::Download).await;
-    let seen = |access: ReadAccess| {
+    let lookup = |access: ReadAccess| {
         // In a share, the name marks the folder that no link may lead out of.
         (String::from_utf8_lossy(access.location.name()).replace("//", "/"), access.shown)
     };
-    let read = read.map(|(access, _)| seen(access)).map_err(|error| error.word());
+    let read = read.map(|(access, _)| lookup(access)).map_err(|error| error.word());
     assert_eq!(scene.log.count(), before + 1);
-    let looked = looked.map(seen).map_err(|error| error.word());
+    let looked = looked.map(lookup).map_err(|error| error.word());
     assert_eq!(looked, read, "{place}");
     looked
 }
@@ -49,11 +49,11 @@ fn a_lookup_is_refused_exactly_where_a_read_is() {
             (of("nobody", "a"), Err("not found")),
             (of("../alice", "a"), Err("not found")),
         ] {
-            assert_eq!(seen(&scene, &bob, &place).await, expected, "{place}");
+            assert_eq!(lookup(&scene, &bob, &place).await, expected, "{place}");
         }
-        let bob = scene.who_now_may(&bob, NOTHING).await;
+        let bob = scene.with_permissions(&bob, NOTHING).await;
         for place in [own("any"), of("alice", "a/b")] {
-            assert_eq!(seen(&scene, &bob, &place).await, Err("not allowed"));
+            assert_eq!(lookup(&scene, &bob, &place).await, Err("not allowed"));
         }
     });
 }
@@ -64,7 +64,7 @@ fn a_renewed_caller_may_do_what_the_account_may_now_and_an_ended_one_nothing() {
         let alice = scene.person("alice").await;
         let lines = scene.log.count();
         let may = Permissions { read: true, ..NOTHING };
-        let now = scene.who_now_may(&alice, may).await;
+        let now = scene.with_permissions(&alice, may).await;
         assert_eq!(now.identity.account.permissions, may);
         assert_eq!(now.visitor.protocol, alice.visitor.protocol);
         scene.auth.set_enabled(&scene.io, "alice", false).await.unwrap();

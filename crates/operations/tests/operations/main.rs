@@ -22,7 +22,7 @@ use plimsoll_auth::{
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{File, Fs, Io, Lease, Peer};
 use plimsoll_operations::{
-    Caller, Error, HomePath, IncomingUpload, LineSink, Meter, Operations, Parents, Protocol, Recorder,
+    AuditLog, Caller, Error, HomePath, IncomingUpload, LineSink, Meter, Operations, Parents, Protocol,
     Visitor,
 };
 use plimsoll_store::backend::FileRequest;
@@ -84,8 +84,8 @@ fn run_over(open: fn(&Host) -> Store, test: impl AsyncFn(Scene) + Copy + 'static
         let auth = Auth::local(Box::new(MemoryDirectory::new()), settings);
         let (log, xferlog) = (Arc::<Lines>::default(), Arc::<Lines>::default());
         let meter = Arc::<Meter>::default();
-        let recorder = Recorder::new(meter, Some(log.clone()), Some(xferlog.clone()));
-        let operations = Operations::new(auth.clone(), store, recorder);
+        let audit_log = AuditLog::new(meter, Some(log.clone()), Some(xferlog.clone()));
+        let operations = Operations::new(auth.clone(), store, audit_log);
         let scene = Scene { io: host.io(), auth, operations, log, xferlog };
         sim.run(&host, async move { test(scene).await });
         assert_eq!(sim.panics(), Vec::<String>::new());
@@ -107,7 +107,7 @@ impl Scene {
     }
 
     /// Returns the same caller after an operator has changed the account's permissions.
-    async fn who_now_may(&self, caller: &Caller, may: Permissions) -> Caller {
+    async fn with_permissions(&self, caller: &Caller, may: Permissions) -> Caller {
         self.auth.set_permissions(&self.io, &caller.identity.account.name, may).await.unwrap();
         self.operations.renew(caller).await.unwrap()
     }

@@ -54,7 +54,7 @@ impl Shared {
     }
 
     fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {
-        let (shared, recorder) = (Arc::clone(self), self.ftp.recorder.clone());
+        let (shared, audit_log) = (Arc::clone(self), self.ftp.audit_log.clone());
         let (settings, of_channels) = (self.channels.clone(), self.channels.clone());
         let (figures, of_proxy) = (self.proxy.clone(), self.proxy.clone());
         let handshakes = Arc::clone(self.encryption.handshakes());
@@ -73,7 +73,7 @@ impl Shared {
             operations: Box::new(move || {
                 let of_operations = match &figures {
                     Some(current) => plimsoll_proxy::metrics(&current.get()),
-                    None => recorder.meter().text(),
+                    None => audit_log.meter().text(),
                 };
                 let of_renewals = renewals.as_ref().map(|renewals| renewals.metrics()).unwrap_or_default();
                 let of_certificates = metrics_of(&of_metrics.get(), &handshakes) + &of_renewals;

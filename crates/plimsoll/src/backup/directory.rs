@@ -23,15 +23,15 @@ pub(super) enum Accounts {
     /// The output of a command of the operator.
     Dump(String),
     /// They are not in the backup; the sentence says where they are.
-    Elsewhere(String),
+    NotIncluded(String),
 }
 
 impl Accounts {
     pub(super) fn of(config: &Config, dump: Option<&str>) -> anyhow::Result<Accounts> {
         let url = without_password(&config.fixed.directory);
-        if let AuthAt::Apart(server) = &config.fixed.auth {
+        if let AuthAt::Remote(server) = &config.fixed.auth {
             let server = server.to_string();
-            return Ok(Accounts::Elsewhere(format!(
+            return Ok(Accounts::NotIncluded(format!(
                 "the accounts are at the authentication server {server}: back them up there, after this"
             )));
         }
@@ -42,13 +42,13 @@ impl Accounts {
             ))
             .into()),
             (Some(file), None) if file.exists() => Ok(Accounts::File(file)),
-            (Some(file), None) => Ok(Accounts::Elsewhere(format!(
+            (Some(file), None) => Ok(Accounts::NotIncluded(format!(
                 "there is no directory of accounts at {}, as at a storage server: back it up where it is, \
                  after this",
                 file.display()
             ))),
             (None, Some(dump)) => Ok(Accounts::Dump(dump.to_owned())),
-            (None, None) => Ok(Accounts::Elsewhere(format!(
+            (None, None) => Ok(Accounts::NotIncluded(format!(
                 "the accounts are at {url}: dump that database now, or name the command with --dump"
             ))),
         }
@@ -68,7 +68,7 @@ impl Accounts {
                 let copied = dump(command, &to.join(DUMP));
                 copied.map(|()| None).with_context(|| format!("the command of --dump failed: {command}"))
             }
-            Accounts::Elsewhere(_) => Ok(None),
+            Accounts::NotIncluded(_) => Ok(None),
         }
     }
 }

@@ -249,9 +249,8 @@ impl<'a> Pass<'a> {
         let beneath = beneath.take_while(|(inner, _)| inner.starts_with(path));
         for (inner, entry) in beneath {
             let is_at_or_below = inner.len() == path.len() || inner.get(path.len()) == Some(&b'/');
-            let is_elsewhere =
-                entry.size().is_some() && identity(entry).is_some_and(|id| found.contains(&id));
-            if is_at_or_below && !is_elsewhere && !self.entries.contains_key(inner) {
+            let is_renamed = entry.size().is_some() && identity(entry).is_some_and(|id| found.contains(&id));
+            if is_at_or_below && !is_renamed && !self.entries.contains_key(inner) {
                 self.entries.insert(inner.clone(), entry.clone());
             }
         }

@@ -83,7 +83,7 @@ impl Taken {
         let file = match accounts {
             Accounts::File(_) => Some(DIRECTORY),
             Accounts::Dump(_) => Some(DUMP),
-            Accounts::Elsewhere(_) => None,
+            Accounts::NotIncluded(_) => None,
         };
         Taken {
             backup: backup.to_owned(),
@@ -97,7 +97,7 @@ impl Taken {
             one_moment,
             changing: shown(&mut changing.iter()),
             special: shown(&mut counts.special.iter()),
-            elsewhere: data_elsewhere(config, accounts),
+            elsewhere: places_not_included(config, accounts),
             left_out: vec![
                 "uploads in progress",
                 "the configuration, certificates, sites, and logs outside of the data folder",
@@ -108,19 +108,19 @@ impl Taken {
     /// Returns the lines for a person.
     pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![("accounts", self.accounts_line())];
-        let how = format!("{} cloned, {} copied", self.cloned, self.copied);
+        let counts = format!("{} cloned, {} copied", self.cloned, self.copied);
         let homes = match self.homes {
             1 => "1 home".to_owned(),
             homes => format!("{homes} homes"),
         };
-        lines.push(("files", format!("{}, {}, in {homes}; {how}", files(self.files), size(self.bytes))));
+        lines.push(("files", format!("{}, {}, in {homes}; {counts}", files(self.files), size(self.bytes))));
         lines.push(("moment", self.moment_line()));
         lines.push(("verified", "every file was read back from the disk".to_owned()));
         let not_copied = (!self.special.is_empty())
             .then(|| format!("sockets, pipes and devices: {}", first(&self.special)));
-        let left_out = self.left_out.iter().map(|what| (*what).to_owned()).chain(not_copied);
+        let left_out = self.left_out.iter().map(|path| (*path).to_owned()).chain(not_copied);
         lines.push(("left out", left_out.collect::<Vec<_>>().join("; ")));
-        lines.extend(self.elsewhere.iter().map(|what| ("next", what.clone())));
+        lines.extend(self.elsewhere.iter().map(|path| ("next", path.clone())));
         lines
     }
 
@@ -164,12 +164,12 @@ fn first(names: &[String]) -> String {
 }
 
 /// Returns where the rest of the server's data is.
-fn data_elsewhere(config: &Config, accounts: &Accounts) -> Vec<String> {
+fn places_not_included(config: &Config, accounts: &Accounts) -> Vec<String> {
     let mut all = Vec::new();
-    if let Accounts::Elsewhere(told) = accounts {
-        all.push(told.clone());
+    if let Accounts::NotIncluded(place) = accounts {
+        all.push(place.clone());
     }
-    if let StoreAt::Apart(url) = &config.fixed.store {
+    if let StoreAt::Remote(url) = &config.fixed.store {
         all.push(format!("the files are at the storage server {url}: back them up there"));
     }
     let secret = &config.fixed.secret_file;

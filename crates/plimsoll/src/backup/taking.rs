@@ -232,8 +232,8 @@ impl<'a> Taking<'a> {
     fn pass(&mut self, unit: &Unit, keeps: bool) -> anyhow::Result<Option<bool>> {
         let name = unit.folder();
         let before = self.lists.read(&name)?;
-        let (what, trees) = ((unit, &self.skipped), (&self.data, &self.copy));
-        let pass = Pass::new(what, trees, before, &mut self.counts).with_context(|| super::at(&name))?;
+        let (source, trees) = ((unit, &self.skipped), (&self.data, &self.copy));
+        let pass = Pass::new(source, trees, before, &mut self.counts).with_context(|| super::at(&name))?;
         let Some(pass) = pass else { return Ok(None) };
         let found = pass.run(keeps)?;
         self.lists.write(&name, &found.entries)?;

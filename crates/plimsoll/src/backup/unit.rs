@@ -113,8 +113,7 @@ mod tests {
         for name in ["account", "files", "files/pending", "files/lock", "files/directory.sqlite"] {
             assert!(!skipped.has(&alice, name.as_bytes()), "{name}");
         }
-        let elsewhere =
-            Config::of(&["--data", "/srv/plimsoll", "--directory", "sqlite:/db/directory.sqlite"]);
-        assert!(!Skipped::of(&elsewhere).has(&Unit::Rest, b"directory.sqlite"));
+        let outside = Config::of(&["--data", "/srv/plimsoll", "--directory", "sqlite:/db/directory.sqlite"]);
+        assert!(!Skipped::of(&outside).has(&Unit::Rest, b"directory.sqlite"));
     }
 }

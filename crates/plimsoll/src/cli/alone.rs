@@ -89,7 +89,7 @@ impl Alone {
 
     fn greet(&self, config: &Config, addresses: &Addresses) -> anyhow::Result<()> {
         warn(config);
-        say(&(self.greeting)(config, addresses))
+        print_greeting(&(self.greeting)(config, addresses))
     }
 }
 
@@ -105,6 +105,6 @@ fn warn(config: &Config) {
     }
 }
 
-fn say(text: &str) -> anyhow::Result<()> {
+fn print_greeting(text: &str) -> anyhow::Result<()> {
     std::io::stdout().lock().write_all(text.as_bytes()).context("cannot write to standard output")
 }

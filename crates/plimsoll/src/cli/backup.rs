@@ -47,14 +47,14 @@ impl Backup {
         let taken = take(&config, &self.folder, self.dump.as_deref());
         log.finish();
         let taken = taken?;
-        if self.json { print_json(&taken) } else { print(self.told(&taken)) }
+        if self.json { print_json(&taken) } else { print(self.summary(&taken)) }
     }
 
-    fn told(&self, taken: &Taken) -> String {
-        let mut told = format!("Backed up to {}\n", self.folder.display());
+    fn summary(&self, taken: &Taken) -> String {
+        let mut summary = format!("Backed up to {}\n", self.folder.display());
         for (name, line) in taken.lines() {
-            told.push_str(&format!("  {name:<9} {line}\n"));
+            summary.push_str(&format!("  {name:<9} {line}\n"));
         }
-        told
+        summary
     }
 }

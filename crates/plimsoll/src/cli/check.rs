@@ -103,7 +103,7 @@ pub(super) fn plan(config: &Config) -> Plan {
     lines.push(("log", format!("itself on standard error, {} from {}", fixed.log_format, live.log_level)));
     let lab = config.lab().into_iter().map(|key| ("pretend", format!("{key}, for a laboratory only")));
     lines.extend(lab);
-    lines.extend(unknown_variables().into_iter().map(|told| ("ignore", told)));
+    lines.extend(unknown_variables().into_iter().map(|variable| ("ignore", variable)));
     lines
 }
 
@@ -115,14 +115,14 @@ fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
             StoreAt::Local => {
                 ("keep", format!("files in {}, durability {}", fixed.data.display(), fixed.durability))
             }
-            StoreAt::Apart(url) => ("keep", format!("files at the storage server {url}")),
+            StoreAt::Remote(url) => ("keep", format!("files at the storage server {url}")),
         },
         match &fixed.auth {
             AuthAt::Embedded => {
                 let (directory, time) = (without_password(&fixed.directory), live.session_time);
                 ("keep", format!("accounts in {directory}, sessions for {time}"))
             }
-            AuthAt::Apart(url) => ("use", format!("the authentication server {url} for accounts")),
+            AuthAt::Remote(url) => ("use", format!("the authentication server {url} for accounts")),
         },
         ("admit", admitted.to_owned()),
     ]
@@ -139,11 +139,11 @@ fn of_certificates(config: &Config) -> Vec<(&'static str, String)> {
         return vec![("make", format!("a self-signed certificate in {}", folder.display()))];
     }
     let now = SystemTime::now();
-    let told = |facts: &Facts| {
+    let announced = |facts: &Facts| {
         let (names, days) = (facts.names.join(", "), facts.days_left(now));
         ("encrypt", format!("by the certificate of {names}, {days} days left, SHA-256 {}", facts.fingerprint))
     };
-    facts.iter().map(told).collect()
+    facts.iter().map(announced).collect()
 }
 
 fn of_proxies(config: &Config) -> Option<(&'static str, String)> {
@@ -180,12 +180,15 @@ fn ftp_encryption(config: &Config) -> String {
 
 fn of_ftp(config: &Config) -> [(&'static str, String); 3] {
     let settings = &config.live.ftp;
-    let told = settings.ftp_announce.0.map_or("that it reached".to_owned(), |ip| ip.to_string());
+    let announced = settings.ftp_announce.0.map_or("that it reached".to_owned(), |ip| ip.to_string());
     let guests = if settings.ftp_guests { "to read the site under /" } else { "none" };
     [
         (
             "listen",
-            format!("for data of FTP at ports {}; a client is told the address {told}", settings.ftp_ports),
+            format!(
+                "for data of FTP at ports {}; a client is told the address {announced}",
+                settings.ftp_ports
+            ),
         ),
         ("admit", format!("guests over FTP: {guests}")),
         ("encrypt", ftp_encryption(config)),

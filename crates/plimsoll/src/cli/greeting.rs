@@ -31,16 +31,16 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
         add(&mut text, format_args!("  {:<24} {}", site.prefix, site.folder.display()));
     }
     if config.fixed.accounts {
-        for (what, place) in whereabouts(config) {
-            add(&mut text, format_args!("  {what:<24} {place}"));
+        for (name, place) in locations(config) {
+            add(&mut text, format_args!("  {name:<24} {place}"));
         }
         add(&mut text, format_args!("  {:<24} {}", "sign-up", sign_up(config)));
     }
     if config.live.ftp.ftp_guests && config.fixed.has_ftp() {
         add(&mut text, format_args!("  {:<24} to read what is under /", "guests over FTP"));
     }
-    for (what, value) in certificates(config, &facts_of(config)) {
-        add(&mut text, format_args!("  {what:<24} {value}"));
+    for (name, value) in certificates(config, &facts_of(config)) {
+        add(&mut text, format_args!("  {name:<24} {value}"));
     }
     for url in addresses.urls() {
         add(&mut text, format_args!("  {url}"));
@@ -51,15 +51,15 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
 }
 
 /// Returns the locations of accounts and files.
-fn whereabouts(config: &Config) -> Vec<(&'static str, String)> {
+fn locations(config: &Config) -> Vec<(&'static str, String)> {
     let data = config.fixed.data.display().to_string();
     let accounts = |url: &Url| ("accounts are asked of", url.to_string());
     let files = |url: &Url| ("files are kept at", url.to_string());
     match (&config.fixed.auth, &config.fixed.store) {
         (AuthAt::Embedded, StoreAt::Local) => vec![("accounts and files", data)],
-        (AuthAt::Embedded, StoreAt::Apart(store)) => vec![("accounts", data), files(store)],
-        (AuthAt::Apart(auth), StoreAt::Local) => vec![accounts(auth), ("files", data)],
-        (AuthAt::Apart(auth), StoreAt::Apart(store)) => vec![accounts(auth), files(store)],
+        (AuthAt::Embedded, StoreAt::Remote(store)) => vec![("accounts", data), files(store)],
+        (AuthAt::Remote(auth), StoreAt::Local) => vec![accounts(auth), ("files", data)],
+        (AuthAt::Remote(auth), StoreAt::Remote(store)) => vec![accounts(auth), files(store)],
     }
 }
 
@@ -75,8 +75,8 @@ fn certificates(config: &Config, facts: &[Facts]) -> Vec<(&'static str, String)>
     let mut lines = Vec::new();
     for facts in facts {
         let (names, days) = (facts.names.join(", "), facts.days_left(now));
-        let what = if config.live.tls.self_signed { "self-signed certificate" } else { "certificate" };
-        lines.push((what, format!("of {names}; {days} days left")));
+        let name = if config.live.tls.self_signed { "self-signed certificate" } else { "certificate" };
+        lines.push((name, format!("of {names}; {days} days left")));
         if config.live.tls.self_signed {
             lines.push(("its SHA-256 fingerprint", facts.fingerprint.clone()));
         }
@@ -88,7 +88,7 @@ fn sign_up(config: &Config) -> &'static str {
     match (config.sign_up_is_open(), &config.fixed.auth) {
         (true, _) => "open: anyone who reaches the server can make an account",
         (false, AuthAt::Embedded) => "closed: add accounts as below, or open it by --signup open",
-        (false, AuthAt::Apart(_)) => {
+        (false, AuthAt::Remote(_)) => {
             "closed: add accounts at the authentication server, or open it by --signup open"
         }
     }
@@ -153,7 +153,7 @@ fn with_an_account(config: &Config, address: &Address) -> Vec<Step> {
         (true, _) => Some(format!("plimsoll signup {name}")),
         (false, AuthAt::Embedded) => Some(format!("plimsoll account add {name} {}", directory_of(config))),
         // Accounts may have to be added on another machine.
-        (false, AuthAt::Apart(_)) => None,
+        (false, AuthAt::Remote(_)) => None,
     };
     let typed = |line: &str| Some(line.to_owned());
     let steps = [

@@ -48,15 +48,15 @@ impl Restore {
         let restored = restore(&config, &self.folder, self.end_sessions);
         log.finish();
         let restored = restored?;
-        if self.json { print_json(&restored) } else { print(told(&restored)) }
+        if self.json { print_json(&restored) } else { print(summary(&restored)) }
     }
 }
 
-fn told(restored: &Restored) -> String {
+fn summary(restored: &Restored) -> String {
     let Restored { data, backup_of, owner, directory, dump, ended_log_ins, .. } = restored;
     let counts = format!("{}, {}", files(restored.files), size(restored.bytes));
-    let mut told = format!("Restored into {}\n  backup    of {backup_of}: {counts}\n", data.display());
-    let mut line = |name: &str, text: String| told.push_str(&format!("  {name:<9} {text}\n"));
+    let mut summary = format!("Restored into {}\n  backup    of {backup_of}: {counts}\n", data.display());
+    let mut line = |name: &str, text: String| summary.push_str(&format!("  {name:<9} {text}\n"));
     line("verified", "every file has the digest of the backup".to_owned());
     line("owner", owner.clone());
     if let Some(directory) = directory {
@@ -68,5 +68,5 @@ fn told(restored: &Restored) -> String {
     if let Some(dump) = dump {
         line("next", format!("load the dump {} into its database, then start the server", dump.display()));
     }
-    told
+    summary
 }

@@ -23,10 +23,10 @@ fn unknown(set: impl Iterator<Item = String>) -> Vec<String> {
     let mut unknown: Vec<String> =
         set.filter(|name| name.starts_with(PREFIX) && !known.contains(name)).collect();
     unknown.sort_unstable();
-    unknown.into_iter().map(|name| told(&name, &known)).collect()
+    unknown.into_iter().map(|name| message(&name, &known)).collect()
 }
 
-fn told(name: &str, known: &[String]) -> String {
+fn message(name: &str, known: &[String]) -> String {
     let end = |name: &str| name.trim_start_matches(PREFIX).to_owned();
     let ends: Vec<String> = known.iter().map(|name| end(name)).collect();
     match nearest(&end(name), ends.iter().map(String::as_str)) {
@@ -56,9 +56,12 @@ mod tests {
         let known = ["CONFIG", "HTTP", "LAB_SYNC_EACH", "SERVER", "ACCOUNT", "PASSWORD", "NEW_PASSWORD"];
         assert!(of(&known.map(|name| format!("PLIMSOLL_{name}")).each_ref().map(String::as_str)).is_empty());
         assert!(of(&["PATH", "HTTP"]).is_empty());
-        let told = of(&["PLIMSOLL_HTPP", "PLIMSOLL_COLOUR"]);
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("PLIMSOLL_COLOUR: ") && !told[0].contains("mean"), "{told:?}");
-        assert!(told[1].ends_with("did you mean PLIMSOLL_HTTP?"), "{told:?}");
+        let messages = of(&["PLIMSOLL_HTPP", "PLIMSOLL_COLOUR"]);
+        assert_eq!(messages.len(), 2, "{messages:?}");
+        assert!(
+            messages[0].starts_with("PLIMSOLL_COLOUR: ") && !messages[0].contains("mean"),
+            "{messages:?}"
+        );
+        assert!(messages[1].ends_with("did you mean PLIMSOLL_HTTP?"), "{messages:?}");
     }
 }

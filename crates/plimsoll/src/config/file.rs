@@ -35,12 +35,12 @@ pub(super) struct Setting {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ConfigError {
     line: usize,
-    what: String,
+    problem: String,
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
+        write!(f, "line {}: {}", self.line, self.problem)
     }
 }
 
@@ -89,15 +89,15 @@ impl Reader<'_> {
             wrong(self.text, at, format!("{key} cannot be a {}: write a string", value.type_str()))
         })?;
         if values.is_empty() && !arg.get_default_values().is_empty() {
-            let what = format!("{key} has no value: give it one, or leave the key out for the default");
-            return Err(wrong(self.text, at, what));
+            let problem = format!("{key} has no value: give it one, or leave the key out for the default");
+            return Err(wrong(self.text, at, problem));
         }
         if values.len() > 1 && arg.get_action().takes_values() && !is_list(arg) {
             return Err(wrong(self.text, at, format!("{key} takes one value, not a list")));
         }
         let (id, long) = (arg.get_id().to_string(), arg.get_long().unwrap_or_default());
         let typed: Vec<String> = values.iter().map(|value| format!("--{long}={value}")).collect();
-        self.judge(&typed).map_err(|what| wrong(self.text, at, format!("{key}: {what}")))?;
+        self.judge(&typed).map_err(|problem| wrong(self.text, at, format!("{key}: {problem}")))?;
         self.settings.push(Setting { id, typed });
         Ok(())
     }
@@ -162,9 +162,9 @@ fn said_by(error: &clap::Error) -> String {
     format!("{value}{}", reason_of(error))
 }
 
-fn wrong(text: &str, at: &Range<usize>, what: String) -> ConfigError {
+fn wrong(text: &str, at: &Range<usize>, problem: String) -> ConfigError {
     let before = &text.as_bytes()[..at.start.min(text.len())];
-    ConfigError { line: before.iter().filter(|&&byte| byte == b'\n').count() + 1, what }
+    ConfigError { line: before.iter().filter(|&&byte| byte == b'\n').count() + 1, problem }
 }
 
 #[cfg(test)]

@@ -78,10 +78,10 @@ pub(super) fn load(
 }
 
 fn settings(path: &Path) -> anyhow::Result<Vec<file::Setting>> {
-    let told = path.display();
+    let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the configuration {told}; --config names a TOML file"))?;
-    file::settings(&text).map_err(|wrong| anyhow::anyhow!("{told}, {wrong}"))
+        .with_context(|| format!("cannot read the configuration {shown}; --config names a TOML file"))?;
+    file::settings(&text).map_err(|wrong| anyhow::anyhow!("{shown}, {wrong}"))
 }
 
 fn is_given(matches: &ArgMatches, id: &str) -> bool {
@@ -209,7 +209,7 @@ mod tests {
     fn the_proxy_protocol_is_for_all_listeners_or_for_those_of_some_protocols() {
         let expects = |args: &[&str]| {
             let spoken = serve(args).config.fixed.proxy_protocol;
-            let is_spoken = |protocol| spoken.iter().any(|which| which.includes(protocol));
+            let is_spoken = |protocol| spoken.iter().any(|protocols| protocols.includes(protocol));
             [Proxied::Http, Proxied::Ftp, Proxied::Classic].map(is_spoken)
         };
         assert_eq!(expects(&[]), [false; 3]);

@@ -70,7 +70,7 @@ pub(crate) enum AuthAt {
     /// In this process.
     Embedded,
     /// On an authentication server.
-    Apart(Url),
+    Remote(Url),
 }
 
 impl FromStr for AuthAt {
@@ -81,7 +81,7 @@ impl FromStr for AuthAt {
             return Ok(AuthAt::Embedded);
         }
         let url = text.parse().map_err(|bad| format!("{bad} Or write embedded."))?;
-        Ok(AuthAt::Apart(url))
+        Ok(AuthAt::Remote(url))
     }
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for AuthAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AuthAt::Embedded => f.write_str("embedded"),
-            AuthAt::Apart(url) => url.fmt(f),
+            AuthAt::Remote(url) => url.fmt(f),
         }
     }
 }
@@ -100,7 +100,7 @@ pub(crate) enum StoreAt {
     /// By this process, in its data folder.
     Local,
     /// On a storage server.
-    Apart(Url),
+    Remote(Url),
 }
 
 impl FromStr for StoreAt {
@@ -111,7 +111,7 @@ impl FromStr for StoreAt {
             return Ok(StoreAt::Local);
         }
         let url = text.parse().map_err(|bad| format!("{bad} Or write local."))?;
-        Ok(StoreAt::Apart(url))
+        Ok(StoreAt::Remote(url))
     }
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for StoreAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreAt::Local => f.write_str("local"),
-            StoreAt::Apart(url) => url.fmt(f),
+            StoreAt::Remote(url) => url.fmt(f),
         }
     }
 }

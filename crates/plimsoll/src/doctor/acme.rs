@@ -45,7 +45,7 @@ fn judge_port((flag, listeners): (&str, &[Address]), port: u16, why: &str) -> Fi
     match listeners.iter().find(is_public) {
         Some(at) => Finding::ok(CHECK, format!("--{flag} {at} is at port {port}, where {why}")),
         None => Finding::warn(CHECK, format!("no --{flag} is at port {port} of this machine, where {why}"))
-            .mend(
+            .with_fix(
                 format!("--{flag} 0.0.0.0:{port}; or a router or proxy that passes port {port} on"),
                 format!("the key {flag} in the configuration"),
             ),
@@ -57,17 +57,20 @@ fn judge_name(name: &DomainName, found: io::Result<Vec<IpAddr>>, is_own: impl Fn
     const CHECK: &str = "name";
     const LASTING: &str = "the zone of the name, at its DNS provider";
     match found {
-        Err(error) => Finding::fail(CHECK, format!("{name} cannot be resolved: {error}")).mend(
+        Err(error) => Finding::fail(CHECK, format!("{name} cannot be resolved: {error}")).with_fix(
             format!("add an A or AAAA record of {name} with the public address of this server"),
             LASTING,
         ),
         Ok(addresses) => {
-            let told = addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
+            let list = addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
             if addresses.iter().all(|address| is_own(*address)) {
-                return Finding::ok(CHECK, format!("{name} leads to {told}, of this machine"));
+                return Finding::ok(CHECK, format!("{name} leads to {list}, of this machine"));
             }
-            Finding::warn(CHECK, format!("{name} leads to {told}, not all of which this machine has"))
-                .mend("see that ports 80 and 443 of each of them lead here, by NAT or a balancer", LASTING)
+            Finding::warn(CHECK, format!("{name} leads to {list}, not all of which this machine has"))
+                .with_fix(
+                    "see that ports 80 and 443 of each of them lead here, by NAT or a balancer",
+                    LASTING,
+                )
         }
     }
 }
@@ -97,7 +100,7 @@ fn judge_attempts(attempts: &Attempts, now: SystemTime) -> Option<Finding> {
     let seen = format!("orders that failed in a row: {failures}; the next one is in {minutes} minutes");
     let now =
         "fix what the server's log says of them; to order at once, remove attempts.json of --acme-state";
-    Some(Finding::warn("order", seen).mend(now, "docs/https.md has what an order needs"))
+    Some(Finding::warn("order", seen).with_fix(now, "docs/https.md has what an order needs"))
 }
 
 #[cfg(test)]

@@ -38,20 +38,19 @@ fn judge(reached: &[Ipv4Addr], announced: Option<Ipv4Addr>) -> Finding {
             CHECK,
             format!("PASV announces {ip}, which is private: clients elsewhere cannot reach it"),
         )
-        .mend("--ftp-announce ADDRESS, with the address that clients reach the server by", LASTING),
+        .with_fix("--ftp-announce ADDRESS, with the address that clients reach the server by", LASTING),
         Some(ip) => Finding::ok(CHECK, format!("PASV announces {ip}")),
-        None if reached.is_empty() => {
-            Finding::warn(CHECK, "this machine's addresses cannot be read").mend("ip -brief address", LASTING)
-        }
+        None if reached.is_empty() => Finding::warn(CHECK, "this machine's addresses cannot be read")
+            .with_fix("ip -brief address", LASTING),
         None if reached.iter().copied().all(is_private) => Finding::warn(
             CHECK,
-            format!("all of {} are private: PASV works in this network alone", told(reached)),
+            format!("all of {} are private: PASV works in this network alone", list(reached)),
         )
-        .mend(
+        .with_fix(
             "if a router passes clients on: --ftp-announce ADDRESS, with the router's own outside",
             LASTING,
         ),
-        None => Finding::ok(CHECK, format!("PASV announces what was reached, of {}", told(reached))),
+        None => Finding::ok(CHECK, format!("PASV announces what was reached, of {}", list(reached))),
     }
 }
 
@@ -80,7 +79,7 @@ fn own(routes: &str) -> Vec<Ipv4Addr> {
     own
 }
 
-fn told(addresses: &[Ipv4Addr]) -> String {
+fn list(addresses: &[Ipv4Addr]) -> String {
     addresses.iter().map(Ipv4Addr::to_string).collect::<Vec<_>>().join(", ")
 }
 

@@ -22,7 +22,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     if let Err(error) = encryption::check(config) {
         const LASTING: &str = "the keys certificate and key in the configuration";
         return vec![
-            Finding::fail(CHECK, format!("{error:#}")).mend("--certificate FILE --key FILE", LASTING),
+            Finding::fail(CHECK, format!("{error:#}")).with_fix("--certificate FILE --key FILE", LASTING),
         ];
     }
     if is_stand_in(config) {
@@ -44,10 +44,10 @@ fn judge(facts: &Facts, (now_by, lasting): (&str, &str), now: SystemTime) -> Fin
     let seen = format!("for {names}; {days} days left; SHA-256 {}", facts.fingerprint);
     if days < 0 {
         let seen = format!("for {names}; expired {} days ago: clients refuse it", -days);
-        return Finding::fail(CHECK, seen).mend(now_by, lasting);
+        return Finding::fail(CHECK, seen).with_fix(now_by, lasting);
     }
     match facts.is_near_its_end(days) {
-        true => Finding::warn(CHECK, seen).mend(now_by, lasting),
+        true => Finding::warn(CHECK, seen).with_fix(now_by, lasting),
         false => Finding::ok(CHECK, seen),
     }
 }

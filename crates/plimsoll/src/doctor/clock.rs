@@ -17,25 +17,25 @@ const KEEPERS: [&str; 6] = ["chronyd", "ntpd", "systemd-timesyn", "openntpd", "p
 
 pub(super) fn check(_: &Config) -> Vec<Finding> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    vec![judge(now, keeper().as_deref())]
+    vec![judge(now, daemon().as_deref())]
 }
 
-fn judge(now: Duration, keeper: Option<&str>) -> Finding {
-    match keeper {
+fn judge(now: Duration, daemon: Option<&str>) -> Finding {
+    match daemon {
         _ if !(EARLIEST..LATEST).contains(&now) => {
             Finding::fail(CHECK, format!("it says {} s since 1970, which cannot be", now.as_secs()))
-                .mend("sudo date --set '2026-01-31 12:00', with the time of now", KEEP)
+                .with_fix("sudo date --set '2026-01-31 12:00', with the time of now", KEEP)
         }
-        Some(keeper) => Finding::ok(CHECK, format!("{keeper} keeps it right")),
+        Some(daemon) => Finding::ok(CHECK, format!("{daemon} keeps it right")),
         None => Finding::warn(CHECK, "nothing here keeps it right; sessions and shares end by it")
-            .mend("date --utc, and compare; in a container the host keeps it", KEEP),
+            .with_fix("date --utc, and compare; in a container the host keeps it", KEEP),
     }
 }
 
 const KEEP: &str = "sudo apt-get install systemd-timesyncd  # or chrony";
 
 /// Returns the name of the time service, if one is visible.
-fn keeper() -> Option<String> {
+fn daemon() -> Option<String> {
     if Path::new("/run/systemd/timesync/synchronized").exists() {
         return Some("systemd-timesyncd".to_owned());
     }

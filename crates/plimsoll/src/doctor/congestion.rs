@@ -34,7 +34,7 @@ fn judge(current: &str, available: &str, is_local: bool) -> Finding {
     let is_there = |name: &&&str| available.split_whitespace().any(|one| one == **name);
     let better = UNPACED.iter().find(is_there).unwrap_or(&"reno");
     let seen = format!("{current} paces what is uploaded by loopback, as all is here; downloads do without");
-    Finding::warn(CHECK, seen).mend(
+    Finding::warn(CHECK, seen).with_fix(
         format!("sudo sysctl -w {SETTING}={better}"),
         format!("echo {SETTING}={better} | sudo tee /etc/sysctl.d/93-plimsoll.conf"),
     )

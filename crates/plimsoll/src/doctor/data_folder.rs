@@ -27,16 +27,16 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 }
 
 fn judge(folder: &Path) -> Finding {
-    let told = folder.display();
+    let shown = folder.display();
     if let Err(error) = access::check_data(folder) {
-        return Finding::fail(CHECK, error.to_string()).mend(GIVE, GIVE_LASTING);
+        return Finding::fail(CHECK, error.to_string()).with_fix(GIVE, GIVE_LASTING);
     }
     if let Err(error) = write_into(folder) {
         return cannot_write(folder, &error);
     }
     match exposure::of_data(folder) {
-        None => Finding::ok(CHECK, format!("{told} can be written, and only by us")),
-        Some(open) => Finding::warn(CHECK, open.seen).mend(open.remedy, "the same: it stays"),
+        None => Finding::ok(CHECK, format!("{shown} can be written, and only by us")),
+        Some(open) => Finding::warn(CHECK, open.seen).with_fix(open.remedy, "the same: it stays"),
     }
 }
 
@@ -49,9 +49,9 @@ fn judge_place_of(folder: &Path) -> Finding {
 }
 
 fn cannot_write(folder: &Path, error: &io::Error) -> Finding {
-    let (told, user) = (folder.display(), access::user(geteuid()));
-    let seen = format!("{told} cannot be written as {user}: {error}");
-    Finding::fail(CHECK, seen).mend(GIVE, GIVE_LASTING)
+    let (shown, user) = (folder.display(), access::user(geteuid()));
+    let seen = format!("{shown} cannot be written as {user}: {error}");
+    Finding::fail(CHECK, seen).with_fix(GIVE, GIVE_LASTING)
 }
 
 /// The remedy for data that belongs to another user.

@@ -26,11 +26,11 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 /// Judges `ports` by the kernel's values of `range` and `reserved`.
 fn judge(ports: Ports, range: &str, reserved: &str) -> Finding {
     let Ports { first, last } = ports;
-    let told = format!("{first}-{last}");
+    let ports_text = format!("{first}-{last}");
     let Some(drawn) = both(range.split_whitespace()) else {
         return Finding::warn(
             CHECK,
-            format!("{told}; the system does not say which ports it gives out itself"),
+            format!("{ports_text}; the system does not say which ports it gives out itself"),
         );
     };
     let seen = format!("the system connects from {}-{}", drawn.start(), drawn.end());
@@ -38,10 +38,10 @@ fn judge(ports: Ports, range: &str, reserved: &str) -> Finding {
         reserved.split(',').filter_map(|part| both(part.split('-'))).collect();
     let is_clear = |port: u16| !drawn.contains(&port) || kept.iter().any(|kept| kept.contains(&port));
     if (first..=last).all(is_clear) {
-        return Finding::ok(CHECK, format!("{told}; {seen}, which leaves them free"));
+        return Finding::ok(CHECK, format!("{ports_text}; {seen}, which leaves them free"));
     }
-    let all = if reserved.is_empty() { told.clone() } else { format!("{reserved},{told}") };
-    Finding::warn(CHECK, format!("{told}; {seen}, and so takes some of them for itself")).mend(
+    let all = if reserved.is_empty() { ports_text.clone() } else { format!("{reserved},{ports_text}") };
+    Finding::warn(CHECK, format!("{ports_text}; {seen}, and so takes some of them for itself")).with_fix(
         format!("sudo sysctl -w {RESERVED}={all}"),
         format!("echo {RESERVED}={all} | sudo tee /etc/sysctl.d/91-plimsoll.conf  # or set other ftp_ports"),
     )

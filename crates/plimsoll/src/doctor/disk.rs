@@ -77,23 +77,23 @@ fn judge(name: &str, kind: StorageKind, sync: Duration) -> Finding {
     match kind {
         StorageKind::Memory => {
             Finding::warn(CHECK, format!("{name}: nothing here survives a restart of the machine"))
-                .mend(move_it, "the key data in the configuration")
+                .with_fix(move_it, "the key data in the configuration")
         }
         StorageKind::Network => {
             Finding::warn(CHECK, format!("{seen}; what a sync means is for its server to say"))
-                .mend(move_it, "the key data in the configuration")
+                .with_fix(move_it, "the key data in the configuration")
         }
         StorageKind::Disk if sync < SYNC_PLAUSIBLE => Finding::warn(
             CHECK,
             format!("{seen}: too fast to be true; a power cut may lose what was confirmed"),
         )
-        .mend(
+        .with_fix(
             "sudo hdparm -W 0 DEVICE  # or turn off `cache=unsafe` of the virtual machine",
             "a disk with power-loss protection, or the same at every start",
         ),
         StorageKind::Disk if sync > SYNC_SLOW => {
             Finding::warn(CHECK, format!("{seen}: every upload waits for that"))
-                .mend(move_it, "a disk with power-loss protection")
+                .with_fix(move_it, "a disk with power-loss protection")
         }
         StorageKind::Disk => Finding::ok(CHECK, seen),
     }

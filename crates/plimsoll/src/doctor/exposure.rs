@@ -14,6 +14,6 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     if found.is_empty() {
         return vec![Finding::ok(CHECK, "no secret and no data is open to other users of this machine")];
     }
-    let finding = |it: Exposure| Finding::warn(CHECK, it.seen).mend(it.remedy, "the same: it stays");
+    let finding = |it: Exposure| Finding::warn(CHECK, it.seen).with_fix(it.remedy, "the same: it stays");
     found.into_iter().map(finding).collect()
 }

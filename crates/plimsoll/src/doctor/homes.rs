@@ -32,7 +32,7 @@ fn look(config: &Config) -> anyhow::Result<Quarantined> {
         // Opening the directory would create it.
         AuthAt::Embedded if is_missing => return quarantined_without_directory(config),
         AuthAt::Embedded => Some(open_directory(&fixed.directory)?),
-        AuthAt::Apart(_) => None,
+        AuthAt::Remote(_) => None,
     };
     match &mut directory {
         Some(directory) => quarantined(&fixed.data, Some(&mut **directory)),
@@ -52,9 +52,9 @@ fn judge(found: &Quarantined) -> Finding {
     }
     let seen = format!(
         "homes whose account is gone or is another one, which no account can open: {}",
-        found.shown()
+        found.summary()
     );
-    Finding::warn(CHECK, seen).mend(
+    Finding::warn(CHECK, seen).with_fix(
         "if the directory of accounts was lost, restore it from a backup; if the person is the same, end the \
          server and type: plimsoll account adopt NAME --data DATA; if the home is not needed: \
          mv DATA/accounts/NAME DATA/removed-NAME",

@@ -22,7 +22,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 fn check_ring() -> Finding {
     match EngineKind::Uring.check() {
         Ok(()) => Finding::ok("io_uring", "the kernel has what the engine uring needs"),
-        Err(error) => Finding::fail("io_uring", error.to_string()).mend(
+        Err(error) => Finding::fail("io_uring", error.to_string()).with_fix(
             "sudo sysctl -w kernel.io_uring_disabled=0, or --engine epoll",
             "a kernel of Linux 6.1 or later that allows io_uring, or engine = \"epoll\"",
         ),
@@ -36,8 +36,10 @@ fn check_calls() -> Finding {
             "kernel",
             "openat2 keeps names beneath their folder, and epoll_pwait2 waits as long as it is told",
         ),
-        Err(error) => Finding::fail("kernel", error.to_string())
-            .mend("allow openat2 and epoll_pwait2 where a container's seccomp profile forbids them", LASTING),
+        Err(error) => Finding::fail("kernel", error.to_string()).with_fix(
+            "allow openat2 and epoll_pwait2 where a container's seccomp profile forbids them",
+            LASTING,
+        ),
     }
 }
 
@@ -46,6 +48,6 @@ fn check_chance() -> Finding {
     match getrandom(&mut [0; 16], GetRandomFlags::NONBLOCK) {
         Ok(16) => Finding::ok("chance", "the kernel gives random bytes"),
         _ => Finding::fail("chance", "the kernel has no random bytes yet, so no token could be drawn")
-            .mend("wait until the machine has run for a minute", "a virtual machine with virtio-rng"),
+            .with_fix("wait until the machine has run for a minute", "a virtual machine with virtio-rng"),
     }
 }

@@ -35,7 +35,7 @@ fn judge(bytes: Option<u64>) -> Finding {
         BYTES_LEAST.. => Finding::warn(CHECK, seen),
         _ => Finding::fail(CHECK, seen),
     };
-    finding.mend(
+    finding.with_fix(
         "ps aux --sort=-rss | head, and end what is not needed",
         "a larger machine, or MemoryMax= in its unit",
     )

@@ -72,7 +72,7 @@ impl Finding {
     }
 
     /// Adds the remedy.
-    fn mend(mut self, now: impl Into<String>, lasting: impl Into<String>) -> Finding {
+    fn with_fix(mut self, now: impl Into<String>, lasting: impl Into<String>) -> Finding {
         self.now = Some(now.into());
         self.lasting = Some(lasting.into());
         self

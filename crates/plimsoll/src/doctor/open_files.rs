@@ -38,7 +38,7 @@ fn judge(soft: u64, hard: u64, config: &Config) -> Finding {
         _ => Finding::fail("open files", short),
     };
     let asked = needed.max(ASKED_LEAST);
-    finding.mend(
+    finding.with_fix(
         format!("sudo prlimit --pid $$ --nofile={asked}:{asked}, and start the server from this shell"),
         format!(
             "LimitNOFILE={asked} in the service's unit, or `* - nofile {asked}` in /etc/security/limits.d/"

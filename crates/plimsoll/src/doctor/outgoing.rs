@@ -28,7 +28,7 @@ fn judge(range: &str) -> Finding {
     if ports >= PORTS_FEW {
         return Finding::ok(CHECK, seen);
     }
-    Finding::warn(CHECK, seen).mend(
+    Finding::warn(CHECK, seen).with_fix(
         format!("sudo sysctl -w {SETTING}"),
         format!("echo '{}' | sudo tee /etc/sysctl.d/92-plimsoll.conf", SETTING.replace('"', "")),
     )

@@ -78,15 +78,15 @@ fn taken_or_refused(at: SocketAddr, spoken: &Spoken, error: &io::Error) -> Findi
         io::ErrorKind::AddrInUse if is_ours(at, spoken) => {
             Finding::ok(CHECK, format!("{at} is served by plimsoll"))
         }
-        io::ErrorKind::AddrInUse => Finding::fail(CHECK, format!("{at} is another program's")).mend(
+        io::ErrorKind::AddrInUse => Finding::fail(CHECK, format!("{at} is another program's")).with_fix(
             format!("sudo ss -ltnp 'sport = :{port}'  # names it; or choose another with --{name}"),
             format!("the key {name} in the configuration, or the other program's own"),
         ),
-        io::ErrorKind::PermissionDenied => Finding::fail(CHECK, format!("{at} needs a privilege")).mend(
+        io::ErrorKind::PermissionDenied => Finding::fail(CHECK, format!("{at} needs a privilege")).with_fix(
             format!("sudo sysctl -w net.ipv4.ip_unprivileged_port_start={port}"),
             "AmbientCapabilities=CAP_NET_BIND_SERVICE in the service's unit",
         ),
-        _ => Finding::fail(CHECK, format!("{at}: {error}")).mend(
+        _ => Finding::fail(CHECK, format!("{at}: {error}")).with_fix(
             "ip -brief address, which lists this machine's own",
             format!("the key {name} in the configuration"),
         ),
@@ -108,12 +108,12 @@ fn is_ours(at: SocketAddr, spoken: &Spoken) -> bool {
 
 fn check_folder_of(path: &Path) -> Finding {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let told = folder.display();
+    let shown = folder.display();
     if folder.is_dir() {
         return Finding::ok(CHECK, format!("unix:{}", path.display()));
     }
-    Finding::fail(CHECK, format!("unix:{}: there is no folder {told}", path.display()))
-        .mend(format!("sudo mkdir -p {told}"), "RuntimeDirectory=plimsoll in the service's unit")
+    Finding::fail(CHECK, format!("unix:{}: there is no folder {shown}", path.display()))
+        .with_fix(format!("sudo mkdir -p {shown}"), "RuntimeDirectory=plimsoll in the service's unit")
 }
 
 #[cfg(test)]

@@ -30,17 +30,18 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 }
 
 fn judge(connections: usize, bound: &Bound) -> Finding {
-    let seen = format!("there may be {connections} connections, each of which is a process: {}", told(bound));
+    let seen =
+        format!("there may be {connections} connections, each of which is a process: {}", bound_text(bound));
     let finding = match connections {
         CONNECTIONS_FEW.. => return Finding::ok("processes", seen),
         CONNECTIONS_LEAST.. => Finding::warn("processes", seen),
         _ => Finding::fail("processes", seen),
     };
-    let (now, lasting) = mended(bound);
-    finding.mend(now, lasting)
+    let (now, lasting) = fixes(bound);
+    finding.with_fix(now, lasting)
 }
 
-fn told(bound: &Bound) -> String {
+fn bound_text(bound: &Bound) -> String {
     match bound {
         Bound::Files => "the program has no open files for what more would ask of it".to_owned(),
         Bound::Processes(ProcessBound::Engine) => "the engine makes no more".to_owned(),
@@ -50,7 +51,7 @@ fn told(bound: &Bound) -> String {
 }
 
 /// Returns the commands that raise the limit now and permanently.
-fn mended(bound: &Bound) -> (String, String) {
+fn fixes(bound: &Bound) -> (String, String) {
     match bound {
         Bound::Files => (
             format!(
@@ -93,7 +94,7 @@ mod tests {
     #[test]
     fn the_suggested_fix_raises_the_bound_that_applies() {
         let group = Bound::Processes(ProcessBound::Group("/sys/fs/cgroup/a/pids.max".into()));
-        let mended = |bound: &Bound| {
+        let fixes = |bound: &Bound| {
             let finding = judge(100, bound);
             (finding.now.unwrap(), finding.lasting.unwrap())
         };
@@ -102,8 +103,8 @@ mod tests {
             (&Bound::Files, "--nofile=65536:65536", "LimitNOFILE=65536"),
             (&group, "echo 8192 | sudo tee /sys/fs/cgroup/a/pids.max", "TasksMax=8192"),
         ] {
-            let (told_now, told_lasting) = mended(bound);
-            assert!(told_now.contains(now) && told_lasting.contains(lasting), "{told_now}; {told_lasting}");
+            let (now_text, lasting_text) = fixes(bound);
+            assert!(now_text.contains(now) && lasting_text.contains(lasting), "{now_text}; {lasting_text}");
         }
     }
 

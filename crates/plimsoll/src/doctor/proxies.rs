@@ -14,7 +14,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
         const SEEN: &str = "every peer is believed when its PROXY header names a client, and so escapes \
                             the shares and budgets of an address";
         let flag = "--trusted-proxy ADDR, the address of the proxy";
-        return vec![Finding::warn(CHECK, SEEN).mend(flag, "trusted_proxy = [\"ADDR\"]")];
+        return vec![Finding::warn(CHECK, SEEN).with_fix(flag, "trusted_proxy = [\"ADDR\"]")];
     }
     let channel = if fixed.channel.is_empty() { "" } else { ", and the peers of --channel" };
     vec![Finding::ok(

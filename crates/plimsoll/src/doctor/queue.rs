@@ -17,7 +17,7 @@ fn judge(waiting: Option<u64>) -> Finding {
     let (check, setting) = ("accept queue", "net.core.somaxconn=4096");
     match waiting {
         Some(waiting @ WAITING_FEW..) => Finding::ok(check, format!("{waiting} connections may wait")),
-        Some(waiting) => Finding::warn(check, format!("only {waiting} connections may wait")).mend(
+        Some(waiting) => Finding::warn(check, format!("only {waiting} connections may wait")).with_fix(
             format!("sudo sysctl -w {setting}"),
             format!("echo {setting} | sudo tee /etc/sysctl.d/90-plimsoll.conf"),
         ),

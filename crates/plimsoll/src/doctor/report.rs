@@ -18,9 +18,9 @@ pub(crate) fn as_text(findings: &[Finding]) -> String {
         };
         // Writing to a string does not fail.
         let _ = writeln!(text, "{verdict:<5} {check:<width$}  {seen}");
-        for (when, what) in [("now", now), ("lasting", lasting)] {
-            if let Some(what) = what {
-                let _ = writeln!(text, "{:width$}  {when:>14}: {what}", "");
+        for (when, command) in [("now", now), ("lasting", lasting)] {
+            if let Some(command) = command {
+                let _ = writeln!(text, "{:width$}  {when:>14}: {command}", "");
             }
         }
     }
@@ -43,7 +43,7 @@ mod tests {
     fn a_line_has_the_finding_and_its_fix() {
         let findings = [
             Finding::ok("clock", "2026"),
-            Finding::warn("open files", "few").mend("ulimit -n 65536", "LimitNOFILE=65536"),
+            Finding::warn("open files", "few").with_fix("ulimit -n 65536", "LimitNOFILE=65536"),
         ];
         let text = as_text(&findings);
         assert!(text.starts_with("ok    clock       2026\nwarn  open files  few\n"), "{text}");

@@ -26,14 +26,14 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 }
 
 fn judge(bytes: u64, files: Option<u64>) -> Finding {
-    let files_told = files.map_or("any number of".to_owned(), |files| files.to_string());
-    let seen = format!("{} MiB and {files_told} files are left", bytes >> 20);
+    let files_left = files.map_or("any number of".to_owned(), |files| files.to_string());
+    let seen = format!("{} MiB and {files_left} files are left", bytes >> 20);
     let finding = match (bytes, files) {
         (..BYTES_LEAST, _) | (_, Some(0)) => Finding::fail(CHECK, seen),
         (..BYTES_FEW, _) | (_, Some(..FILES_FEW)) => Finding::warn(CHECK, seen),
         _ => return Finding::ok(CHECK, seen),
     };
-    finding.mend("df -h, df -i: remove what is not needed", "a larger disk: --data DIR")
+    finding.with_fix("df -h, df -i: remove what is not needed", "a larger disk: --data DIR")
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
         return Vec::new();
     }
     let auth = match &config.fixed.auth {
-        AuthAt::Apart(url) => {
+        AuthAt::Remote(url) => {
             Some(judge(config, ("auth server", "plimsoll auth"), url, |server, io| async move {
                 plimsoll_auth::check_server(server, &io).await
             }))
@@ -25,7 +25,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
         AuthAt::Embedded => None,
     };
     let store = match &config.fixed.store {
-        StoreAt::Apart(url) => {
+        StoreAt::Remote(url) => {
             Some(judge(config, ("store", "plimsoll store"), url, |server, io| async move {
                 plimsoll_store::remote::check_server(server, &io).await
             }))
@@ -49,7 +49,7 @@ fn judge<F: Future<Output = Result<(), String>> + 'static>(
     let tried = block_on(EngineKind::Epoll, |io| ask(address, io));
     match tried.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(()) => Finding::ok(check, format!("{url} answers, and takes the secret")),
-        Err(reason) => Finding::fail(check, format!("{url} does not answer us: {reason}")).mend(
+        Err(reason) => Finding::fail(check, format!("{url} does not answer us: {reason}")).with_fix(
             format!("start it with {command}, and see that the address is right and the secret the same"),
             "docs/tiers.md has the commands",
         ),

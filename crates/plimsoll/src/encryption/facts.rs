@@ -46,7 +46,8 @@ impl Facts {
     fn of(der: &[u8]) -> Option<Facts> {
         let (_, certificate) = parse_x509_certificate(der).ok()?;
         let names = certificate.subject_alternative_name().ok().flatten();
-        let names = names.iter().flat_map(|names| &names.value.general_names).filter_map(told).collect();
+        let names =
+            names.iter().flat_map(|names| &names.value.general_names).filter_map(text_of_name).collect();
         let validity = certificate.validity();
         let (not_before, not_after) = (validity.not_before.timestamp(), validity.not_after.timestamp());
         Some(Facts { names, not_after, not_before, fingerprint: fingerprint(der) })
@@ -120,7 +121,7 @@ pub(crate) fn status_of(certificates: &[Facts]) -> Vec<CertificateStatus> {
     certificates.iter().map(status).collect()
 }
 
-fn told(name: &GeneralName<'_>) -> Option<String> {
+fn text_of_name(name: &GeneralName<'_>) -> Option<String> {
     match name {
         GeneralName::DNSName(name) => Some((*name).to_owned()),
         GeneralName::IPAddress(bytes) => {

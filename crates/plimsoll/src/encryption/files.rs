@@ -110,27 +110,27 @@ pub(super) fn read(pairs: &[Pair]) -> anyhow::Result<Option<Certificates>> {
 /// Reads a private key, which no other user can read. `rule` says which flag names a file of which form.
 pub(crate) fn read_key(path: &Path, rule: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     let (bytes, mode) = read_file(path, rule)?;
-    let told = path.display();
+    let file = path.display();
     anyhow::ensure!(
         mode & OTHERS == 0,
-        "other users can read the private key {told} (mode {mode:o}), and could pose as this server: \
-         chmod 600 {told}; if they may have read it, replace it, and its certificate if it has one"
+        "other users can read the private key {file} (mode {mode:o}), and could pose as this server: \
+         chmod 600 {file}; if they may have read it, replace it, and its certificate if it has one"
     );
     Ok(bytes)
 }
 
 /// Returns the contents and the mode of a file.
 fn read_file(path: &Path, rule: &str) -> anyhow::Result<(Zeroizing<Vec<u8>>, u32)> {
-    let told = || format!("cannot read {}; {rule}", path.display());
+    let context = || format!("cannot read {}; {rule}", path.display());
     // A pipe could block.
-    let is_file = path.metadata().with_context(told)?.is_file();
+    let is_file = path.metadata().with_context(context)?.is_file();
     anyhow::ensure!(is_file, "{} is no file; {rule}", path.display());
-    let file = File::open(path).with_context(told)?;
-    let found = file.metadata().with_context(told)?;
+    let file = File::open(path).with_context(context)?;
+    let found = file.metadata().with_context(context)?;
     anyhow::ensure!(found.len() <= CERTIFICATE_FILE_BYTES_MAX, "{} is too long; {rule}", path.display());
     // Long enough: growing would leave a copy of a key in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1));
-    file.take(found.len()).read_to_end(&mut bytes).with_context(told)?;
+    file.take(found.len()).read_to_end(&mut bytes).with_context(context)?;
     Ok((bytes, found.mode() & 0o7777))
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Receiver(OwnedFd);
 #[derive(Clone)]
 pub(super) struct LineSender {
     sender: Sender,
-    which: LogKind,
+    kind: LogKind,
     counters: Arc<Counters>,
 }
 
@@ -84,15 +84,15 @@ impl Sender {
     }
 
     /// Returns the sender of one log. Lost lines are counted in `counters`.
-    pub(super) fn to(&self, which: LogKind, counters: &Arc<Counters>) -> LineSender {
-        LineSender { sender: self.clone(), which, counters: Arc::clone(counters) }
+    pub(super) fn to(&self, kind: LogKind, counters: &Arc<Counters>) -> LineSender {
+        LineSender { sender: self.clone(), kind, counters: Arc::clone(counters) }
     }
 }
 
 impl LineSender {
     /// Sends whole lines; returns whether they were sent.
     fn hand_over(&self, lines: &[u8]) -> bool {
-        let piece = [&[self.which as u8][..], lines].concat();
+        let piece = [&[self.kind as u8][..], lines].concat();
         if piece.len() > PIECE_BYTES_MAX {
             return false;
         }
@@ -183,7 +183,7 @@ impl Receiver {
         loop {
             match recv(&self.0, &mut piece[..], RecvFlags::empty()) {
                 // Either the end of file, which repeats, or an empty piece.
-                Ok((0, _)) if self.nobody_can_send() => {
+                Ok((0, _)) if self.has_no_senders() => {
                     nothing += 1;
                     if nothing > EMPTY_PIECES_MAX {
                         return;
@@ -204,7 +204,7 @@ impl Receiver {
     }
 
     /// Returns whether all senders have closed; their last pieces may still be in the buffer.
-    fn nobody_can_send(&self) -> bool {
+    fn has_no_senders(&self) -> bool {
         let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
         let seen = poll(&mut fds, Some(&Timespec::default()));
         seen.is_err() || fds[0].revents().contains(PollFlags::HUP)
@@ -212,15 +212,15 @@ impl Receiver {
 }
 
 impl Writers {
-    fn take(&self, which: u8, lines: &[u8]) {
-        let log = match which {
+    fn take(&self, kind: u8, lines: &[u8]) {
+        let log = match kind {
             0 => Some(&self.operator),
             1 => self.requests.as_ref(),
             2 => self.transfers.as_ref(),
             _ => self.xferlog.as_ref(),
         };
         let lost = log.is_none_or(|log| log.hand_over(lines.to_vec()).is_err());
-        if lost && which != LogKind::Operator as u8 {
+        if lost && kind != LogKind::Operator as u8 {
             self.counters.drop_log_lines(count_of(lines));
         }
     }
@@ -286,10 +286,10 @@ mod tests {
     fn lines_without_room_are_counted() {
         let (sender, receiver) = pair().unwrap();
         let counters = Arc::<Counters>::default();
-        let way = sender.to(LogKind::Requests, &counters);
-        while way.send(b"\x01line\n").is_ok() {}
-        LineSender::take(&way, b"one\ntwo\n");
-        LineSender::take(&way, &vec![b'\n'; PIECE_BYTES_MAX]);
+        let sender_of_kind = sender.to(LogKind::Requests, &counters);
+        while sender_of_kind.send(b"\x01line\n").is_ok() {}
+        LineSender::take(&sender_of_kind, b"one\ntwo\n");
+        LineSender::take(&sender_of_kind, &vec![b'\n'; PIECE_BYTES_MAX]);
         assert_eq!(counters.dropped_log_lines(), 2 + PIECE_BYTES_MAX as u64);
         drop(receiver);
     }
@@ -303,9 +303,9 @@ mod tests {
         let lines = vec![b'x'; PIECE_BYTES_MAX - 1];
         let sent: usize = std::thread::scope(|scope| {
             let hand_over = || {
-                let way = sender.to(LogKind::Requests, &Arc::default());
-                let piece = [&[way.which as u8][..], &lines].concat();
-                (0..EACH).filter(|_| way.send_within(PATIENCE, &piece)).count()
+                let sender_of_kind = sender.to(LogKind::Requests, &Arc::default());
+                let piece = [&[sender_of_kind.kind as u8][..], &lines].concat();
+                (0..EACH).filter(|_| sender_of_kind.send_within(PATIENCE, &piece)).count()
             };
             let sending: Vec<_> = (0..SENDERS).map(|_| scope.spawn(hand_over)).collect();
             let mut piece = vec![0; PIECE_BYTES_MAX];
@@ -322,11 +322,11 @@ mod tests {
         let (sender, receiver) = pair().unwrap();
         let of = |sender: &Sender| sender.to(LogKind::Operator, &Arc::default());
         // Marks this process as the master.
-        let way = of(&sender.of_master());
-        assert_eq!((way.patience(), of(&sender).patience()), (None, Some(LINES_ROOM_TIME_MAX)));
+        let sender_of_kind = of(&sender.of_master());
+        assert_eq!((sender_of_kind.patience(), of(&sender).patience()), (None, Some(LINES_ROOM_TIME_MAX)));
         // Nothing is received, so the buffer fills.
-        while way.hand_over(b"line\n") {}
-        assert!(!way.hand_over(b"line\n"));
+        while sender_of_kind.hand_over(b"line\n") {}
+        assert!(!sender_of_kind.hand_over(b"line\n"));
         drop(receiver);
     }
 }

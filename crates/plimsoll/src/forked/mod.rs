@@ -18,7 +18,7 @@ use plimsoll_acme::Proof;
 use plimsoll_auth::{Auth, Secret};
 use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, ReloadScope, fork_master, shared_cells};
 use plimsoll_io::{Cells, Stop};
-use plimsoll_operations::{Meter, Recorder};
+use plimsoll_operations::{AuditLog, Meter};
 use plimsoll_proto::ftp::{PortShares, StartBarrier};
 use plimsoll_proto::http::{Counters, Readiness};
 
@@ -32,8 +32,8 @@ use crate::line_writer::Reopen;
 use crate::listening::{Addresses, Listening};
 use crate::locked_folder::{make_data_folder, share_data_folder, take_data_folder};
 use crate::log_file::Destination;
+use crate::log_sinks::{Logs, Sinks};
 use crate::operator_log::{Level, OperatorLog, start_with};
-use crate::records::{Logs, Sinks};
 use crate::reloading::{self, Reloading, Replace};
 use crate::sites::open_sites;
 use crate::stopping;
@@ -88,7 +88,7 @@ impl Common {
 pub(crate) fn serve(
     loaded: Loaded,
     role: Role,
-    tell: impl FnOnce(&Config, &Addresses) -> anyhow::Result<()>,
+    announce: impl FnOnce(&Config, &Addresses) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let config = &loaded.config;
     plimsoll_engine::check_kernel()?;
@@ -103,12 +103,12 @@ pub(crate) fn serve(
             drop(receiver);
             accept(loaded, role, orders, listening, common, &sender)
         }
-        Forked::Program(master) => {
+        Forked::Main(master) => {
             drop(sender);
             let addresses = listening.addresses();
             // Only the master may have the listeners.
             drop(listening);
-            watch_over(loaded, &role, master, common, receiver, &addresses, tell)
+            watch_over(loaded, &role, master, common, receiver, &addresses, announce)
         }
     }
 }
@@ -134,7 +134,7 @@ fn accept(
         }
         (_, rpc_servers) => {
             let operations =
-                rpc_servers.map(|rpc_servers| rpc_servers.ask(config, &sinks.recorder)).transpose()?;
+                rpc_servers.map(|rpc_servers| rpc_servers.ask(config, &sinks.audit_log)).transpose()?;
             Server::of_master(config, counters, cells, sinks, operations)?
         }
     };
@@ -165,15 +165,15 @@ fn read_again(loaded: &mut Loaded, parts: &Reloadable, level: &Level) -> anyhow:
 /// Returns the sinks of the logs that the main process writes.
 fn sinks(config: &Config, sender: &Sender, counters: &Arc<Counters>, meter: Meter) -> Sinks {
     let fixed = &config.fixed;
-    let way = |which, at: &Destination, is_on: bool| {
-        (is_on && *at != Destination::Off).then(|| Arc::new(sender.to(which, counters)))
+    let to_log = |kind, at: &Destination, is_on: bool| {
+        (is_on && *at != Destination::Off).then(|| Arc::new(sender.to(kind, counters)))
     };
     let has_operations = fixed.has_operations();
-    let log = way(LogKind::Transfers, &fixed.transfer_log, has_operations);
-    let xferlog = way(LogKind::Xferlog, &fixed.xferlog, has_operations);
+    let log = to_log(LogKind::Transfers, &fixed.transfer_log, has_operations);
+    let xferlog = to_log(LogKind::Xferlog, &fixed.xferlog, has_operations);
     Sinks {
-        requests: way(LogKind::Requests, &fixed.access_log, true).map(|way| way as _),
-        recorder: Recorder::new(Arc::new(meter), log.map(|way| way as _), xferlog.map(|way| way as _)),
+        requests: to_log(LogKind::Requests, &fixed.access_log, true).map(|sink| sink as _),
+        audit_log: AuditLog::new(Arc::new(meter), log.map(|sink| sink as _), xferlog.map(|sink| sink as _)),
     }
 }
 
@@ -185,7 +185,7 @@ fn watch_over(
     common: Common,
     receiver: Receiver,
     addresses: &Addresses,
-    tell: impl FnOnce(&Config, &Addresses) -> anyhow::Result<()>,
+    announce: impl FnOnce(&Config, &Addresses) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let config = loaded.config.clone();
     let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
@@ -220,7 +220,7 @@ fn watch_over(
     };
     Reloading { loaded, parts, level: log.level(), status: reloading::status(doing, addresses) }
         .watch(&stop)?;
-    tell(&config, addresses)?;
+    announce(&config, addresses)?;
     master.begin().context("the process that accepts has ended; it has said why")?;
     let grace = config.fixed.grace.0;
     let ended = master.wait(&stop, grace);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress};
 use plimsoll_io::Stop;
-use plimsoll_operations::{Operations, Recorder};
+use plimsoll_operations::{AuditLog, Operations};
 use plimsoll_proto::http::{Api, RpcServer};
 use plimsoll_rpc::SecretCheck;
 use plimsoll_store::{Store, remote};
@@ -25,8 +25,8 @@ use crate::bounded_thread::BoundedThread;
 use crate::config::{Config, StoreAt};
 use crate::listening::Listening;
 use crate::locked_folder::FolderLock;
-use crate::open_files::at_desks;
-use crate::tiers::{auth_settings, open_auth, open_auth_here, open_store_apart, open_store_here};
+use crate::open_files::of_rpc_servers;
+use crate::tiers::{auth_settings, open_auth, open_auth_here, open_remote_store, open_store_here};
 
 /// Random bytes of the secret, each written as two hexadecimal digits.
 const SECRET_BYTES: usize = 32;
@@ -65,26 +65,26 @@ impl RpcServers {
     }
 
     /// Returns the operations of a connection process, which call these RPC servers.
-    pub(super) fn ask(&self, config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
+    pub(super) fn ask(&self, config: &Config, audit_log: &AuditLog) -> anyhow::Result<Operations> {
         let server = self.address()?;
         let auth = Auth::of_main_process(server.clone(), auth_settings(config));
         let store = match &config.fixed.store {
             StoreAt::Local => {
                 Store::remote(remote::StoreAddress { server, directory: String::new(), spool: None })
             }
-            StoreAt::Apart(url) => open_store_apart(url, &config.fixed)?,
+            StoreAt::Remote(url) => open_remote_store(url, &config.fixed)?,
         };
-        Ok(Operations::new(auth, store, recorder.clone()))
+        Ok(Operations::new(auth, store, audit_log.clone()))
     }
 
     /// Opens accounts and files, and starts the RPC servers on threads of their own. They keep the data
     /// folder locked.
     pub(super) fn open(&self, folder: Option<FolderLock>, config: &Config) -> anyhow::Result<Open> {
         let (auth, api) = self.answering(config)?;
-        let mut config = at_desks(config);
+        let mut config = of_rpc_servers(config);
         self.at.clear_others().context("cannot look through the data folder")?;
         config.fixed.http = vec![self.at.new_address()];
-        let server = Server::of_desks(&config, auth.clone(), api, folder)?;
+        let server = Server::of_rpc_servers(&config, auth.clone(), api, folder)?;
         let not_made = || {
             let at = self.at.address();
             format!(
@@ -110,7 +110,7 @@ impl RpcServers {
             Role::Front => {
                 let store = match config.fixed.store {
                     StoreAt::Local => Some(open_store_here(config)?),
-                    StoreAt::Apart(_) => None,
+                    StoreAt::Remote(_) => None,
                 };
                 let auth = open_auth(config)?;
                 let accounts = AuthServer::for_connection_processes(auth.clone());

@@ -10,7 +10,7 @@ use plimsoll_auth::Secret;
 use plimsoll_content::{OpenFile, is_hidden, open};
 use plimsoll_io::{Deadline, Either, Lease, Phase, Segment, Stream, Want, select};
 use plimsoll_operations::{
-    Caller, Error, HomePath, Operation, OperationRecord, Protocol, ReadAccess, VisibleEntries, Visitor,
+    AuditEntry, Caller, Error, HomePath, Operation, Protocol, ReadAccess, VisibleEntries, Visitor,
 };
 use plimsoll_store::{Error as StoreError, Path};
 use plimsoll_wire::classic::{Answer, Credentials, LineBuffer, Request, WipedLine};
@@ -94,25 +94,25 @@ impl<'a> Conversation<'a> {
         let name = self.line(true).await?;
         // Reject a right that has ended while the client chose a name.
         let caller = self.shared.operations.renew(&caller).await?;
-        let (opened, record) = self.open(&caller, &name).await?;
-        self.send(opened, record).await
+        let (opened, audit) = self.open(&caller, &name).await?;
+        self.send(opened, audit).await
     }
 
-    /// Authenticates the client. The login is recorded, because no request need follow it.
+    /// Authenticates the client. The login gets an audit entry, because no request need follow it.
     async fn log_in(&self, Credentials { name, password }: Credentials) -> Result<Caller, EndReason> {
         let (operations, visitor) = (&self.shared.operations, self.visitor());
         let tried = String::from_utf8_lossy(&name);
-        let record = operations.recorder().begin(&visitor, Operation::LogIn, &tried, &"");
+        let audit = operations.audit_log().begin(&visitor, Operation::LogIn, &tried, &"");
         let password = Secret::new(password.to_vec());
         if let Err(refused) = operations.check_password_channel(&visitor) {
-            return Ok(record.end(Err(refused))?);
+            return Ok(audit.end(Err(refused))?);
         }
         let shown = operations.auth().by_password(&visitor.io, &name, &password, &visitor.peer).await;
-        Ok(Caller::new(visitor, record.end(shown)?))
+        Ok(Caller::new(visitor, audit.end(shown)?))
     }
 
     /// Opens a file of the caller's home or, if the home has no such file, of the common site.
-    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(OpenFile, OperationRecord), EndReason> {
+    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(OpenFile, AuditEntry), EndReason> {
         let Shared { io, settings, operations } = self.shared;
         let path = Path::parse(name).map_err(|bad| Error::Store(StoreError::Path(bad)))?;
         let common = settings.common.as_ref().filter(|_| !is_hidden(path.as_bytes()));
@@ -137,7 +137,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    async fn send(&mut self, (stat, source): OpenFile, mut record: OperationRecord) -> Result<(), EndReason> {
+    async fn send(&mut self, (stat, source): OpenFile, mut audit: AuditEntry) -> Result<(), EndReason> {
         let bytes = stat.size;
         self.send_response(&Answer::File(bytes));
         let (io, send_time) = (&self.shared.io, self.shared.settings.limits.send_time);
@@ -146,20 +146,20 @@ impl<'a> Conversation<'a> {
             sender.push_source(source, 0..bytes).await?;
             sender.drain(0).await
         };
-        let sent = while_permitted(record.permit(), sending).await;
-        record.moved(sender.sent());
+        let sent = while_permitted(audit.permit(), sending).await;
+        audit.moved(sender.sent());
         match sent {
             Ok(()) => {
-                record.done();
+                audit.done();
                 return Ok(());
             }
             Err(SendError::Source(error)) => {
-                if let Err(error) = record.end::<(), _>(Err(error)) {
+                if let Err(error) = audit.end::<(), _>(Err(error)) {
                     // Logs the reason. The client expects bytes, so it gets none.
                     reason(&error);
                 }
             }
-            Err(SendError::Connection(_)) => record.failed("broken off"),
+            Err(SendError::Connection(_)) => audit.failed("broken off"),
         }
         Err(EndReason::Broken)
     }

@@ -149,8 +149,8 @@ impl<'a> Conversation<'a> {
         verbs::execute(self, command.verb, command.argument).await.unwrap_or_else(|refused| refused)
     }
 
-    /// Waits for a command, and ends the record of a download when the client has received it, before the
-    /// command is executed at the latest.
+    /// Waits for a command, and ends the audit entry of a download when the client has received it, before
+    /// the command is executed at the latest.
     async fn command_during(
         &mut self,
         delivery: Box<Delivery>,
@@ -224,7 +224,7 @@ impl<'a> Conversation<'a> {
         linger(&self.shared.io, stream, deadline, limits.linger_time).await;
     }
 
-    /// Returns the client, for an audit record.
+    /// Returns the client, for an audit entry.
     pub(super) fn visitor(&self) -> Visitor {
         let (io, peer) = (self.shared.io.clone(), self.peer.clone());
         let is_protected = self.control.stream.is_protected();

@@ -48,9 +48,10 @@ impl Default for Limits {
 pub const DELIVERY_PAUSE_MIN: Duration = Duration::from_millis(1);
 /// The longest of these pauses.
 pub const DELIVERY_PAUSE_MAX: Duration = Duration::from_millis(50);
-/// In between, a pause is this part of the download's time, so that the record's end is exact to one percent.
+/// In between, a pause is this part of the download's time, so that the audit entry's end is exact to one
+/// percent.
 pub const DELIVERY_PAUSES: u32 = 128;
-/// The longest time from the end of sending to the end of a download's record.
+/// The longest time from the end of sending to the end of a download's audit entry.
 pub const DELIVERY_TIME_MAX: Duration = Duration::from_secs(60);
 /// Commands executed in a row without a wait, before other connections get their turn.
 pub const COMMANDS_PER_TURN_MAX: u32 = 16;

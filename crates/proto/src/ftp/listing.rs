@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{Entry, EntryCollector, FileKind, Stat};
-use plimsoll_operations::{Error, GUEST, HomePath, Operation, OperationRecord, VisibleEntries};
+use plimsoll_operations::{AuditEntry, Error, GUEST, HomePath, Operation, VisibleEntries};
 use plimsoll_tls::Direction;
 use plimsoll_wire::ftp::facts::{Facts, push_mlsd};
 use plimsoll_wire::ftp::glob::{has_wildcards, matches};
@@ -47,10 +47,10 @@ pub(super) struct ListingRequest<'a> {
     pub(super) finds_hidden: bool,
 }
 
-/// A listing, and its audit record.
+/// A listing, and its audit entry.
 pub(super) struct Listing {
     pub(super) bytes: Vec<u8>,
-    pub(super) record: OperationRecord,
+    pub(super) audit: AuditEntry,
 }
 
 /// The selection and format of a folder's entries.
@@ -210,27 +210,27 @@ impl Conversation<'_> {
         if target == PathTarget::Sharers {
             return self.listing_of_sharers(path, format, pattern, request.lists_folder_itself).await;
         }
-        let (readable, record) = self.authorise_read(&target, Operation::List).await?;
+        let (readable, audit) = self.authorise_read(&target, Operation::List).await?;
         let stat = match self.stat(&readable).await {
             Ok(stat) => stat,
-            Err(error) => return Err(end_record(record, error)),
+            Err(error) => return Err(end_audit(audit, error)),
         };
         let is_whole = request.lists_folder_itself && pattern.is_none();
         if stat.kind != FileKind::Folder || is_whole {
             if !request.expands_patterns || pattern.is_some() {
-                return Err(end_record(record, plimsoll_store::Error::NotFolder.into()));
+                return Err(end_audit(audit, plimsoll_store::Error::NotFolder.into()));
             }
             let mut bytes = Vec::new();
             format.push(&mut bytes, &wire_entry(path_or_dot(path), &stat, readable.rights_to_itself()));
-            return Ok(Listing { bytes, record });
+            return Ok(Listing { bytes, audit });
         }
         format.in_folder(path);
         let shared = self.shares_in_root(&target).await?;
         let (rights, finds_hidden) = (readable.rights, request.finds_hidden);
         let formatter = EntryFormatter { format, rights, pattern, finds_hidden, shared };
         match self.list(readable, formatter).await {
-            Ok(bytes) => Ok(Listing { bytes, record }),
-            Err(error) => Err(end_record(record, error)),
+            Ok(bytes) => Ok(Listing { bytes, audit }),
+            Err(error) => Err(end_audit(audit, error)),
         }
     }
 
@@ -246,10 +246,10 @@ impl Conversation<'_> {
         let visitor = self.visitor();
         let (operations, caller) = self.caller().await?;
         let name = &caller.identity.account.name;
-        let record = operations.recorder().begin(&visitor, Operation::List, name, &"/shared");
+        let audit = operations.audit_log().begin(&visitor, Operation::List, name, &"/shared");
         let owners = match operations.sharers(&caller).await {
             Ok(owners) => owners,
-            Err(error) => return Err(end_record(record, error)),
+            Err(error) => return Err(end_audit(audit, error)),
         };
         let entry = |(owner, last): (String, SystemTime)| {
             let modified = last.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -264,7 +264,7 @@ impl Conversation<'_> {
         }
         let formatter =
             EntryFormatter { format, rights: ONLY_READ, pattern, finds_hidden: true, shared: None };
-        Ok(Listing { bytes: formatter.lines(entries), record })
+        Ok(Listing { bytes: formatter.lines(entries), audit })
     }
 
     /// Returns, for an account's `/`, whether anything is shared with it.
@@ -307,31 +307,31 @@ impl Conversation<'_> {
 
     /// Sends a listing.
     pub(super) async fn send_listing(&mut self, listing: Listing) -> CommandResult {
-        let Listing { bytes, mut record } = listing;
+        let Listing { bytes, mut audit } = listing;
         let shared = self.shared;
         let Some(_reserved) = shared.services.generated.reserve(bytes.len() as u64) else {
-            record.failed("busy");
+            audit.failed("busy");
             return Err(Reply::new(450, "Many long listings are being sent; try again shortly."));
         };
         let data_mode = match self.take_data_mode() {
             Ok(data_mode) => data_mode,
             Err(refused) => {
-                record.failed("no data connection");
+                audit.failed("no data connection");
                 return Err(refused);
             }
         };
         self.control.send_reply(&Reply::new(150, "Here is the listing."));
         let transferred = Cell::new(0);
         let data_mode = (data_mode, Direction::Download);
-        let sent = self.transfer(data_mode, &transferred, record.permit(), async |data, context| {
+        let sent = self.transfer(data_mode, &transferred, audit.permit(), async |data, context| {
             context.send_bytes(data, bytes).await
         });
         match sent.await {
             Ok(()) => {
-                record.done();
+                audit.done();
                 Ok(Reply::new(226, "That was all."))
             }
-            Err(stopped) => Err(stopped.end(record)),
+            Err(stopped) => Err(stopped.end(audit)),
         }
     }
 }
@@ -348,9 +348,9 @@ fn path_or_dot(path: &[u8]) -> &[u8] {
     if path.is_empty() { b"." } else { path }
 }
 
-/// Ends the record of a refused listing; returns the reply.
-fn end_record(record: OperationRecord, error: Error) -> Reply {
-    record.end::<(), _>(Err(error)).err().map_or(NOT_FOUND, Reply::from)
+/// Ends the audit entry of a refused listing; returns the reply.
+fn end_audit(audit: AuditEntry, error: Error) -> Reply {
+    audit.end::<(), _>(Err(error)).err().map_or(NOT_FOUND, Reply::from)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use plimsoll_auth::Permissions;
 use plimsoll_content::{OpenFile, is_hidden, open};
 use plimsoll_io::{FileKind, Io, JobOwner, Stat};
-use plimsoll_operations::{Error, GUEST, HomePath, Operation, OperationRecord, ReadAccess, VisibleEntries};
+use plimsoll_operations::{AuditEntry, Error, GUEST, HomePath, Operation, ReadAccess, VisibleEntries};
 use plimsoll_store::{Error as StoreError, Location, Path};
 use plimsoll_wire::ftp::listing::Rights;
 
@@ -39,7 +39,7 @@ fn rights(may: Permissions) -> Rights {
 }
 
 impl Conversation<'_> {
-    /// Checks that the caller may see `target`, without an operation and an audit record.
+    /// Checks that the caller may see `target`, without an operation and an audit entry.
     pub(super) async fn authorise_lookup(&mut self, target: &PathTarget) -> Result<Readable, Reply> {
         match target {
             PathTarget::Sharers => Err(NOT_FOUND),
@@ -53,21 +53,21 @@ impl Conversation<'_> {
         }
     }
 
-    /// As [`Conversation::authorise_lookup`], for an operation, with its record.
+    /// As [`Conversation::authorise_lookup`], for an operation, with its audit entry.
     pub(super) async fn authorise_read(
         &mut self,
         target: &PathTarget,
         operation: Operation,
-    ) -> Result<(Readable, OperationRecord), Reply> {
+    ) -> Result<(Readable, AuditEntry), Reply> {
         match target {
             PathTarget::Sharers => Err(NOT_FOUND),
             PathTarget::Site(name) => {
                 let shown = HomePath::own(Path::parse(name).map_err(|_| NOT_FOUND)?);
-                let record = self.shared.services.recorder.begin(&self.visitor(), operation, GUEST, &shown);
+                let audit = self.shared.services.audit_log.begin(&self.visitor(), operation, GUEST, &shown);
                 match self.readable_of_site(name) {
-                    Ok(readable) => Ok((readable, record)),
+                    Ok(readable) => Ok((readable, audit)),
                     Err(refused) => {
-                        record.failed("not found");
+                        audit.failed("not found");
                         Err(refused)
                     }
                 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_io::{Handler, Io, LocalFuture, Stream};
-use plimsoll_operations::{Operations, Recorder};
+use plimsoll_operations::{AuditLog, Operations};
 use plimsoll_tls::{Admission, Handshakes};
 
 use super::confirming::Unconfirmed;
@@ -45,8 +45,8 @@ pub struct Settings {
 pub struct Services {
     /// Operations on accounts and their files, if the server has accounts.
     pub operations: Option<Operations>,
-    /// The recorder of transfers.
-    pub recorder: Recorder,
+    /// The audit log of transfers.
+    pub audit_log: AuditLog,
     /// The bound on the memory of listings, which all protocols share.
     pub generated: Arc<GeneratedBodies>,
     /// The bounds of TLS handshakes, which all protocols share.

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use plimsoll_content::Source;
 use plimsoll_io::{Deadline, Either, Io, Lease, Rx, Segment, Slot, Stream, Want, select};
-use plimsoll_operations::{IncomingUpload, OperationRecord, Permit, ReceiveError};
+use plimsoll_operations::{AuditEntry, IncomingUpload, Permit, ReceiveError};
 use plimsoll_store::{ReceivePipe, ReceivedBytes};
 use plimsoll_tls::{Direction, HandshakeError};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
@@ -315,16 +315,16 @@ impl TransferError {
         }
     }
 
-    /// Ends the audit record of an aborted transfer; returns the reply.
-    pub(super) fn end(self, record: OperationRecord) -> Reply {
+    /// Ends the audit entry of an aborted transfer; returns the reply.
+    pub(super) fn end(self, audit: AuditEntry) -> Reply {
         match self {
-            TransferError::File(error) => match record.end::<(), _>(Err(error)) {
+            TransferError::File(error) => match audit.end::<(), _>(Err(error)) {
                 Err(error) => error.into(),
                 Ok(()) => super::path::NOT_FOUND,
             },
             stopped => {
                 let reply = stopped.reply();
-                record.failed("broken off");
+                audit.failed("broken off");
                 reply
             }
         }

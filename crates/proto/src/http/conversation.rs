@@ -34,12 +34,12 @@ pub(super) async fn resume<S: Service + 'static>(
     stream: Stream,
     parked: ParkedConversation<S>,
     shared: Rc<Shared<S>>,
-    how: Resume,
+    action: Resume,
 ) {
     let ParkedConversation { connection, arrival, data, .. } = parked;
     let connection = ServerConnection::resumed(stream, &shared.common, connection);
     let mut conversation = Conversation { shared: &shared, connection, arrival, data };
-    let ending = resume_turns(&mut conversation, how).await;
+    let ending = resume_turns(&mut conversation, action).await;
     conversation.end(ending).await;
 }
 

@@ -111,11 +111,11 @@ impl<S: Service + 'static> Handler for Http<S> {
         Box::pin(conversation::refuse(stream, self.shared()))
     }
 
-    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+    fn resume(&self, stream: Stream, parked: Parked, action: Resume) -> LocalFuture {
         match parked.state.downcast::<ParkedConversation<S>>() {
             Ok(parked) => {
                 let shared = self.shared_with_snapshot(parked.snapshot());
-                Box::pin(conversation::resume(stream, *parked, shared, how))
+                Box::pin(conversation::resume(stream, *parked, shared, action))
             }
             // The state of another protocol. An engine resumes a connection by its own handler, so this does
             // not happen.

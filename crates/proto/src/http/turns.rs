@@ -140,8 +140,8 @@ pub async fn answer_in_turn<'a>(turns: &mut impl Turns<'a>) -> Ending {
 }
 
 /// As [`answer_in_turn`], for a connection that was parked.
-pub async fn resume_turns<'a>(turns: &mut impl Turns<'a>, how: Resume) -> Ending {
-    match how {
+pub async fn resume_turns<'a>(turns: &mut impl Turns<'a>, action: Resume) -> Ending {
+    match action {
         Resume::Serve => answer_in_turn(turns).await,
         // Boxed: rarely taken, and inlining it would enlarge every connection's future.
         Resume::Refuse => Box::pin(refuse_busy(turns)).await,

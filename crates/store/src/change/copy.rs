@@ -46,8 +46,8 @@ impl LocalEnd {
     ) -> Result<Copied> {
         to.home.usage(io).await?;
         let (made, replaced) = (UploadId::draw(io), UploadId::draw(io));
-        let (home, under_way) = (to.home.clone(), to.home.begin_copy()?);
-        let copy = Copying::new(self, to, existing, depth, [made, replaced], under_way);
+        let (home, in_progress) = (to.home.clone(), to.home.begin_copy()?);
+        let copy = Copying::new(self, to, existing, depth, [made, replaced], in_progress);
         let (copied, tree) = io.offload_slices(Work::Chores, copy).await??;
         if let Some(staging) = tree {
             home.clear_later(io, staging, replaced);
@@ -126,20 +126,20 @@ pub(super) fn put_in_place(
 ) -> Result<(Copied, Option<File>)> {
     let state = to.home.change();
     let (target, replaced) = target(fs, to, existing)?;
-    let aside = DisplacedEntry::set(fs, &to.home, &target, replaced.as_ref(), made.kind, id)?;
+    let displaced = DisplacedEntry::set(fs, &to.home, &target, replaced.as_ref(), made.kind, id)?;
     // An entry that is set aside is subtracted by `forget`.
-    let less = if aside.is_some() { Usage::default() } else { less_of(replaced.as_ref()) };
+    let less = if displaced.is_some() { Usage::default() } else { less_of(replaced.as_ref()) };
     let placed = to.home.allows(fs, &state, to.quota, less, made.usage).and_then(|()| {
         let name = &made.name;
         Ok(fs.rename(staging, name, &target.folder, target.name, Existing::Replaced)?)
     });
     if let Err(error) = placed {
-        aside.into_iter().for_each(|aside| aside.put_back(fs, &to.home, &target));
+        displaced.into_iter().for_each(|displaced| displaced.put_back(fs, &to.home, &target));
         return Err(error);
     }
     to.home.replaces(&state, less, made.usage);
     to.home.sync(fs, &[&target.folder])?;
     drop(state);
-    let tree = aside.map_or(Ok(None), |aside| aside.forget(fs, &to.home))?;
+    let tree = displaced.map_or(Ok(None), |displaced| displaced.forget(fs, &to.home))?;
     Ok((Copied { created: replaced.is_none(), usage: made.usage }, tree))
 }

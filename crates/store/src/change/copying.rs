@@ -43,7 +43,7 @@ pub(super) struct Copying {
     staging: Option<File>,
     step: Step,
     /// Released when the copy ends.
-    under_way: Option<CopyingTo>,
+    in_progress: Option<CopyingTo>,
 }
 
 enum Step {
@@ -94,10 +94,20 @@ impl Copying {
         existing: Existing,
         depth: Depth,
         [made_id, replaced_id]: [UploadId; 2],
-        under_way: CopyingTo,
+        in_progress: CopyingTo,
     ) -> Copying {
-        let under_way = Some(under_way);
-        Copying { from, to, existing, depth, made_id, replaced_id, staging: None, step: Step::New, under_way }
+        let in_progress = Some(in_progress);
+        Copying {
+            from,
+            to,
+            existing,
+            depth,
+            made_id,
+            replaced_id,
+            staging: None,
+            step: Step::New,
+            in_progress,
+        }
     }
 
     /// Does the next slice.
@@ -176,7 +186,7 @@ impl SlicedWork for Copying {
             }
         };
         // Released before the caller gets the result, and may begin another copy.
-        drop(self.under_way.take());
+        drop(self.in_progress.take());
         ControlFlow::Break(outcome)
     }
 

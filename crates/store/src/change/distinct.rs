@@ -82,7 +82,7 @@ impl SourceEntry {
     /// Whether a reader finds the same file or folder at `to`.
     fn is_found_at(&self, fs: &dyn Fs, to: &LocalEnd, replaced: Option<&Stat>) -> Result<bool> {
         let there = match replaced {
-            Some(stat) if stat.kind == FileKind::Other => to.home.seen(fs, &to.path)?,
+            Some(stat) if stat.kind == FileKind::Other => to.home.metadata_at(fs, &to.path)?,
             other => other.copied(),
         };
         let is_same = |(one, other): (Stat, Stat)| (one.device, one.inode) == (other.device, other.inode);
@@ -110,7 +110,7 @@ impl SourceEntry {
     /// Whether it is a link that named something before, and nothing now: a folder that was set aside since
     /// held its target.
     pub(super) fn has_lost_target(&self, fs: &dyn Fs, from: &LocalEnd) -> Result<bool> {
-        Ok(self.is_link && self.found.is_some() && from.home.seen(fs, &from.path)?.is_none())
+        Ok(self.is_link && self.found.is_some() && from.home.metadata_at(fs, &from.path)?.is_none())
     }
 }
 

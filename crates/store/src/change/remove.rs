@@ -41,19 +41,19 @@ impl LocalHome {
         &self,
         io: &Io,
         path: Path,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: Condition,
     ) -> Result<Removed> {
         self.usage(io).await?;
         let (home, asked, when) = (self.clone(), path.clone(), condition.clone());
-        let removed = io.offload(Work::Writes, move |fs| home.remove_now(fs, &asked, what, &when)).await??;
+        let removed = io.offload(Work::Writes, move |fs| home.remove_now(fs, &asked, kind, &when)).await??;
         if let Some(usage) = removed {
             return Ok(Removed { usage });
         }
         // Counting the removed entries takes as long as the folder is large.
         let (home, id) = (self.clone(), UploadId::draw(io));
         let (usage, staging) =
-            io.offload(Work::Chores, move |fs| home.remove_folder(fs, &path, what, &condition, id)).await??;
+            io.offload(Work::Chores, move |fs| home.remove_folder(fs, &path, kind, &condition, id)).await??;
         self.clear_later(io, staging, id);
         Ok(Removed { usage })
     }
@@ -63,13 +63,13 @@ impl LocalHome {
         &self,
         io: &Io,
         path: Path,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: Condition,
     ) -> Result<()> {
         let home = self.clone();
         let checked = io.offload(Work::Writes, move |fs| {
             let _state = home.lock();
-            home.removable(fs, &path, what, &condition).map(drop)
+            home.removable(fs, &path, kind, &condition).map(drop)
         });
         checked.await?
     }
@@ -79,7 +79,7 @@ impl LocalHome {
         &self,
         fs: &dyn Fs,
         path: &'a Path,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: &Condition,
     ) -> Result<(ParentFolder<'a>, Stat)> {
         let place = self.place(fs, path).map_err(|error| match error {
@@ -91,11 +91,11 @@ impl LocalHome {
         if stat.kind == FileKind::Folder && place.is_mount(fs)? {
             return Err(Error::OtherDisk);
         }
-        what.check(&stat)?;
-        if what == RemovalKind::EmptyFolder && !self.lists_empty(fs, path)? {
+        kind.check(&stat)?;
+        if kind == RemovalKind::EmptyFolder && !self.lists_empty(fs, path)? {
             return Err(Error::NotEmpty);
         }
-        if condition.holds(self.seen(fs, path)?.as_ref()) {
+        if condition.holds(self.metadata_at(fs, path)?.as_ref()) {
             Ok((place, stat))
         } else {
             Err(Error::Precondition)
@@ -122,12 +122,12 @@ impl LocalHome {
         &self,
         fs: &dyn Fs,
         path: &Path,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: &Condition,
     ) -> Result<Option<Usage>> {
         let state = self.change();
-        let (place, stat) = self.removable(fs, path, what, condition)?;
-        match (stat.kind, what) {
+        let (place, stat) = self.removable(fs, path, kind, condition)?;
+        match (stat.kind, kind) {
             (FileKind::Folder, RemovalKind::EmptyFolder) => {
                 match fs.remove_folder(&place.folder, place.name) {
                     // Dangling links, which no listing shows: they go with the folder.
@@ -154,13 +154,13 @@ impl LocalHome {
         &self,
         fs: &dyn Fs,
         path: &Path,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: &Condition,
         id: UploadId,
     ) -> Result<(Usage, File)> {
         self.open_volume(fs, path)?;
         let state = self.change();
-        let (place, _) = self.removable(fs, path, what, condition)?;
+        let (place, _) = self.removable(fs, path, kind, condition)?;
         let staging = self.staging_for(fs, &place.folder)?;
         fs.rename(&place.folder, place.name, &staging, &tree_name(id), Existing::Kept)?;
         // With the lock held, so that the name is not used again before.

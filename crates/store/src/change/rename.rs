@@ -117,7 +117,7 @@ fn rename(
     let found = find(fs, from, to, existing)?;
     let Found { source, entry, moving, target, replaced } = &found;
     let across = weigh(fs, &states, from, to, &found)?;
-    let aside = DisplacedEntry::set(fs, &to.home, target, replaced.as_ref(), moving.kind, id)?;
+    let displaced = DisplacedEntry::set(fs, &to.home, target, replaced.as_ref(), moving.kind, id)?;
     let renamed = match entry.has_lost_target(fs, from) {
         Ok(true) => Err(Error::IntoItself),
         Ok(false) => fs
@@ -126,24 +126,24 @@ fn rename(
         Err(error) => Err(error),
     };
     if let Err(error) = renamed {
-        aside.into_iter().for_each(|aside| aside.put_back(fs, &to.home, target));
+        displaced.into_iter().for_each(|displaced| displaced.put_back(fs, &to.home, target));
         return Err(error);
     }
     if let Some((less, moved)) = across {
         from.home.takes_off(moved);
         to.home.replaces(states.to(), less, moved);
-    } else if let (Some(replaced), None) = (replaced, &aside) {
+    } else if let (Some(replaced), None) = (replaced, &displaced) {
         to.home.takes_off(weight(replaced));
     }
     let sync = || to.home.sync(fs, &[&target.folder, &source.folder]);
-    if moving.kind == FileKind::Folder || aside.is_some() {
+    if moving.kind == FileKind::Folder || displaced.is_some() {
         sync()?;
         drop(states);
     } else {
         drop(states);
         sync()?;
     }
-    let tree = aside.map_or(Ok(None), |aside| aside.forget(fs, &to.home))?;
+    let tree = displaced.map_or(Ok(None), |displaced| displaced.forget(fs, &to.home))?;
     Ok((MoveResult { created: replaced.is_none() }, tree))
 }
 

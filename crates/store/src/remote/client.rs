@@ -87,7 +87,7 @@ impl StoreClient {
     /// # Errors
     /// [`Error::Busy`].
     pub(super) async fn transfer(&self, io: &Io) -> Result<CallPermit> {
-        self.client.transfer_permit(io, STORE_TRANSFER_WAIT_TIME).await.map_err(|error| away(&error))
+        self.client.transfer_permit(io, STORE_TRANSFER_WAIT_TIME).await.map_err(|error| unreachable(&error))
     }
 
     /// Creates a request that has the secret.
@@ -142,16 +142,16 @@ async fn check(client: &RpcClient, io: &Io) -> std::result::Result<Result<()>, C
 }
 
 fn settle<T>(response: std::result::Result<Result<T>, CallError>) -> Result<T> {
-    response.map_err(|error| away(&error))?
+    response.map_err(|error| unreachable(&error))?
 }
 
 /// Checks that a store has responded, and not another server.
 pub(super) fn check_status(response: &Response<'_>) -> Result<()> {
-    plimsoll_rpc::check_status(response).map_err(|error| away(&error))
+    plimsoll_rpc::check_status(response).map_err(|error| unreachable(&error))
 }
 
 /// Logs a missing or incomplete response. The outcome is unknown then.
-fn away(error: &CallError) -> Error {
+fn unreachable(error: &CallError) -> Error {
     match error {
         CallError::Busy => return Error::Busy,
         CallError::Secret | CallError::Identity | CallError::Untrusted(_) => {
@@ -162,7 +162,7 @@ fn away(error: &CallError) -> Error {
     Error::Away
 }
 
-/// As [`away`], for a transfer.
+/// As [`unreachable`], for a transfer.
 pub(super) fn broken(error: transport::Error) -> Error {
-    away(&error.into())
+    unreachable(&error.into())
 }

@@ -39,7 +39,7 @@ impl<T> StoreRequest<T> {
     pub(super) fn job_owner(&self) -> JobOwner {
         let account = JobOwner::account(self.owner.account);
         let caller = if self.caller == 0 { account.number() } else { self.caller };
-        JobOwner::elsewhere(caller, &self.owner.directory)
+        JobOwner::of_directory(caller, &self.owner.directory)
     }
 }
 

@@ -106,10 +106,10 @@ impl Home {
         &self,
         io: &Io,
         path: Path,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: Condition,
     ) -> Result<Removed> {
-        self.ask(io, HomeRequest::Remove(Removal { path, what, condition })).await
+        self.ask(io, HomeRequest::Remove(Removal { path, what: kind, condition })).await
     }
 
     /// Checks whether [`Home::remove`] would now succeed.
@@ -120,10 +120,10 @@ impl Home {
         &self,
         io: &Io,
         path: Path,
-        what: RemovalKind,
+        kind: RemovalKind,
         condition: Condition,
     ) -> Result<()> {
-        self.ask(io, HomeRequest::CheckRemoval(Removal { path, what, condition })).await
+        self.ask(io, HomeRequest::CheckRemoval(Removal { path, what: kind, condition })).await
     }
 
     /// Sets the modification time of the file or folder `path`, as time since 1970. Returns its metadata

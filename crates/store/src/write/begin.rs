@@ -231,8 +231,8 @@ impl BeginRequest {
         match self.from {
             Begin::Start => Ok(0),
             Begin::End => Ok(end),
-            Begin::EndAt(told) if told != end => Err(Error::NotResumable(NotResumable::Changed(end))),
-            Begin::EndAt(told) => Ok(told),
+            Begin::EndAt(identity) if identity != end => Err(Error::NotResumable(NotResumable::Changed(end))),
+            Begin::EndAt(identity) => Ok(identity),
             Begin::Offset(offset) if offset > end => Err(Error::Offset(end)),
             Begin::Offset(offset) => Ok(offset),
         }
@@ -266,8 +266,8 @@ fn both(kept: &ResumableUpload, file: &Source) -> Error {
 /// Adds a condition to the terms: the path must still have the same file at the commit.
 fn unchanged(terms: Terms, file: Stat) -> Terms {
     let is_same = move |now: &Stat| {
-        let told = |stat: &Stat| (stat.device, stat.inode, stat.size, stat.changed);
-        told(now) == told(&file)
+        let identity = |stat: &Stat| (stat.device, stat.inode, stat.size, stat.changed);
+        identity(now) == identity(&file)
     };
     Terms { condition: terms.condition.and(move |now| now.is_some_and(is_same)), ..terms }
 }

@@ -427,10 +427,10 @@ mod tests {
         }
         held.push(piece(GATHERED_BYTES), now, Quota::default());
         assert!(held.push_piped(&pipe, BUFFERED_FAST_BYTES_MAX as u64, now, Quota::default()), "it is much");
-        let told = |piece: &BufferedBytes| (matches!(piece, BufferedBytes::Piped(..)), piece.len());
-        let told: Vec<(bool, u64)> = held.take().pieces.iter().map(told).collect();
+        let summary = |piece: &BufferedBytes| (matches!(piece, BufferedBytes::Piped(..)), piece.len());
+        let summary: Vec<(bool, u64)> = held.take().pieces.iter().map(summary).collect();
         let much = BUFFERED_FAST_BYTES_MAX as u64;
-        assert_eq!(told, [(false, 10), (true, 50), (false, GATHERED_BYTES as u64), (true, much)]);
+        assert_eq!(summary, [(false, 10), (true, 50), (false, GATHERED_BYTES as u64), (true, much)]);
         assert_eq!(held.bytes(), 0);
     }
 

@@ -172,7 +172,7 @@ impl LocalHome {
         }
         // A condition is about the file that readers see: behind a link, that is another one.
         let seen = match before {
-            Some(stat) if stat.kind == FileKind::Other => self.seen(fs, &terms.to)?,
+            Some(stat) if stat.kind == FileKind::Other => self.metadata_at(fs, &terms.to)?,
             other => other,
         };
         if terms.condition.holds(seen.as_ref()) { Ok((place, before)) } else { Err(Error::Precondition) }

@@ -13,7 +13,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};
 
 use crate::error::{Error, Result};
-use crate::limits::{DIGEST_CHUNK_BYTES, DIGEST_TURN_BYTES};
+use crate::limits::{DIGEST_CHUNK_BYTES, DIGEST_STEP_BYTES};
 
 /// A digest algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,14 +157,14 @@ impl FileDigest {
         FileDigest { hasher: Hasher::new(algorithm), file, at: 0 }
     }
 
-    /// Reads about [`DIGEST_TURN_BYTES`] more, in a closure that may block. Returns the computation to
+    /// Reads about [`DIGEST_STEP_BYTES`] more, in a closure that may block. Returns the computation to
     /// continue, or the digest.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn step(mut self, fs: &dyn Fs) -> io::Result<ControlFlow<Vec<u8>, FileDigest>> {
         let mut chunk = vec![0; DIGEST_CHUNK_BYTES];
-        let until = self.at.saturating_add(DIGEST_TURN_BYTES);
+        let until = self.at.saturating_add(DIGEST_STEP_BYTES);
         while self.at < until {
             match fs.read_at(&self.file, &mut chunk, self.at)? {
                 0 => return Ok(ControlFlow::Break(self.hasher.finish())),

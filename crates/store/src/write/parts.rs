@@ -85,7 +85,7 @@ pub(crate) fn ended_parts(fs: &dyn Fs, home: &LocalHome, id: UploadId) -> Result
     let mut lines = text.split(|byte| *byte == b'\n');
     let is_committed = match lines.next().and_then(parse_file) {
         Some((file, to)) => {
-            home.seen(fs, &to)?.is_some_and(|stat| file == [stat.device, stat.inode, stat.size])
+            home.metadata_at(fs, &to)?.is_some_and(|stat| file == [stat.device, stat.inode, stat.size])
         }
         None => false,
     };

@@ -58,7 +58,7 @@ const OFFSET_LINE_BYTES: usize = 30;
 /// The contents of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RecordContents {
-    pub(crate) about: UploadDescription,
+    pub(crate) description: UploadDescription,
     pub(crate) offset: u64,
     begin: u64,
     next: u64,
@@ -84,10 +84,10 @@ impl Record {
         fs: &dyn Fs,
         staging: &File,
         id: UploadId,
-        about: &UploadDescription,
+        description: &UploadDescription,
     ) -> Result<Record> {
         let file = fs.create(staging, &id.record_name())?;
-        let line = about.to_line();
+        let line = description.to_line();
         write_all(fs, &file, &line, 0)?;
         Ok(Record { id, file, begin: line.len() as u64, next: 0, is_synced: true })
     }
@@ -104,8 +104,9 @@ impl Record {
         if has_expired(stat.modified, home, now) {
             return Err(Error::NotFound);
         }
-        let RecordContents { about, offset, begin, next } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
-        Ok((Record { id, file, begin, next, is_synced: true }, about, offset))
+        let RecordContents { description, offset, begin, next } =
+            read(fs, &file, id)?.ok_or(Error::NotFound)?;
+        Ok((Record { id, file, begin, next, is_synced: true }, description, offset))
     }
 
     pub(super) fn file(&self) -> &File {
@@ -202,17 +203,17 @@ pub(super) fn read_text(fs: &dyn Fs, file: &File) -> Result<Vec<u8>> {
 
 fn parse(text: &[u8], id: UploadId) -> Option<RecordContents> {
     let end = text.iter().position(|byte| *byte == b'\n')?;
-    let mut about = UploadDescription::from_line(&text[..end])?;
+    let mut description = UploadDescription::from_line(&text[..end])?;
     let begin = end + 1;
     let line_at = |line: usize| {
         let start = begin + line * OFFSET_LINE_BYTES;
         text.get(start..start + OFFSET_LINE_BYTES).unwrap_or_default()
     };
     let (first, second) = (parse_offset(line_at(0), id), parse_offset(line_at(1), id));
-    about.bytes = about.bytes.or_else(|| parse_length(line_at(LENGTH_LINE), id));
+    description.bytes = description.bytes.or_else(|| parse_length(line_at(LENGTH_LINE), id));
     // Offsets only grow, and a cut overwrites both lines: the larger one is the later one.
     let next = u64::from(first > second);
-    Some(RecordContents { about, offset: first.max(second).unwrap_or(0), begin: begin as u64, next })
+    Some(RecordContents { description, offset: first.max(second).unwrap_or(0), begin: begin as u64, next })
 }
 
 impl UploadDescription {
@@ -307,9 +308,11 @@ fn check_of(checked: &str) -> String {
 pub fn check_upload_record(id: &[u8], text: &[u8]) {
     let Some(id) = UploadId::parse(id) else { return };
     let Some(record) = parse(text, id) else { return };
-    let written = [record.about.to_line(), offset_line(id, record.offset)].concat();
+    let written = [record.description.to_line(), offset_line(id, record.offset)].concat();
     let again = parse(&written, id);
-    assert!(again.is_some_and(|again| again.about == record.about && again.offset == record.offset));
+    assert!(
+        again.is_some_and(|again| again.description == record.description && again.offset == record.offset)
+    );
     // After the first line, only two lines with offsets are read.
     let begin = usize::try_from(record.begin).unwrap_or(usize::MAX);
     let end = begin.saturating_add(2 * OFFSET_LINE_BYTES).min(text.len());
@@ -323,7 +326,7 @@ pub fn check_upload_record(id: &[u8], text: &[u8]) {
 mod tests {
     use super::*;
 
-    fn about() -> UploadDescription {
+    fn description() -> UploadDescription {
         let to = Path::parse(b"a folder/\xff 100%").unwrap();
         let created = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
         let (condition, metadata) = ("If-None-Match: *".to_owned(), "name YQ==,type".to_owned());
@@ -336,7 +339,7 @@ mod tests {
 
     fn text(offsets: &[u64]) -> Vec<u8> {
         let lines = offsets.iter().flat_map(|offset| offset_line(id(), *offset));
-        about().to_line().into_iter().chain(lines).collect()
+        description().to_line().into_iter().chain(lines).collect()
     }
 
     fn offset_of(text: &[u8]) -> u64 {
@@ -345,38 +348,38 @@ mod tests {
 
     #[test]
     fn a_record_says_what_was_written() {
-        let begin = about().to_line().len() as u64;
+        let begin = description().to_line().len() as u64;
         for (offsets, offset, next) in [(&[][..], 0, 0), (&[4], 4, 1), (&[4, 10], 10, 0), (&[12, 10], 12, 1)]
         {
-            let told = RecordContents { about: about(), offset, begin, next };
-            assert_eq!(parse(&text(offsets), id()), Some(told), "{offsets:?}");
+            let contents = RecordContents { description: description(), offset, begin, next };
+            assert_eq!(parse(&text(offsets), id()), Some(contents), "{offsets:?}");
         }
     }
 
     #[test]
     fn a_record_without_the_field_is_not_of_an_upload_by_path() {
-        let about = UploadDescription::new_by_path(Path::parse(b"a").unwrap(), SystemTime::UNIX_EPOCH);
-        let line = about.to_line();
-        assert_eq!(parse(&line, id()).unwrap().about, about);
+        let description = UploadDescription::new_by_path(Path::parse(b"a").unwrap(), SystemTime::UNIX_EPOCH);
+        let line = description.to_line();
+        assert_eq!(parse(&line, id()).unwrap().description, description);
         let without = String::from_utf8(line).unwrap().replace(",\"by_path\":true", "");
-        assert_eq!(parse(without.as_bytes(), id()).unwrap().about.by_path(), None);
+        assert_eq!(parse(without.as_bytes(), id()).unwrap().description.by_path(), None);
     }
 
     #[test]
     fn a_length_that_was_announced_later_counts_once_its_line_is_whole() {
-        let about = UploadDescription { bytes: None, ..about() };
-        let before = [about.to_line(), offset_line(id(), 4)].concat();
+        let description = UploadDescription { bytes: None, ..description() };
+        let before = [description.to_line(), offset_line(id(), 4)].concat();
         let whole = [&before[..], &[0; OFFSET_LINE_BYTES], &length_line(id(), 10)].concat();
         for len in before.len()..=whole.len() {
-            let told = parse(&whole[..len], id()).unwrap();
+            let contents = parse(&whole[..len], id()).unwrap();
             let bytes = (len == whole.len()).then_some(10);
-            assert_eq!((told.about.bytes, told.offset, told.next), (bytes, 4, 1), "{len}");
+            assert_eq!((contents.description.bytes, contents.offset, contents.next), (bytes, 4, 1), "{len}");
         }
         // A line with an offset is never taken for the length, nor does one replace a length.
         let offsets = [&before[..], &[0; OFFSET_LINE_BYTES], &offset_line(id(), 10)].concat();
-        assert_eq!(parse(&offsets, id()).unwrap().about.bytes, None);
+        assert_eq!(parse(&offsets, id()).unwrap().description.bytes, None);
         let other = [text(&[4, 5]), length_line(id(), 7)].concat();
-        assert_eq!(parse(&other, id()).unwrap().about.bytes, Some(10));
+        assert_eq!(parse(&other, id()).unwrap().description.bytes, Some(10));
     }
 
     #[test]
@@ -384,10 +387,10 @@ mod tests {
         let text = text(&[4, 10]);
         for len in 0..text.len() {
             match parse(&text[..len], id()) {
-                None => assert!(len < about().to_line().len()),
-                Some(told) => {
-                    assert_eq!(told.about, about());
-                    assert!(told.offset == 0 || told.offset == 4, "{} at {len}", told.offset);
+                None => assert!(len < description().to_line().len()),
+                Some(contents) => {
+                    assert_eq!(contents.description, description());
+                    assert!(contents.offset == 0 || contents.offset == 4, "{} at {len}", contents.offset);
                 }
             }
         }
@@ -396,7 +399,7 @@ mod tests {
     #[test]
     fn a_line_that_was_torn_leaves_the_other() {
         let (old, new) = (text(&[12, 10]), text(&[12, 14]));
-        let begin = about().to_line().len() + OFFSET_LINE_BYTES;
+        let begin = description().to_line().len() + OFFSET_LINE_BYTES;
         // The line's end alone is the same in both.
         for torn in 0..OFFSET_LINE_BYTES - 1 {
             let mut text = old.clone();
@@ -408,7 +411,7 @@ mod tests {
 
     #[test]
     fn zeros_and_other_lines_are_no_offsets() {
-        let first = about().to_line();
+        let first = description().to_line();
         let others = UploadId::parse(b"ffffffffffffffffffffffffffffffff").unwrap();
         let others = offset_line(others, 9);
         for tail in [&[0; 60][..], b"00000000000000000010 00000000\n", b"10 abc\n", b"\n", &others] {

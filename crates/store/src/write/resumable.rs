@@ -92,13 +92,13 @@ impl LocalHome {
             Claim::new(fs, self, id, &new.terms, ClaimedSize::of(bytes))?
         };
         let condition = new.terms.condition.text().words.clone();
-        let about = UploadDescription::new(new.terms.to, new.bytes, (condition, new.metadata), now);
+        let description = UploadDescription::new(new.terms.to, new.bytes, (condition, new.metadata), now);
         self.note_staged(id, &claim.staging);
-        match self.write_kept(fs, (id, &claim.staging), &about) {
+        match self.write_kept(fs, (id, &claim.staging), &description) {
             Ok(expires) => {
                 claim.keep();
-                claim.register(&mut self.lock(), Weak::new(), about.by_path());
-                let UploadDescription { to, bytes, created, metadata, .. } = about;
+                claim.register(&mut self.lock(), Weak::new(), description.by_path());
+                let UploadDescription { to, bytes, created, metadata, .. } = description;
                 Ok(ResumableUpload { id, to, bytes, offset: 0, created, expires, metadata })
             }
             Err(error) => {
@@ -112,10 +112,10 @@ impl LocalHome {
         &self,
         fs: &dyn Fs,
         (id, staging): (UploadId, &File),
-        about: &UploadDescription,
+        description: &UploadDescription,
     ) -> Result<SystemTime> {
         let data = fs.create(staging, &id.data_name())?;
-        let record = Record::create(fs, staging, id, about)?;
+        let record = Record::create(fs, staging, id, description)?;
         self.sync(fs, &[&data, record.file(), staging])?;
         Ok(expires(fs.stat(record.file())?.modified, self))
     }
@@ -273,9 +273,9 @@ impl LocalHome {
         if has_expired(modified, self, now) {
             return Err(Error::NotFound);
         }
-        let RecordContents { about, offset, .. } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
-        let offset = about.reported_offset(offset);
-        let UploadDescription { to, bytes, created, metadata, .. } = about;
+        let RecordContents { description, offset, .. } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
+        let offset = description.reported_offset(offset);
+        let UploadDescription { to, bytes, created, metadata, .. } = description;
         Ok(ResumableUpload { id, to, bytes, offset, created, expires: expires(modified, self), metadata })
     }
 

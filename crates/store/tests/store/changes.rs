@@ -328,9 +328,9 @@ fn only_what_is_meant_is_removed() {
         scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await.unwrap();
         put(&scene.io, &scene.home, any("f/a"), b"text").await.unwrap();
         scene.host.disk().symlink("/data/accounts/alice/files/link", "f").unwrap();
-        let remove = async |at: &str, what| {
-            let checked = scene.home.check_removal(&scene.io, path(at), what, Condition::none()).await;
-            let removed = scene.home.remove(&scene.io, path(at), what, Condition::none()).await;
+        let remove = async |at: &str, kind| {
+            let checked = scene.home.check_removal(&scene.io, path(at), kind, Condition::none()).await;
+            let removed = scene.home.remove(&scene.io, path(at), kind, Condition::none()).await;
             assert_eq!(checked.is_ok(), removed.is_ok());
             removed.map(|removed| (removed.usage.files, removed.usage.folders))
         };

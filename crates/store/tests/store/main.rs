@@ -10,7 +10,6 @@
 )]
 
 mod changes;
-mod kept;
 mod other_names;
 mod owners;
 mod parts;
@@ -18,6 +17,7 @@ mod power;
 mod power_folders;
 mod quotas;
 mod recorded;
+mod resumable;
 mod resumed;
 mod sweeping;
 mod syncs;

@@ -53,12 +53,12 @@ async fn plant(scene: &Scene) -> Scene {
 }
 
 /// Asserts that nothing that [`plant`] made has changed.
-fn assert_unchanged(scene: &Scene, what: &str) {
+fn assert_unchanged(scene: &Scene, subject: &str) {
     for name in ["d/f", "l", "ll", "same/f", "twin", "here/d/f"] {
-        assert_eq!(scene.contents(name), Some(b"d/f".to_vec()), "{name} after {what}");
+        assert_eq!(scene.contents(name), Some(b"d/f".to_vec()), "{name} after {subject}");
     }
-    assert_eq!(scene.contents("d/x"), Some(b"d/x".to_vec()), "{what}");
-    assert!(scene.pending().is_empty(), "{what}: {:?}", scene.pending());
+    assert_eq!(scene.contents("d/x"), Some(b"d/x".to_vec()), "{subject}");
+    assert!(scene.pending().is_empty(), "{subject}: {:?}", scene.pending());
 }
 
 #[test]

@@ -51,14 +51,14 @@ fn cut(change: &Change, call: u64, moment: Moment, fate: Unsynced) -> bool {
     host.disk().mkdir(DATA).unwrap();
     let (before, doing) = (change.before, change.change);
     let confirmed = Rc::new(Cell::new(false));
-    let (store, io, on, told) = (open(&host), host.io(), host.clone(), Rc::clone(&confirmed));
+    let (store, io, on, result) = (open(&host), host.io(), host.clone(), Rc::clone(&confirmed));
     sim.run(&host, async move {
         let home = store.home(&io, 1, "alice").await.unwrap();
         let scene = Scene { io, host: on.clone(), store, home };
         before(scene.clone()).await.unwrap();
         scene.settle().await;
         on.disk().cut_at(on.disk().calls() + call, moment);
-        told.set(doing(scene).await.is_ok());
+        result.set(doing(scene).await.is_ok());
     });
     let was_cut = host.disk().is_cut();
     let (again, after) = (Sim::new(call, Faults::splits()), change.after);
@@ -108,8 +108,8 @@ pub(super) fn assert_one_of(
 ) {
     let found = scene.contents(name);
     let is_right = found == new || (!confirmed && found == old);
-    let told = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| (bytes.len(), bytes.first().copied()));
-    assert!(is_right, "{name}: {:?}, confirmed: {confirmed}", told(&found));
+    let summary = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| (bytes.len(), bytes.first().copied()));
+    assert!(is_right, "{name}: {:?}, confirmed: {confirmed}", summary(&found));
 }
 
 #[test]
@@ -370,8 +370,8 @@ fn a_time_that_is_set() {
         after: |scene, confirmed| {
             doing(async move {
                 assert_eq!(scene.contents("a"), Some(large(1)));
-                let told = scene.home.stat(&scene.io, &path("a")).await.unwrap().modified;
-                assert!(!confirmed || told == std::time::Duration::from_secs(1), "{told:?}");
+                let modified = scene.home.stat(&scene.io, &path("a")).await.unwrap().modified;
+                assert!(!confirmed || modified == std::time::Duration::from_secs(1), "{modified:?}");
                 Ok(())
             })
         },

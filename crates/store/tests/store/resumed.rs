@@ -277,8 +277,8 @@ fn without_a_file_the_end_is_that_of_a_kept_upload_with_a_reported_size() {
         assert_eq!(whole(&scene, "a", Begin::End, b"all").await.unwrap(), 0);
         interrupt(&scene, "b", Begin::Start, b"kept").await;
         assert_eq!(why(begin(&scene, "b", Begin::End).await), NotResumable::Unannounced(4));
-        for told in [0, 3, 5] {
-            assert_eq!(why(begin(&scene, "b", Begin::EndAt(told)).await), NotResumable::Changed(4));
+        for end in [0, 3, 5] {
+            assert_eq!(why(begin(&scene, "b", Begin::EndAt(end)).await), NotResumable::Changed(4));
         }
         assert_eq!(whole(&scene, "b", Begin::EndAt(4), b" and more").await.unwrap(), 4);
         assert_eq!(scene.contents("b"), Some(b"kept and more".to_vec()));

@@ -23,7 +23,7 @@ fn change_with<T: 'static>(
     let host = sim.host("server");
     host.disk().mkdir(DATA).unwrap();
     let (store, io, on) = (open(&host), host.io(), host.clone());
-    let (told, heard) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     sim.run(&host, async move {
         let home = store.home(&io, 1, "alice").await.unwrap();
         let scene = Scene { io, host: on.clone(), store, home };
@@ -31,9 +31,9 @@ fn change_with<T: 'static>(
         let begin = on.disk().calls();
         on.disk().fail_at(begin + failing, ErrorKind::Other);
         let confirmed = change(&scene).await.is_ok();
-        told.send((on.disk().calls() - begin, confirmed)).unwrap();
+        sender.send((on.disk().calls() - begin, confirmed)).unwrap();
     });
-    heard.recv().unwrap()
+    receiver.recv().unwrap()
 }
 
 fn end(scene: &Scene, at: &str) -> End {

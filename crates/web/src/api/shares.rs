@@ -86,9 +86,9 @@ pub(super) async fn give(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
             })?)
         }
     };
-    let told = path.to_string();
+    let shown = path.to_string();
     let share = ask.web.operations.share(&caller, path, &new.with, new.permission, expires).await;
-    let share = share.map_err(|error| not_given(error, &told, &new.with))?;
+    let share = share.map_err(|error| not_given(error, &shown, &new.with))?;
     Ok(json::answer(Status::CREATED, &ShareJson::from(share)))
 }
 

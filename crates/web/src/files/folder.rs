@@ -12,7 +12,7 @@ use super::FileTarget;
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, credentials};
 
-pub(super) async fn make(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
+pub(super) async fn make(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let has_body = !matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
     if has_body || ask.request.field(Field::ContentEncoding).is_some() {
@@ -23,8 +23,8 @@ pub(super) async fn make(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result
             "A folder is made without a body. Send none.",
         ));
     }
-    match ask.web.operations.make_folder(&caller, &spot.place, Parents::Needed).await {
-        Ok(()) => Ok(spot.stored(true)),
+    match ask.web.operations.make_folder(&caller, &target.place, Parents::Needed).await {
+        Ok(()) => Ok(target.stored(true)),
         // "MKCOL can only be executed on an unmapped URL".
         Err(Error::Store(StoreError::AlreadyExists)) => Err(Refusal::new(
             Status::METHOD_NOT_ALLOWED,

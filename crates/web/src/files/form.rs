@@ -49,7 +49,7 @@ impl From<BadForm> for Refusal {
     }
 }
 
-pub(super) async fn post(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
+pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     refuse_other_sites(ask.request)?;
     let Some(decoder) = FormDecoder::of(ask.request.field(Field::ContentType).unwrap_or_default()) else {
@@ -62,7 +62,7 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result
     let mut receiving = Receiving {
         web: ask.web,
         caller: &caller,
-        folder: &spot.place,
+        folder: &target.place,
         upload: None,
         parts: 0,
         stored: Vec::new(),

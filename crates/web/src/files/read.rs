@@ -1,12 +1,12 @@
 //! GET and HEAD of a file or of a folder's listing.
 //!
-//! Sending files is not done here (`proto` does it). Invariants: the record of a download ends when its
-//! last byte is sent, and contains the number of bytes sent; HEAD and 304, which send none, have no record;
+//! Sending files is not done here (`proto` does it). Invariants: the audit entry of a download ends when its
+//! last byte is sent, and contains the number of bytes sent; HEAD and 304, which send none, have no entry;
 //! above a share, only the path to it is visible.
 
 use plimsoll_content::{Found, Visibility};
 use plimsoll_io::{Entry, FileKind, Io, Stat};
-use plimsoll_operations::{Error, HomePath, Operation, OperationRecord, ReadAccess, VisibleEntries};
+use plimsoll_operations::{AuditEntry, Error, HomePath, Operation, ReadAccess, VisibleEntries};
 use plimsoll_proto::http::site::{self, RequestPath, Selection};
 use plimsoll_proto::http::{Answer, DecodedTarget, Request};
 use plimsoll_store::{Error as StoreError, Location, Path};
@@ -17,32 +17,32 @@ use super::{FileTarget, digests};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, Web, credentials};
 
-pub(crate) async fn get(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
+pub(crate) async fn get(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let request = ask.request;
-    let mut record = ask.web.operations.begin_download(&caller, &spot.place);
+    let mut audit = ask.web.operations.begin_download(&caller, &target.place);
     if request.method() == Method::Head {
-        record.omit();
+        audit.omit();
     }
-    let (access, record) = ask.web.operations.read_recorded(&caller, &spot.place, record).await?;
-    let path = RequestPath { query: ask.called.query, path: spot.path, prefix_bytes: spot.prefix_bytes };
-    if spot.place.path.is_root() && !spot.is_folder {
-        return Ok(redirect(record, &path));
+    let (access, audit) = ask.web.operations.read_audited(&caller, &target.place, audit).await?;
+    let path = RequestPath { query: ask.called.query, path: target.path, prefix_bytes: target.prefix_bytes };
+    if target.place.path.is_root() && !target.is_folder {
+        return Ok(redirect(audit, &path));
     }
-    if spot.is_folder {
-        return Box::pin(list(request, caller.io(), (access, record), &path)).await;
+    if target.is_folder {
+        return Box::pin(list(request, caller.io(), (access, audit), &path)).await;
     }
     let ReadAccess { location, shown, .. } = access;
     if shown != VisibleEntries::All {
         // Above a share there are no files for the caller, only folders on the path to it.
         return match location.stat(caller.io()).await {
-            Ok(stat) if stat.kind == FileKind::Folder => Ok(redirect(record, &path)),
-            Ok(_) => Ok(record.end(Err(Error::NOT_FOUND))?),
-            Err(error) => Ok(record.end(Err(error))?),
+            Ok(stat) if stat.kind == FileKind::Folder => Ok(redirect(audit, &path)),
+            Ok(_) => Ok(audit.end(Err(Error::NOT_FOUND))?),
+            Err(error) => Ok(audit.end(Err(error))?),
         };
     }
     if digests::are_wanted(request) {
-        return Box::pin(get_with_digest(request, caller.io(), location, record, &path)).await;
+        return Box::pin(get_with_digest(request, caller.io(), location, audit, &path)).await;
     }
     // Boxed, like every future here that is rare or large. The enclosing future is allocated for each
     // request, and allocating one kilobyte is cheaper than two.
@@ -50,10 +50,10 @@ pub(crate) async fn get(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     match Box::pin(lookup.run()).await {
         Ok(Found::File(found)) => {
             let answer = site::send(request, found);
-            Ok(recorded(request, answer, record))
+            Ok(audited(request, answer, audit))
         }
-        Ok(Found::Folder | Found::FolderWithoutSlash) => Ok(redirect(record, &path)),
-        Err(error) => Ok(record.end(Err(error))?),
+        Ok(Found::Folder | Found::FolderWithoutSlash) => Ok(redirect(audit, &path)),
+        Err(error) => Ok(audit.end(Err(error))?),
     }
 }
 
@@ -62,19 +62,19 @@ async fn get_with_digest(
     request: &mut Request<'_>,
     io: &Io,
     location: Location,
-    mut record: OperationRecord,
+    mut audit: AuditEntry,
     path: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
     match digests::send_with_digest(request, io, location, None).await {
         Ok(Some((answer, _))) => {
             // The permission may have ended while the digest was computed.
-            if let Err(ended) = record.check_permit().await {
-                return Ok(record.end(Err(ended))?);
+            if let Err(ended) = audit.check_permit().await {
+                return Ok(audit.end(Err(ended))?);
             }
-            Ok(recorded(request, answer, record))
+            Ok(audited(request, answer, audit))
         }
-        Ok(None) => Ok(redirect(record, path)),
-        Err(error) => Ok(record.end(Err(error))?),
+        Ok(None) => Ok(redirect(audit, path)),
+        Err(error) => Ok(audit.end(Err(error))?),
     }
 }
 
@@ -90,40 +90,40 @@ pub(crate) fn try_get(web: &Web, request: &mut Request<'_>, called: &DecodedTarg
     let place = HomePath::own(Path::parse(path).ok()?);
     let location = web.operations.try_locate(&caller, &place)?;
     let found = site::lookup(request, caller.io(), &location, Visibility::Private).cached()?;
-    let record = web.operations.begin_download(&caller, &place);
+    let audit = web.operations.begin_download(&caller, &place);
     let mut answer = site::send(request, found);
     if answer.may_take_long() {
         answer = answer.while_permitted(Some(Box::new(web.operations.permit_to_read_own(&caller, &place))));
     }
-    Some(recorded(request, answer, record))
+    Some(audited(request, answer, audit))
 }
 
-fn redirect(mut record: OperationRecord, path: &RequestPath<'_>) -> Answer {
-    record.becomes(Operation::List);
-    record.done();
+fn redirect(mut audit: AuditEntry, path: &RequestPath<'_>) -> Answer {
+    audit.becomes(Operation::List);
+    audit.done();
     site::redirect(path).field("Cache-Control", "private, no-cache")
 }
 
-/// Returns the response, with its record set to end when the outcome is known.
-fn recorded(request: &Request<'_>, answer: Answer, mut record: OperationRecord) -> Answer {
+/// Returns the response, with its audit entry set to end when the outcome is known.
+fn audited(request: &Request<'_>, answer: Answer, mut audit: AuditEntry) -> Answer {
     match answer.status() {
         Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
-            let answer = match record.take_permit() {
+            let answer = match audit.take_permit() {
                 Some(permit) => answer.while_permitted(Some(permit)),
                 None => answer,
             };
             return answer.when_sent(move |bytes, whole| {
-                record.moved(bytes);
+                audit.moved(bytes);
                 if whole {
-                    record.done();
+                    audit.done();
                 }
             });
         }
-        Status::PRECONDITION_FAILED => record.failed("precondition"),
-        Status::RANGE_NOT_SATISFIABLE => record.failed("bad request"),
+        Status::PRECONDITION_FAILED => audit.failed("precondition"),
+        Status::RANGE_NOT_SATISFIABLE => audit.failed("bad request"),
         _ => {
-            record.omit();
-            record.done();
+            audit.omit();
+            audit.done();
         }
     }
     answer
@@ -154,37 +154,37 @@ pub(super) fn gone() -> Refusal {
 async fn list(
     request: &mut Request<'_>,
     io: &Io,
-    (access, mut record): (ReadAccess, OperationRecord),
+    (access, mut audit): (ReadAccess, AuditEntry),
     path: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
     let ReadAccess { location, shown, .. } = access;
     let selection = match selection(request, path, shown) {
         Ok(selection) => selection,
         Err(refusal) => {
-            record.becomes(Operation::List);
-            record.failed("bad request");
+            audit.becomes(Operation::List);
+            audit.failed("bad request");
             return Err(refusal);
         }
     };
     let listed = site::list(request, io, &location, path, Visibility::Private, selection).await;
     if matches!(listed, Ok(_) | Err(StoreError::TooManyEntries)) {
-        record.becomes(Operation::List);
+        audit.becomes(Operation::List);
     }
     match listed {
         Ok(Some(answer)) => {
-            let answer = answer.while_permitted(record.take_permit());
+            let answer = answer.while_permitted(audit.take_permit());
             if answer.status() == Status::NOT_MODIFIED {
-                record.omit();
+                audit.omit();
             }
-            record.done();
+            audit.done();
             Ok(answer)
         }
         Ok(None) => Err(gone()),
         Err(StoreError::TooManyEntries) => {
-            record.failed("too many entries");
+            audit.failed("too many entries");
             Err(Refusal::later(Status::SERVICE_UNAVAILABLE, site::TOO_MANY_ENTRIES, None))
         }
-        Err(error) => Ok(record.end(Err(error))?),
+        Err(error) => Ok(audit.end(Err(error))?),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{RoutedRequest, conditions, credentials};
 pub(super) async fn give_name(
     ask: RoutedRequest<'_, '_>,
     method: Method,
-    spot: FileTarget,
+    target: FileTarget,
 ) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let (to, existing) = (destination(ask.request)?, existing(ask.request)?);
@@ -30,11 +30,11 @@ pub(super) async fn give_name(
     let done = match (method, depth(ask.request)?) {
         (Method::Move, Depth::Zero) => return Err(bad_depth()),
         (Method::Move, Depth::Infinity) => {
-            let moved = operations.rename(&caller, &spot.place, &to.place, existing).await;
+            let moved = operations.rename(&caller, &target.place, &to.place, existing).await;
             moved.map(|moved| moved.created)
         }
         (_, depth) => {
-            let copy = operations.copy(&caller, &spot.place, &to.place, existing, depth);
+            let copy = operations.copy(&caller, &target.place, &to.place, existing, depth);
             // If the client disconnects, its copy is aborted, unless it has been renamed into place
             // already.
             let copied = ask.request.body.while_connected_or_recently(Box::pin(copy)).await;
@@ -73,7 +73,7 @@ fn destination(request: &Request<'_>) -> Result<FileTarget, Refusal> {
             Status::FORBIDDEN,
             "There are no files at the destination. Choose one below /files/ or /shared/OWNER/.",
         )),
-        spot => spot,
+        target => target,
     }
 }
 

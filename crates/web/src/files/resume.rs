@@ -35,7 +35,7 @@ impl Rest {
 pub(super) async fn put_rest(
     ask: RoutedRequest<'_, '_>,
     caller: &Caller,
-    spot: &FileTarget,
+    target: &FileTarget,
 ) -> Result<Answer, Refusal> {
     let rest = Rest::of(ask.request).ok_or_else(refused)?;
     if conditions::has_any(ask.request) || !of_content(ask.request)?.is_empty() {
@@ -45,22 +45,22 @@ pub(super) async fn put_rest(
         ));
     }
     let (whole, modified) = (of_representation(ask.request)?, body::modified(ask.request)?);
-    let mut upload = begin(&ask, caller, spot, &rest).await?;
+    let mut upload = begin(&ask, caller, target, &rest).await?;
     modified.into_iter().for_each(|modified| upload.set_modified(modified));
     let upload = body::receive(ask.request, upload).await?;
     let committed = upload.commit_whole(whole).await;
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
-    Ok(body::dated(tagged(ask.request, spot.stored(committed.created), &committed), modified, &committed))
+    Ok(body::dated(tagged(ask.request, target.stored(committed.created), &committed), modified, &committed))
 }
 
 /// Begins or resumes the upload that these bytes complete.
 async fn begin(
     ask: &RoutedRequest<'_, '_>,
     caller: &Caller,
-    spot: &FileTarget,
+    target: &FileTarget,
     rest: &Rest,
 ) -> Result<IncomingUpload, Refusal> {
-    let (operations, place) = (&ask.web.operations, &spot.place);
+    let (operations, place) = (&ask.web.operations, &target.place);
     if !place.is_own(&caller.identity.account.name) {
         return Err(refused());
     }
@@ -70,7 +70,7 @@ async fn begin(
     if operations.pending_size(caller, place).await? == Some(rest.offset) {
         return Ok(operations.upload_from(caller, place, Begin::Offset(rest.offset)).await?);
     }
-    let id = announced(ask, caller, spot, rest).await?.ok_or_else(refused)?;
+    let id = announced(ask, caller, target, rest).await?.ok_or_else(refused)?;
     Ok(operations.resume_upload(caller, id, rest.offset, Vec::new(), conditions::parse_stored).await?)
 }
 
@@ -78,11 +78,11 @@ async fn begin(
 async fn announced(
     ask: &RoutedRequest<'_, '_>,
     caller: &Caller,
-    spot: &FileTarget,
+    target: &FileTarget,
     rest: &Rest,
 ) -> Result<Option<UploadId>, Refusal> {
     let kept = ask.web.operations.resumable_uploads(caller).await?;
-    let mut same = kept.iter().filter(|kept| kept.to == spot.place.path && kept.bytes == Some(rest.length));
+    let mut same = kept.iter().filter(|kept| kept.to == target.place.path && kept.bytes == Some(rest.length));
     Ok(match (same.next(), same.next()) {
         (Some(kept), None) if kept.offset == rest.offset => Some(kept.id),
         _ => None,

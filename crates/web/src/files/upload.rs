@@ -16,10 +16,10 @@ use super::{FileTarget, digests, of_content, of_representation};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, body, conditions, credentials};
 
-pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<Answer, Refusal> {
+pub(super) async fn put(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     refuse_coding(ask.request)?;
-    if spot.is_folder || spot.place.path.is_root() {
+    if target.is_folder || target.place.path.is_root() {
         return Err(Refusal::new(
             Status::CONFLICT,
             "This is a folder's name. Put a file at a path without a slash at its end, or MKCOL a folder.",
@@ -28,11 +28,11 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     }
     if ask.request.field(Field::ContentRange).is_some() {
         // Boxed, because it is rare.
-        return Box::pin(put_rest(ask, &caller, &spot)).await;
+        return Box::pin(put_rest(ask, &caller, &target)).await;
     }
     let expected = expected(ask.request)?;
     let (condition, modified) = (conditions::of(ask.request, false), body::modified(ask.request)?);
-    let place = (&spot.place, parents(ask.called.query)?);
+    let place = (&target.place, parents(ask.called.query)?);
     let begun = ask.web.operations.upload(&caller, place, condition, expected).await;
     let mut upload = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
     if let Some(modified) = modified {
@@ -44,7 +44,7 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, spot: FileTarget) -> Result<
     let upload = body::receive(ask.request, upload).await?;
     let committed = upload.commit().await;
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
-    Ok(body::dated(tagged(ask.request, spot.stored(committed.created), &committed), modified, &committed))
+    Ok(body::dated(tagged(ask.request, target.stored(committed.created), &committed), modified, &committed))
 }
 
 fn refuse_coding(request: &Request<'_>) -> Result<(), Refusal> {

@@ -81,8 +81,8 @@ fn run_with(
     let listener = far.io().listen(&":7071".parse().unwrap()).unwrap();
     let at = listener.address().clone();
     sim.run(&near.clone(), async move {
-        let asking = Front::new(&near, &at, SECRET).await;
-        join(front(asking), store(ByHand(listener, far.io()))).await;
+        let client = Front::new(&near, &at, SECRET).await;
+        join(front(client), store(ByHand(listener, far.io()))).await;
     });
     assert_eq!(sim.panics(), Vec::<String>::new());
 }

@@ -114,8 +114,8 @@ impl Front {
         Front::of(host, at, secret, (1, "alice")).await
     }
 
-    async fn of(host: &Host, at: &Address, secret: &str, who: (i64, &str)) -> Front {
-        Front::on(host.io(), at, secret, who).await
+    async fn of(host: &Host, at: &Address, secret: &str, owner: (i64, &str)) -> Front {
+        Front::on(host.io(), at, secret, owner).await
     }
 
     async fn on(io: Io, at: &Address, secret: &str, (account, name): (i64, &str)) -> Front {
@@ -397,8 +397,8 @@ fn an_upload_to_be_refused_is_refused_before_its_first_byte() {
         assert!(matches!(begin("no/folder", Condition::none()).await, Some(Error::NoFolder)));
         let words = "If-Match: \"another\"\r\n";
         // The store checks the header lines; the front's own test does not count.
-        let said = Condition::new(words, |_| true);
-        assert!(matches!(begin("a", said).await, Some(Error::Precondition)));
+        let condition = Condition::new(words, |_| true);
+        assert!(matches!(begin("a", condition).await, Some(Error::Precondition)));
     });
 }
 
@@ -530,15 +530,15 @@ fn a_home_is_opened_for_the_account_whose_it_was_first_and_for_no_other() {
         let at = serve(&sim, &store);
         let people = sim.host("people");
         sim.run(&people.clone(), async move {
-            let of = |who| Front::of(&people, &at, SECRET, who);
+            let of = |owner| Front::of(&people, &at, SECRET, owner);
             of((1, "alice")).await.put("a", b"a", Condition::none()).await.unwrap();
             // Another account number with the same name, and another name with the same number: accounts
             // of other fronts.
-            for who in [(2, "alice"), (1, "bob")] {
-                let stranger = of(who).await;
-                assert!(matches!(stranger.get("a").await, Err(Error::Denied(_))), "{who:?}");
+            for owner in [(2, "alice"), (1, "bob")] {
+                let stranger = of(owner).await;
+                assert!(matches!(stranger.get("a").await, Err(Error::Denied(_))), "{owner:?}");
                 let put = stranger.put("b", b"b", Condition::none()).await;
-                assert!(matches!(put, Err(Error::Denied(_))), "{who:?}");
+                assert!(matches!(put, Err(Error::Denied(_))), "{owner:?}");
             }
             assert_eq!(of((1, "alice")).await.get("a").await.unwrap(), b"a");
             of((3, "carol")).await.put("c", b"c", Condition::none()).await.unwrap();

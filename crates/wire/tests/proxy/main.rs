@@ -136,7 +136,7 @@ fn the_longest_proxy_headers_have_the_sizes_of_the_limits() {
 
 /// Generates bytes that begin like headers more often than random ones would.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
-    let from = (0..valid().len()).prop_map(|which| valid().swap_remove(which).0);
+    let from = (0..valid().len()).prop_map(|index| valid().swap_remove(index).0);
     (from, proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3), 0..300_usize)
         .prop_map(|(mut bytes, changes, len)| {
             for (at, byte) in changes {

@@ -53,9 +53,9 @@ async fn wait(io: Io, mut stream: Stream) {
 
 async fn the_order_reaches_every_wait(scene: Scene) {
     let mut clients = Vec::new();
-    for way in ["r", "s", "a", "n", "p"] {
+    for command in ["r", "s", "a", "n", "p"] {
         let mut client = scene.connect().await;
-        client.send(way).await;
+        client.send(command).await;
         clients.push(client);
     }
     scene.io.sleep(Duration::from_millis(50)).await;

@@ -109,17 +109,17 @@ impl Control {
         Control { stream: scene.io.connect(&scene.at).await.unwrap(), held: Vec::new() }
     }
 
-    fn say(&mut self, line: &str) {
+    fn send_line(&mut self, line: &str) {
         self.stream.tx.push(Segment::Owned(format!("{line}\n").into_bytes()));
     }
 
-    async fn hear(&mut self) -> String {
+    async fn receive_line(&mut self) -> String {
         line(&mut self.stream, &mut self.held).await.expect("a line")
     }
 
     /// Connects to the data port that the server announces.
     async fn data(&mut self, scene: &Scene) -> Client {
-        let port = self.hear().await.strip_prefix("port ").unwrap().parse().unwrap();
+        let port = self.receive_line().await.strip_prefix("port ").unwrap().parse().unwrap();
         let Address::Ip(server) = scene.at else { panic!("a TCP address") };
         let at = Address::Ip((server.ip(), port).into());
         Client::new(&scene.io, scene.io.connect(&at).await.unwrap())
@@ -129,7 +129,7 @@ impl Control {
 async fn bytes_move_over_the_data_stream_and_the_control_stream_goes_on(scene: Scene) {
     let mut control = Control::new(&scene).await;
     for len in [0, 1, 50_000] {
-        control.say(&format!("SEND {len}"));
+        control.send_line(&format!("SEND {len}"));
         let mut data = control.data(&scene).await;
         let mut received = Vec::new();
         while let Some(lease) = data.receive().await.expect("a clean end") {
@@ -137,7 +137,7 @@ async fn bytes_move_over_the_data_stream_and_the_control_stream_goes_on(scene: S
         }
         assert!(received == noise(1, len));
         data.stream.tx.finish();
-        assert_eq!(control.hear().await, format!("done {len}"));
+        assert_eq!(control.receive_line().await, format!("done {len}"));
     }
 }
 
@@ -145,44 +145,44 @@ async fn an_abort_in_the_middle_ends_the_data_stream_and_not_the_control_stream(
     let mut control = Control::new(&scene).await;
     let len = too_much(&scene);
     for _ in 0..2 {
-        control.say(&format!("SEND {len}"));
+        control.send_line(&format!("SEND {len}"));
         let mut data = control.data(&scene).await;
         data.receive().await.unwrap().expect("some bytes");
-        control.say("ABORT");
-        assert_eq!(control.hear().await, "aborted");
+        control.send_line("ABORT");
+        assert_eq!(control.receive_line().await, "aborted");
         assert!(data.expect_abort().await.len() < len);
     }
-    control.say("ABORT");
-    assert_eq!(control.hear().await, "nothing to abort");
+    control.send_line("ABORT");
+    assert_eq!(control.receive_line().await, "nothing to abort");
 }
 
 async fn an_abort_before_the_data_stream_is_connected_is_heard(scene: Scene) {
     let mut control = Control::new(&scene).await;
-    control.say("TAKE");
-    assert!(control.hear().await.starts_with("port "));
-    control.say("ABORT");
-    assert_eq!(control.hear().await, "aborted");
+    control.send_line("TAKE");
+    assert!(control.receive_line().await.starts_with("port "));
+    control.send_line("ABORT");
+    assert_eq!(control.receive_line().await, "aborted");
 }
 
 async fn a_data_stream_that_the_client_drops_fails_that_transfer_alone(scene: Scene) {
     let mut control = Control::new(&scene).await;
-    control.say("TAKE");
+    control.send_line("TAKE");
     let mut data = control.data(&scene).await;
     data.push(noise(2, 100));
     scene.io.sleep(Duration::from_millis(20)).await;
     drop(data);
-    assert!(control.hear().await.starts_with("failed"));
-    control.say("TAKE");
+    assert!(control.receive_line().await.starts_with("failed"));
+    control.send_line("TAKE");
     let mut data = control.data(&scene).await;
     data.send(noise(2, 100)).await;
     data.stream.tx.finish();
     data.expect_end().await;
-    assert_eq!(control.hear().await, "done 100");
+    assert_eq!(control.receive_line().await, "done 100");
 }
 
 async fn a_control_stream_that_is_dropped_takes_its_data_stream_with_it(scene: Scene) {
     let mut control = Control::new(&scene).await;
-    control.say(&format!("SEND {}", too_much(&scene)));
+    control.send_line(&format!("SEND {}", too_much(&scene)));
     let mut data = control.data(&scene).await;
     data.receive().await.unwrap().expect("some bytes");
     drop(control);

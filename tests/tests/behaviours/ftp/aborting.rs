@@ -21,17 +21,17 @@ async fn abor_stops_a_download(scene: Scene) {
     let (mut client, mut data, bytes) = downloading(&scene).await;
     data.receive().await.unwrap().expect("its beginning");
     client.push("ABOR\r\n");
-    client.hear().await.expect(426);
-    client.hear().await.expect(226);
+    client.reply().await.expect(426);
+    client.reply().await.expect(226);
     assert!(data.all().await.is_err(), "what was stopped has no clean end");
     assert!(client.retr("large").await == bytes);
 }
 
 async fn abor_when_nothing_goes_on_says_so(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("ABOR").await.expect(226);
+    client.command("ABOR").await.expect(226);
     client.stor("a", "x").await;
-    client.say("ABOR").await.expect(226);
+    client.command("ABOR").await.expect(226);
     assert_eq!(client.retr("a").await, b"x");
 }
 
@@ -40,9 +40,9 @@ async fn abor_ends_a_wait_for_a_data_connection(scene: Scene) {
     client.stor("a", "x").await;
     for line in ["RETR a", "STOR b", "LIST"] {
         client.epsv().await.unwrap();
-        client.say(line).await.expect(150);
-        client.say("ABOR").await.expect(426);
-        client.hear().await.expect(226);
+        client.command(line).await.expect(150);
+        client.command("ABOR").await.expect(426);
+        client.reply().await.expect(226);
     }
     assert_eq!(scene.home("alice").len(), 1);
     assert_eq!(client.retr("a").await, b"x");
@@ -56,15 +56,15 @@ async fn stat_is_answered_while_bytes_flow(scene: Scene) {
         until_moved(&scene, &mut client, sent * 1_000).await;
     }
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
-    client.say("STAT").await.expect(211);
+    client.reply().await.expect(226);
+    client.command("STAT").await.expect(211);
 }
 
 async fn stat_is_answered_while_a_download_goes_on(scene: Scene) {
     let (mut client, mut data, bytes) = downloading(&scene).await;
-    client.say("STAT").await.expect(213);
+    client.command("STAT").await.expect(213);
     assert!(data.all().await.unwrap() == bytes);
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
 }
 
 async fn quit_waits_for_the_transfers_end(scene: Scene) {
@@ -75,8 +75,8 @@ async fn quit_waits_for_the_transfers_end(scene: Scene) {
     client.expect_silence(Duration::from_millis(30)).await;
     data.send("lo").await.unwrap();
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
-    client.hear().await.expect(221);
+    client.reply().await.expect(226);
+    client.reply().await.expect(221);
     client.expect_end().await;
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"hello"[..]));
 }
@@ -92,11 +92,11 @@ async fn abor_right_behind_the_last_bytes_takes_them_back_or_is_too_late(scene: 
         data.send(new.clone()).await.unwrap();
         data.finish().await.unwrap();
         client.push("ABOR\r\n");
-        let said = client.hear().await;
-        client.hear().await.expect(226);
-        let is_taken_back = said.code == 426;
+        let reply = client.reply().await;
+        client.reply().await.expect(226);
+        let is_taken_back = reply.code == 426;
         let expected = if is_taken_back { before } else { Some(new.into_bytes()) };
-        assert_eq!(scene.home("alice")["a"], expected, "{said:?}");
+        assert_eq!(scene.home("alice")["a"], expected, "{reply:?}");
     }
     scene.until(|| scene.home("alice").len() == 1).await;
 }
@@ -107,8 +107,8 @@ async fn quit_and_an_end_after_it_take_no_upload_back(scene: Scene) {
     data.send("hello").await.unwrap();
     data.finish().await.unwrap();
     client.push("QUIT\r\n");
-    client.hear().await.expect(226);
-    client.hear().await.expect(221);
+    client.reply().await.expect(226);
+    client.reply().await.expect(221);
     client.expect_end().await;
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"hello"[..]));
 }
@@ -121,16 +121,16 @@ async fn commands_that_come_during_a_transfer_are_obeyed_after_it(scene: Scene) 
     client.expect_silence(Duration::from_millis(30)).await;
     data.send("hello").await.unwrap();
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
-    client.hear().await.expect(215);
-    assert_eq!(client.hear().await.expect(213).text(), "5");
-    client.hear().await.expect(257);
-    client.hear().await.expect(250);
-    assert_eq!(client.hear().await.expect(257).quoted(), "/folder");
+    client.reply().await.expect(226);
+    client.reply().await.expect(215);
+    assert_eq!(client.reply().await.expect(213).text(), "5");
+    client.reply().await.expect(257);
+    client.reply().await.expect(250);
+    assert_eq!(client.reply().await.expect(257).quoted(), "/folder");
     for _ in 0..400 {
-        client.hear().await.expect(200);
+        client.reply().await.expect(200);
     }
-    client.say("QUIT").await.expect(221);
+    client.command("QUIT").await.expect(221);
 }
 
 async fn commands_may_be_said_ahead(scene: Scene) {
@@ -138,7 +138,7 @@ async fn commands_may_be_said_ahead(scene: Scene) {
     client.push("MKD a\r\nCWD a\r\nMKD b\r\nCWD b\r\nPWD\r\nCDUP\r\nRMD b\r\nPWD\r\nQUIT\r\n");
     let mut codes = Vec::new();
     for _ in 0..9 {
-        codes.push(client.hear().await.code);
+        codes.push(client.reply().await.code);
     }
     assert_eq!(codes, [257, 250, 257, 250, 257, 250, 250, 257, 221]);
     client.expect_end().await;

@@ -11,7 +11,7 @@ async fn appended_bytes_follow_the_existing_ones(scene: Scene) {
         assert_eq!(client.retr("a").await, expected.as_bytes());
     }
     client.send("APPE a", "").await.expect(226);
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "12");
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "12");
 }
 
 async fn no_client_sees_a_part_of_an_append(scene: Scene) {
@@ -24,7 +24,7 @@ async fn no_client_sees_a_part_of_an_append(scene: Scene) {
     assert_eq!(other.retr("a").await, b"old,");
     data.send("w").await.unwrap();
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
     assert_eq!(other.retr("a").await, b"old,new");
 }
 
@@ -35,8 +35,8 @@ async fn an_aborted_append_leaves_the_file_unchanged(scene: Scene) {
     data.send("ne").await.unwrap();
     until_moved(&scene, &mut client, 2).await;
     data.abort();
-    client.hear().await.expect(426);
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "4", "the file's own");
+    client.reply().await.expect(426);
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "4", "the file's own");
     client.send("APPE a", "new").await.expect(226);
     assert_eq!(client.retr("a").await, b"old,new");
 }
@@ -49,25 +49,25 @@ async fn two_that_append_at_once_lose_nothing_unseen(scene: Scene) {
     data1.send("one,").await.unwrap();
     data2.send("two,").await.unwrap();
     data1.finish().await.unwrap();
-    first.hear().await.expect(226);
+    first.reply().await.expect(226);
     data2.finish().await.unwrap();
-    let refused = second.hear().await;
+    let refused = second.reply().await;
     assert!((400..600).contains(&refused.code), "{}", refused.text());
     assert_eq!(second.retr("a").await, b"old,one,");
 }
 
 async fn stou_makes_a_new_file_each_time(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("MKD folder").await.expect(257);
-    client.say("CWD folder").await.expect(250);
+    client.command("MKD folder").await.expect(257);
+    client.command("CWD folder").await.expect(250);
     let mut names = Vec::new();
     for round in 0..4 {
         let mut data = client.data().await;
-        let told = client.say("STOU").await.expect(150).text();
-        let name = told.strip_prefix("FILE: ").expect("as RFC 1123 has it").to_owned();
+        let reply = client.command("STOU").await.expect(150).text();
+        let name = reply.strip_prefix("FILE: ").expect("as RFC 1123 has it").to_owned();
         data.send(format!("{round}")).await.unwrap();
         data.finish().await.unwrap();
-        client.hear().await.expect(226);
+        client.reply().await.expect(226);
         assert_eq!(client.retr(&name).await, format!("{round}").as_bytes());
         names.push(name);
     }

@@ -39,7 +39,7 @@ async fn an_end_of_the_control_connection_shortly_after_that_of_the_data_aborts(
         assert_eq!(home.keys().collect::<Vec<_>>(), ["appe", "stor"], "{line}");
         assert!(home.values().all(|bytes| bytes.as_deref() == Some(OLD)), "{line}: {home:?}");
     }
-    client.say("REST 4").await.expect(350);
+    client.command("REST 4").await.expect(350);
     is_killed(&scene, client, "STOR new", b"t and too short").await;
     assert_eq!(scene.home("alice").len(), 2);
 }
@@ -59,10 +59,10 @@ async fn an_upload_of_the_announced_size_is_complete_without_its_client(scene: S
     drop(person);
     let bytes = noise(3, 5_000);
     for announced in ["ALLO 5000", "allo 5000 R 80", "OPTS STOR SIZE 5000"] {
-        client.say(announced).await.expect(200);
+        client.command(announced).await.expect(200);
         client.send("STOR a", &bytes[..]).await.expect(226);
     }
-    client.say("ALLO 5000").await.expect(200);
+    client.command("ALLO 5000").await.expect(200);
     let mut data = client.begin("STOR d").await;
     data.send(&bytes[..]).await.unwrap();
     data.finish().await.unwrap();
@@ -77,7 +77,7 @@ async fn an_upload_with_another_digest_than_announced_is_not_stored(scene: Scene
     client.stor("a", OLD).await;
     let digest = "OPTS STOR SHA-256 50adea61fa4e77ab111b814716097abfd05f83a207b47eb4529bbd4f54e111e0";
     for (bytes, code) in [("hello\n\n", 226), ("hello\n", 551)] {
-        client.say(digest).await.expect(200);
+        client.command(digest).await.expect(200);
         client.send("STOR a", bytes).await.expect(code);
         assert_eq!(client.retr("a").await, b"hello\n\n");
     }
@@ -85,7 +85,7 @@ async fn an_upload_with_another_digest_than_announced_is_not_stored(scene: Scene
 
 async fn an_upload_below_the_room_it_asked_for_waits_longer_for_its_client(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("ALLO 4096").await.expect(200);
+    client.command("ALLO 4096").await.expect(200);
     let before = scene.io.now();
     client.send("STOR a", OLD).await.expect(226);
     assert!(scene.io.now() - before >= Duration::from_secs(1));
@@ -93,7 +93,7 @@ async fn an_upload_below_the_room_it_asked_for_waits_longer_for_its_client(scene
     if scene.engine == Engine::Simulator {
         return;
     }
-    client.say("ALLO 4096").await.expect(200);
+    client.command("ALLO 4096").await.expect(200);
     let mut data = client.begin("STOR a").await;
     data.send("short").await.unwrap();
     let _ = data.end().await;
@@ -106,14 +106,14 @@ async fn an_upload_below_the_room_it_asked_for_waits_longer_for_its_client(scene
 async fn an_upload_of_another_size_than_it_must_have_is_not_stored(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", OLD).await;
-    client.say("OPTS STOR SIZE 10").await.expect(200);
+    client.command("OPTS STOR SIZE 10").await.expect(200);
     client.send("STOR a", "01234").await.expect(426);
     assert_eq!(client.retr("a").await, OLD);
-    client.say("OPTS STOR SIZE 10").await.expect(200);
-    client.say("REST 5").await.expect(350);
+    client.command("OPTS STOR SIZE 10").await.expect(200);
+    client.command("REST 5").await.expect(350);
     client.send("STOR a", "56789").await.expect(226);
     assert_eq!(client.retr("a").await, b"0123456789");
-    client.say("OPTS STOR SIZE 10").await.expect(200);
+    client.command("OPTS STOR SIZE 10").await.expect(200);
     client.send("STOR a", "0123456789A").await.expect(426);
     // It was for one upload.
     client.send("STOR a", OLD).await.expect(226);
@@ -122,8 +122,8 @@ async fn an_upload_of_another_size_than_it_must_have_is_not_stored(scene: Scene)
 /// Announcements are of the bytes of the file, and a text has other ones on the network.
 async fn a_text_is_not_compared_with_what_was_announced(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("TYPE A").await.expect(200);
-    client.say("OPTS STOR SIZE 3").await.expect(200);
+    client.command("TYPE A").await.expect(200);
+    client.command("OPTS STOR SIZE 3").await.expect(200);
     client.send("STOR a", "1\r\n2\r\n").await.expect(226);
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"1\n2\n"[..]));
 }
@@ -131,16 +131,16 @@ async fn a_text_is_not_compared_with_what_was_announced(scene: Scene) {
 async fn other_clients_are_served_while_one_is_waited_for(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut other = FtpClient::of(&scene, "alice").await;
-    client.say("ALLO 4096").await.expect(200);
+    client.command("ALLO 4096").await.expect(200);
     let mut data = client.begin("STOR a").await;
     data.send(OLD).await.unwrap();
     data.finish().await.unwrap();
     let before = scene.io.now();
-    other.say("NOOP").await.expect(200);
-    other.say("MDTM a").await.expect(550);
+    other.command("NOOP").await.expect(200);
+    other.command("MDTM a").await.expect(550);
     assert!(scene.engine == Engine::Simulator || scene.io.now() - before < LONGER_THAN_THE_WAIT / 2);
-    client.hear().await.expect(226);
-    other.say("MDTM a").await.expect(213);
+    client.reply().await.expect(226);
+    other.command("MDTM a").await.expect(213);
 }
 
 behaviours!(with_accounts and remote and tls;

@@ -11,9 +11,9 @@ use super::{alice, someone, with_accounts};
 
 async fn files_and_listings_go_over_each_kind_of_data_connection(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    for (at, way) in DataMode::ALL.into_iter().enumerate() {
-        client.way = way;
-        let (name, bytes) = (format!("file-{at}"), format!("by {way:?}\n").repeat(100));
+    for (at, mode) in DataMode::ALL.into_iter().enumerate() {
+        client.mode = mode;
+        let (name, bytes) = (format!("file-{at}"), format!("by {mode:?}\n").repeat(100));
         client.stor(&name, bytes.clone()).await;
         assert_eq!(client.retr(&name).await, bytes.as_bytes());
         assert_eq!(client.fetch_lines("NLST").await.len(), at + 1);
@@ -22,11 +22,11 @@ async fn files_and_listings_go_over_each_kind_of_data_connection(scene: Scene) {
 
 async fn a_transfer_needs_a_data_connection_of_its_own(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("STOR a").await.expect(425);
+    client.command("STOR a").await.expect(425);
     assert!(scene.home("alice").is_empty());
     client.stor("a", "x").await;
     for line in ["RETR a", "STOR a", "LIST", "NLST", "MLSD", "APPE a"] {
-        let answer = client.say(line).await;
+        let answer = client.command(line).await;
         assert_eq!(answer.code, 425, "{line}: {}", answer.text());
     }
     assert_eq!(client.retr("a").await, b"x");
@@ -36,11 +36,11 @@ async fn a_client_may_connect_after_it_has_asked(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "later\n").await;
     let at = client.epsv().await.unwrap();
-    client.say("RETR a").await.expect(150);
+    client.command("RETR a").await.expect(150);
     scene.io.sleep(Duration::from_millis(20)).await;
     let mut data = Data::to(&scene.io, at).await.unwrap();
     assert_eq!(data.all().await.unwrap(), b"later\n");
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
 }
 
 async fn the_last_way_that_was_said_counts(scene: Scene) {
@@ -54,9 +54,9 @@ async fn the_last_way_that_was_said_counts(scene: Scene) {
     }
     assert!(Data::to(&scene.io, old).await.is_err(), "nobody listens there any more");
     let mut data = Data::to(&scene.io, new).await.unwrap();
-    client.say("RETR a").await.expect(150);
+    client.command("RETR a").await.expect(150);
     assert_eq!(data.all().await.unwrap(), b"x");
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
     assert!(Data::to(&scene.io, new).await.is_err(), "it was for one transfer");
 }
 
@@ -93,10 +93,10 @@ async fn the_server_opens_data_connections_only_to_the_clients_own_address(scene
         ("EPRT |2|::ffff:192.0.2.1|51201|".to_owned(), 522),
         (format!("EPRT |3|{own}|51201|"), 522),
     ] {
-        let answer = client.say(&line).await;
+        let answer = client.command(&line).await;
         assert_eq!(answer.code, code, "{line}: {}", answer.text());
         assert!(code != 522 || answer.text().contains("(1)"), "{line}: {}", answer.text());
-        client.say("LIST").await.expect(425);
+        client.command("LIST").await.expect(425);
     }
 }
 
@@ -107,9 +107,9 @@ async fn an_unreachable_data_port_of_a_client_is_reported(scene: Scene) {
     let Address::Ip(at) = listener.address().clone() else { unreachable!() };
     drop(listener);
     for line in ["RETR a", "STOR b"] {
-        client.say(format!("EPRT |1|{}|{}|", at.ip(), at.port())).await.expect(200);
-        client.say(line).await.expect(150);
-        client.hear().await.expect(425);
+        client.command(format!("EPRT |1|{}|{}|", at.ip(), at.port())).await.expect(200);
+        client.command(line).await.expect(150);
+        client.reply().await.expect(425);
     }
     assert_eq!(scene.home("alice").len(), 1);
     assert_eq!(client.retr("a").await, b"x");
@@ -117,18 +117,18 @@ async fn an_unreachable_data_port_of_a_client_is_reported(scene: Scene) {
 
 async fn epsv_takes_the_protocol_of_the_control_connection_alone(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("EPSV 1").await.expect(229);
+    client.command("EPSV 1").await.expect(229);
     for line in ["EPSV 2", "EPSV 9"] {
-        assert!(client.say(line).await.expect(522).text().contains("(1)"), "{line}");
+        assert!(client.command(line).await.expect(522).text().contains("(1)"), "{line}");
     }
 }
 
 async fn after_epsv_all_there_is_nothing_but_epsv(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("EPSV ALL").await.expect(200);
+    client.command("EPSV ALL").await.expect(200);
     let own = client.own_ip().to_string();
     for line in ["PASV", &format!("PORT {},200,1", own.replace('.', ",")), &format!("EPRT |1|{own}|51201|")] {
-        let answer = client.say(line).await;
+        let answer = client.command(line).await;
         assert_eq!(answer.code, 501, "{line}: {}", answer.text());
     }
     client.stor("a", "x").await;
@@ -158,10 +158,10 @@ mod behind_a_router {
 
     async fn the_routers_address_is_announced_to_clients_behind_it(scene: Scene) {
         let (_person, mut client) = alice(&scene).await;
-        let told = client.pasv().await.unwrap().ip();
+        let announced = client.pasv().await.unwrap().ip();
         // A client on the same machine does not connect through the router.
         let expected = if scene.engine == Engine::Simulator { ANNOUNCED.into() } else { client.server_ip() };
-        assert_eq!(told, expected);
+        assert_eq!(announced, expected);
         client.stor("a", "by EPSV, which tells no address\n").await;
     }
 
@@ -189,19 +189,19 @@ mod shares {
             let at = session.epsv().await.unwrap();
             // With and without a transfer that waits.
             if number % 2 == 0 {
-                session.say("RETR a").await.expect(150);
+                session.command("RETR a").await.expect(150);
             }
             sessions.push((session, at));
         }
         for line in ["EPSV", "PASV"] {
-            client.say(line).await.expect(425);
+            client.command(line).await.expect(425);
         }
         other.stor("a", "of bob").await;
         assert_eq!(other.retr("a").await, b"of bob");
         let (session, at) = &mut sessions[0];
         let mut data = Data::to(&scene.io, *at).await.unwrap();
         assert_eq!(data.all().await.unwrap(), b"x");
-        session.hear().await.expect(226);
+        session.reply().await.expect(226);
         assert_eq!(client.retr("a").await, b"x");
         drop(sessions);
         scene.until(|| scene.open() <= 4).await;
@@ -228,8 +228,8 @@ mod late {
         for line in ["STOR a", "LIST"] {
             client.epsv().await.unwrap();
             let asked = scene.io.now();
-            client.say(line).await.expect(150);
-            client.hear().await.expect(425);
+            client.command(line).await.expect(150);
+            client.reply().await.expect(425);
             assert!(scene.io.now() - asked >= CONNECT_TIME);
         }
         assert!(scene.home("alice").is_empty());
@@ -242,13 +242,13 @@ mod late {
         let at = client.epsv().await.unwrap();
         scene.io.sleep(CONNECT_TIME + Duration::from_millis(500)).await;
         assert!(Data::to(&scene.io, at).await.is_err(), "the port is free for others");
-        client.say("RETR a").await.expect(425);
+        client.command("RETR a").await.expect(425);
         assert_eq!(client.retr("a").await, b"x");
         // Other commands do not extend the time of a data port.
         let at = client.epsv().await.unwrap();
         for _ in 0..13 {
             scene.io.sleep(CONNECT_TIME / 8).await;
-            client.say("NOOP").await.expect(200);
+            client.command("NOOP").await.expect(200);
         }
         assert!(Data::to(&scene.io, at).await.is_err());
     }
@@ -265,7 +265,7 @@ async fn a_session_outlives_its_data_connections(scene: Scene) {
     client.stor("a", "x").await;
     for _ in 0..3 {
         client.begin("STOR b").await.abort();
-        client.hear().await.expect(426);
+        client.reply().await.expect(426);
         let mut other = FtpClient::of(&scene, "alice").await;
         assert_eq!(other.retr("a").await, b"x");
     }
@@ -281,7 +281,7 @@ async fn an_upload_that_breaks_right_behind_its_bytes_is_not_whole(scene: Scene)
         let mut data = client.begin("STOR a").await;
         data.send([b'x'; 5_000]).await.unwrap();
         data.abort();
-        client.hear().await.expect(426);
+        client.reply().await.expect(426);
     }
     assert!(scene.home("alice").is_empty());
 }

@@ -18,22 +18,22 @@ async fn a_download_begins_where_rest_says(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "0123456789").await;
     for (from, rest) in [(0, "0123456789"), (4, "456789"), (9, "9"), (10, "")] {
-        client.say(format!("REST {from}")).await.expect(350);
+        client.command(format!("REST {from}")).await.expect(350);
         assert_eq!(client.retr("a").await, rest.as_bytes());
     }
     assert_eq!(client.retr("a").await, b"0123456789", "REST is for one transfer");
-    client.say("REST 11").await.expect(350);
-    let told = client.refused("RETR a").await.expect(554).text();
-    assert!(told.contains("10 bytes"), "{told}");
+    client.command("REST 11").await.expect(350);
+    let reply = client.refused("RETR a").await.expect(554).text();
+    assert!(reply.contains("10 bytes"), "{reply}");
     for line in ["REST", "REST x", "REST -1", "REST 1 2", "REST 99999999999999999999"] {
-        client.say(line).await.expect(501);
+        client.command(line).await.expect(501);
     }
 }
 
 async fn a_path_that_is_no_file_is_not_sent(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
-    client.say("MKD folder").await.expect(257);
+    client.command("MKD folder").await.expect(257);
     for name in ["none", "folder", "folder/none", "a/b", "none/none", "/", "..", "", "a\0b"] {
         let answer = client.refused(format!("RETR {name}")).await;
         assert!(matches!(answer.code, 501 | 550 | 553), "{name:?}: {} {}", answer.code, answer.text());
@@ -58,22 +58,22 @@ async fn names_are_bytes_that_a_file_can_have(scene: Scene) {
 
 async fn a_path_is_followed_from_where_one_is(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("MKD a").await.expect(257);
-    client.say("MKD a/b").await.expect(257);
+    client.command("MKD a").await.expect(257);
+    client.command("MKD a/b").await.expect(257);
     client.stor("a/b/c", "deep\n").await;
-    client.say("CWD a").await.expect(250);
+    client.command("CWD a").await.expect(250);
     for path in ["b/c", "./b/c", "../a/b/c", "/a/b/c", "b//c", "../../../../a/b/c"] {
         assert_eq!(client.retr(path).await, b"deep\n", "{path}");
     }
-    client.say("CWD b").await.expect(250);
-    assert_eq!(client.say("PWD").await.expect(257).quoted(), "/a/b");
+    client.command("CWD b").await.expect(250);
+    assert_eq!(client.command("PWD").await.expect(257).quoted(), "/a/b");
     assert_eq!(client.retr("c").await, b"deep\n");
-    client.say("CWD c").await.expect(550);
-    client.say("CWD none").await.expect(550);
-    client.say("CDUP").await.expect(250);
-    client.say("CWD ..").await.expect(250);
-    client.say("CDUP").await;
-    assert_eq!(client.say("PWD").await.expect(257).quoted(), "/");
+    client.command("CWD c").await.expect(550);
+    client.command("CWD none").await.expect(550);
+    client.command("CDUP").await.expect(250);
+    client.command("CWD ..").await.expect(250);
+    client.command("CDUP").await;
+    assert_eq!(client.command("PWD").await.expect(257).quoted(), "/");
 }
 
 async fn a_file_that_is_replaced_while_it_is_sent_arrives_as_it_was(scene: Scene) {
@@ -85,7 +85,7 @@ async fn a_file_that_is_replaced_while_it_is_sent_arrives_as_it_was(scene: Scene
     person.put("/files/a", "new\n").await;
     let rest = data.all().await.unwrap();
     assert!([first, rest].concat() == old);
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
     assert_eq!(client.retr("a").await, b"new\n");
 }
 
@@ -119,7 +119,7 @@ async fn a_client_that_stops_reading_delays_no_other(scene: Scene) {
         assert_eq!(other.retr("small").await, b"small\n");
     }
     assert!(data.all().await.unwrap() == large);
-    slow.hear().await.expect(226);
+    slow.reply().await.expect(226);
 }
 
 behaviours!(with_accounts and remote and tls;

@@ -42,15 +42,15 @@ async fn abor_and_a_broken_data_connection_abort_all_the_same(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut data = client.begin("STOR a").await;
     data.send("hello").await.unwrap();
-    client.say("ABOR").await.expect(426);
-    client.hear().await.expect(226);
+    client.command("ABOR").await.expect(426);
+    client.reply().await.expect(226);
     drop(data);
     let mut client = FtpClient::of(&scene, "alice").await;
     let mut data = client.begin("STOR a").await;
     data.send("hello").await.unwrap();
     until_moved(&scene, &mut client, 5).await;
     data.abort();
-    client.hear().await.expect(426);
+    client.reply().await.expect(426);
     assert!(scene.home("alice").is_empty());
 }
 

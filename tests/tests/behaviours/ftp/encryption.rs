@@ -32,8 +32,8 @@ async fn store_by(client: &mut FtpClient, connector: &Connector) -> u16 {
 async fn files_and_listings_go_over_each_kind_of_data_connection(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let bytes = noise(1, 100_000);
-    for (at, way) in DataMode::ALL.into_iter().enumerate() {
-        client.way = way;
+    for (at, mode) in DataMode::ALL.into_iter().enumerate() {
+        client.mode = mode;
         let name = format!("file-{at}");
         client.stor(&name, bytes.clone()).await;
         assert!(client.retr(&name).await == bytes);
@@ -41,31 +41,31 @@ async fn files_and_listings_go_over_each_kind_of_data_connection(scene: Scene) {
         assert_eq!(client.retr(&name).await, b"");
         assert_eq!(client.fetch_lines("NLST").await.len(), at + 1);
     }
-    let status = client.say("STAT").await.expect(211).text();
+    let status = client.command("STAT").await.expect(211).text();
     assert!(status.contains("Encrypted by TLS, data connections too"), "{status}");
 }
 
 async fn a_session_may_stay_in_clear_or_have_its_data_in_clear(scene: Scene) {
     let (_person, mut private) = alice(&scene).await;
     private.stor("a", "x").await;
-    private.say("PROT C").await.expect(200);
+    private.command("PROT C").await.expect(200);
     private.data_tls = None;
     assert_eq!(private.retr("a").await, b"x");
     let mut clear = FtpClient::in_clear(&scene).await;
     clear.log_in("alice").await;
-    clear.say("TYPE I").await.expect(200);
+    clear.command("TYPE I").await.expect(200);
     assert_eq!(clear.retr("a").await, b"x");
-    assert!(clear.say("STAT").await.expect(211).text().contains("In clear"));
+    assert!(clear.command("STAT").await.expect(211).text().contains("In clear"));
 }
 
 async fn commands_about_tls_are_accepted_in_their_order(scene: Scene) {
     let mut client = FtpClient::in_clear(&scene).await;
-    let features = client.say("FEAT").await.expect(211).text();
+    let features = client.command("FEAT").await.expect(211).text();
     for feature in ["AUTH TLS", "PBSZ", "PROT"] {
         assert!(features.lines().any(|line| line.trim() == feature), "{features}");
     }
     for (line, code) in [("PBSZ 0", 503), ("PROT P", 503), ("AUTH SSL", 504), ("AUTH", 504), ("CCC", 534)] {
-        assert_eq!(client.say(line).await.code, code, "{line}");
+        assert_eq!(client.command(line).await.code, code, "{line}");
     }
     client.encrypt(&connector(&[])).await;
     for (line, code) in [
@@ -81,7 +81,7 @@ async fn commands_about_tls_are_accepted_in_their_order(scene: Scene) {
         ("CCC", 534),
         ("REIN", 502),
     ] {
-        assert_eq!(client.say(line).await.code, code, "{line}");
+        assert_eq!(client.command(line).await.code, code, "{line}");
     }
 }
 
@@ -89,11 +89,11 @@ async fn a_login_in_clear_does_not_count_after_auth(scene: Scene) {
     Person::new(&scene, "alice").await;
     let mut client = FtpClient::in_clear(&scene).await;
     client.log_in("alice").await;
-    client.say("AUTH tls-c").await.expect(234);
+    client.command("AUTH tls-c").await.expect(234);
     connector(&[]).connect(&scene.io, &mut client.stream, SERVER_NAME).await.unwrap();
-    client.say("PWD").await.expect(530);
+    client.command("PWD").await.expect(530);
     client.log_in("alice").await;
-    client.say("PWD").await.expect(257);
+    client.command("PWD").await.expect(257);
 }
 
 async fn plaintext_behind_auth_ends_the_session_and_nothing_is_executed(scene: Scene) {
@@ -103,7 +103,7 @@ async fn plaintext_behind_auth_ends_the_session_and_nothing_is_executed(scene: S
         let mut client = FtpClient::in_clear(&scene).await;
         client.log_in("alice").await;
         client.push(format!("AUTH TLS\r\n{behind}NOOP\r\nDELE a\r\n"));
-        client.hear().await.expect(234);
+        client.reply().await.expect(234);
         // An alert, if the bytes came when the handshake had begun, and then the end.
         let rest = client.rest().await;
         assert!(rest.is_empty() || rest.first() == Some(&21), "{behind:?}: {rest:?}");
@@ -113,12 +113,12 @@ async fn plaintext_behind_auth_ends_the_session_and_nothing_is_executed(scene: S
 
 async fn a_failed_handshake_ends_the_session(scene: Scene) {
     let mut client = FtpClient::in_clear(&scene).await;
-    client.say("AUTH TLS").await.expect(234);
+    client.command("AUTH TLS").await.expect(234);
     client.push("USER alice\r\nPASS x\r\n");
     let rest = client.rest().await;
     assert!(matches!(rest[..], [21, 3, _, 0, 2, 2, _]), "{rest:?}");
     let mut http = FtpClient::in_clear(&scene).await;
-    http.say("AUTH TLS").await.expect(234);
+    http.command("AUTH TLS").await.expect(234);
     let refused = connector(&["http/1.1"]).connect(&scene.io, &mut http.stream, SERVER_NAME).await;
     assert!(refused.is_err(), "a client of another protocol");
     FtpClient::connect(&scene).await;
@@ -130,12 +130,12 @@ async fn an_upload_without_close_notify_makes_no_file_and_can_be_resumed(scene: 
     let mut data = client.begin("STOR a").await;
     data.send(bytes[..30_000].to_vec()).await.unwrap();
     data.cut();
-    let refused = client.hear().await.expect(426).text();
+    let refused = client.reply().await.expect(426).text();
     assert!(refused.contains("close_notify"), "{refused}");
     assert!(scene.home("alice").is_empty());
     drop(data);
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "30000");
-    client.say("REST 30000").await.expect(350);
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "30000");
+    client.command("REST 30000").await.expect(350);
     client.send("STOR a", &bytes[30_000..]).await.expect(226);
     assert!(client.retr("a").await == bytes);
 }
@@ -149,14 +149,14 @@ async fn an_upload_without_close_notify_is_complete_at_its_announced_size(scene:
         ("OPTS STOR SIZE 11", "0123456789", 426),
         ("NOOP", "", 426),
     ] {
-        client.say(announcement).await.expect(200);
+        client.command(announcement).await.expect(200);
         let mut data = client.begin(format!("STOR {code} {}", announcement.len())).await;
         data.encrypt().await.unwrap();
         if !sent.is_empty() {
             data.send(sent).await.unwrap();
         }
         data.cut();
-        assert_eq!(client.hear().await.code, code, "{announcement}");
+        assert_eq!(client.reply().await.code, code, "{announcement}");
     }
     assert_eq!(scene.home("alice").len(), 2);
 }
@@ -167,7 +167,7 @@ async fn a_private_data_connection_in_clear_is_refused(scene: Scene) {
     client.data_tls = None;
     let mut data = client.begin("RETR a").await;
     data.send("GET / HTTP/1.1\r\n\r\n").await.unwrap();
-    client.hear().await.expect(425);
+    client.reply().await.expect(425);
     let received = data.all().await.unwrap_or_default();
     assert!(received.is_empty() || received[0] == 21, "{received:?}");
     client.send("STOR b", "not a handshake at all").await.expect(425);
@@ -189,7 +189,7 @@ async fn a_client_that_has_resumed_its_session_must_go_on(scene: Scene) {
     client.data_tls = Some(stranger.clone());
     let mut data = client.begin("LIST").await;
     assert_eq!(data.all().await.unwrap(), b"", "a clean end, so that clients read the reply");
-    let refused = client.hear().await.expect(522).text();
+    let refused = client.reply().await.expect(522).text();
     assert!(refused.contains("did not resume the TLS session"), "{refused}");
     client.data_tls = Some(own);
     assert_eq!(client.retr("by").await, b"some bytes");
@@ -219,7 +219,7 @@ async fn a_client_without_tls_13_has_a_ticket_for_each_connection(scene: Scene) 
     client.encrypt(&tls12_connector(&["ftp"])).await;
     client.protect().await;
     client.log_in("alice").await;
-    client.say("TYPE I").await.expect(200);
+    client.command("TYPE I").await.expect(200);
     let stranger = tls12_connector(&["ftp"]).without_resumption();
     for at in 0..12 {
         client.stor("a", format!("{at}")).await;
@@ -255,17 +255,17 @@ mod required {
     async fn a_login_and_data_in_clear_are_refused(scene: Scene) {
         let _person = Person::new(&scene, "alice").await;
         let mut client = FtpClient::in_clear(&scene).await;
-        let refused = client.say("USER alice").await.expect(530).text();
+        let refused = client.command("USER alice").await.expect(530).text();
         assert!(refused.contains("AUTH TLS"), "{refused}");
-        client.say(format!("PASS {PASSWORD}")).await.expect(503);
+        client.command(format!("PASS {PASSWORD}")).await.expect(503);
         client.encrypt(&connector(&[])).await;
         client.log_in("alice").await;
         for line in ["STOR a", "LIST"] {
             client.refused(line).await.expect(521);
         }
-        client.say("PBSZ 0").await.expect(200);
-        client.say("PROT C").await.expect(534);
-        client.say("PROT P").await.expect(200);
+        client.command("PBSZ 0").await.expect(200);
+        client.command("PROT C").await.expect(534);
+        client.command("PROT P").await.expect(200);
         client.stor("a", "x").await;
     }
 
@@ -314,10 +314,10 @@ mod implicit {
     async fn a_session_and_its_data_are_encrypted_from_the_first_byte(scene: Scene) {
         let (_person, mut client) = alice(&scene).await;
         client.stor("a", "x").await;
-        client.say("AUTH TLS").await.expect(503);
+        client.command("AUTH TLS").await.expect(503);
         client.protect().await;
         assert_eq!(client.retr("a").await, b"x");
-        client.say("PROT C").await.expect(200);
+        client.command("PROT C").await.expect(200);
         client.data_tls = None;
         assert_eq!(client.retr("a").await, b"x");
     }
@@ -345,9 +345,9 @@ mod absent {
 
     async fn without_a_certificate_there_is_no_tls(scene: Scene) {
         let mut client = FtpClient::in_clear(&scene).await;
-        assert!(!client.say("FEAT").await.expect(211).text().contains("AUTH"));
+        assert!(!client.command("FEAT").await.expect(211).text().contains("AUTH"));
         for line in ["AUTH TLS", "PBSZ 0", "PROT P", "CCC"] {
-            client.say(line).await.expect(502);
+            client.command(line).await.expect(502);
         }
     }
 

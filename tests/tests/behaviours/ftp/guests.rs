@@ -19,9 +19,9 @@ fn with_neither() -> Scenario {
 
 async fn guest(scene: &Scene, name: &str) -> FtpClient {
     let mut client = FtpClient::connect(scene).await;
-    client.say(format!("USER {name}")).await.expect(331);
-    client.say("PASS me@example.org").await.expect(230);
-    client.say("TYPE I").await.expect(200);
+    client.command(format!("USER {name}")).await.expect(331);
+    client.command("PASS me@example.org").await.expect(230);
+    client.command("TYPE I").await.expect(200);
     client
 }
 
@@ -30,11 +30,11 @@ async fn a_guest_looks_and_downloads(scene: Scene) {
         let mut client = guest(&scene, name).await;
         assert_eq!(client.fetch_lines("NLST").await, ["folder", "small.txt"]);
         assert_eq!(client.retr("/folder/deep.txt").await, b"deep\n");
-        client.say("CWD folder").await.expect(250);
-        assert_eq!(client.say("PWD").await.expect(257).quoted(), "/folder");
+        client.command("CWD folder").await.expect(250);
+        assert_eq!(client.command("PWD").await.expect(257).quoted(), "/folder");
         assert_eq!(client.fetch_lines("NLST").await, ["deep.txt"]);
-        assert_eq!(client.say("SIZE deep.txt").await.expect(213).text(), "5");
-        client.say("CDUP").await.expect(250);
+        assert_eq!(client.command("SIZE deep.txt").await.expect(213).text(), "5");
+        client.command("CDUP").await.expect(250);
         assert_eq!(client.retr("small.txt").await, b"small\n");
         assert_eq!(client.fetch_lines("MLSD").await.len(), 2);
         assert_eq!(client.fetch_lines("LIST").await.len(), 2);
@@ -46,7 +46,7 @@ async fn a_guest_finds_no_hidden_names(scene: Scene) {
     for name in [".hidden", "folder/.secret", ".git/config", ".git", "folder/../.hidden", "../.hidden"] {
         client.refused(format!("RETR {name}")).await.expect(550);
         for line in ["SIZE", "MDTM", "MLST", "CWD", "HASH"] {
-            let answer = client.say(format!("{line} {name}")).await;
+            let answer = client.command(format!("{line} {name}")).await;
             assert_eq!(answer.code, 550, "{line} {name}: {}", answer.text());
         }
     }
@@ -70,10 +70,10 @@ async fn a_guest_changes_nothing(scene: Scene) {
         "MFMT 20200101000000 small.txt",
         "SITE UTIME 20200101000000 small.txt",
     ] {
-        let answer = client.say(line).await;
+        let answer = client.command(line).await;
         assert_eq!(answer.code, 550, "{line}: {}", answer.text());
     }
-    client.say("RNTO new").await.expect(503);
+    client.command("RNTO new").await.expect(503);
     assert_eq!(client.fetch_lines("NLST").await, ["folder", "small.txt"]);
     assert_eq!(client.retr("small.txt").await, b"small\n");
 }
@@ -85,26 +85,26 @@ async fn a_guest_sees_nothing_of_accounts(scene: Scene) {
     alice.share("a", "bob", "read").await;
     let mut client = guest(&scene, "anonymous").await;
     for name in ["/a", "/shared", "/shared/alice", "/shared/alice/a", "/files/a", "/alice/a"] {
-        client.say(format!("MLST {name}")).await.expect(550);
+        client.command(format!("MLST {name}")).await.expect(550);
     }
     let mut alice = FtpClient::of(&scene, "alice").await;
     assert_eq!(alice.fetch_lines("NLST").await, ["a"]);
-    alice.say("SIZE small.txt").await.expect(550);
+    alice.command("SIZE small.txt").await.expect(550);
 }
 
 async fn where_guests_are_not_wanted_they_are_not_let_in(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
     for name in ["anonymous", "ftp"] {
-        client.say(format!("USER {name}")).await.expect(331);
-        client.say("PASS me@example.org").await.expect(530);
+        client.command(format!("USER {name}")).await.expect(331);
+        client.command("PASS me@example.org").await.expect(530);
     }
-    client.say("RETR small.txt").await.expect(530);
+    client.command("RETR small.txt").await.expect(530);
 }
 
 async fn without_accounts_only_a_guest_may_log_in(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
-    client.say("USER alice").await.expect(331);
-    client.say("PASS correct horse").await.expect(530);
+    client.command("USER alice").await.expect(331);
+    client.command("PASS correct horse").await.expect(530);
     let mut client = guest(&scene, "ftp").await;
     assert_eq!(client.retr("small.txt").await, b"small\n");
 }

@@ -29,7 +29,7 @@ async fn transfers_begin_together(scene: Scene) {
         assert_eq!(last.retr("a").await, b"x");
         for (client, data) in &mut held {
             assert_eq!(data.all().await.unwrap(), b"x");
-            client.hear().await.expect(226);
+            client.reply().await.expect(226);
         }
     }
 }
@@ -45,8 +45,8 @@ async fn a_client_that_disconnects_is_not_counted_in_the_barrier(scene: Scene) {
     }
     let (mut gone, data) = held.pop().unwrap();
     gone.push("ABOR\r\n");
-    gone.hear().await.expect(426);
-    gone.hear().await.expect(226);
+    gone.reply().await.expect(426);
+    gone.reply().await.expect(226);
     drop(data);
     let mut second = FtpClient::of(&scene, "alice").await;
     let mut waiting = second.begin("RETR a").await;
@@ -64,8 +64,8 @@ async fn a_stop_releases_the_start_barrier(scene: Scene) {
     scene.io.sleep(Duration::from_millis(30)).await;
     scene.stop.order();
     assert_eq!(data.all().await.unwrap(), b"x");
-    client.hear().await.expect(226);
-    client.hear().await.expect(421);
+    client.reply().await.expect(226);
+    client.reply().await.expect(421);
 }
 
 behaviours!(scenario and remote;

@@ -39,8 +39,8 @@ async fn store(session: &mut Session, path: &str, bytes: &[u8]) -> Result<u64, E
 }
 
 #[track_caller]
-fn assert_refused<T>(told: Result<T, Error>, verb: Verb, expected: u16) {
-    match told.err().expect("a refusal") {
+fn assert_refused<T>(result: Result<T, Error>, verb: Verb, expected: u16) {
+    match result.err().expect("a refusal") {
         Error::Refused { command, code, .. } => assert_eq!((command, code), (Command::Verb(verb), expected)),
         error => panic!("{error}"),
     }

@@ -26,7 +26,7 @@ async fn is_ended(scene: &Scene, client: &mut FtpClient, since: Instant) {
     let passed = scene.io.now() - since;
     assert!(passed >= SHORT, "after {passed:?} already");
     assert!(scene.engine != Engine::Simulator || passed < SHORT + ROUND_TRIP_MAX, "only after {passed:?}");
-    client.hear().await.expect(421);
+    client.reply().await.expect(421);
     client.expect_end().await;
 }
 
@@ -36,12 +36,12 @@ async fn a_client_that_does_not_log_in_is_disconnected(scene: Scene) {
     is_ended(&scene, &mut client, since).await;
     let since = scene.io.now();
     let mut client = FtpClient::connect(&scene).await;
-    client.say("USER alice").await.expect(331);
+    client.command("USER alice").await.expect(331);
     is_ended(&scene, &mut client, since).await;
     // The limit also ends a connection that keeps sending commands.
     let since = scene.io.now();
     let mut client = FtpClient::connect(&scene).await;
-    while client.try_say("NOOP").await.is_ok_and(|answer| answer.code == 200) {
+    while client.try_command("NOOP").await.is_ok_and(|answer| answer.code == 200) {
         scene.io.sleep(SHORT / 10).await;
         assert!(scene.io.now() - since < SHORT * 20, "nobody has logged in for {:?}", scene.io.now() - since);
     }
@@ -54,7 +54,7 @@ async fn an_idle_client_is_disconnected(scene: Scene) {
     for _ in 0..3 {
         scene.io.sleep(SHORT / 3).await;
         since = scene.io.now();
-        client.say("NOOP").await.expect(200);
+        client.command("NOOP").await.expect(200);
     }
     is_ended(&scene, &mut client, since).await;
 }
@@ -70,16 +70,16 @@ async fn a_stalled_upload_is_aborted_and_kept(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut data = client.begin("STOR a").await;
     data.send("01234").await.unwrap();
-    client.hear().await.expect(426);
+    client.reply().await.expect(426);
     assert!(scene.home("alice").is_empty());
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "5");
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "5");
     let mut data = client.begin("APPE a").await;
     for byte in b"56789" {
         scene.io.sleep(SHORT / 3).await;
         data.send([*byte]).await.unwrap();
     }
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
     assert_eq!(client.retr("a").await, b"0123456789");
 }
 
@@ -88,8 +88,8 @@ async fn a_download_that_the_client_does_not_receive_is_aborted(scene: Scene) {
     person.put("/files/large", noise(1, large_bytes(scene.engine))).await;
     let mut client = FtpClient::of(&scene, "alice").await;
     let data = client.begin("RETR large").await;
-    client.hear().await.expect(426);
-    client.say("NOOP").await.expect(200);
+    client.reply().await.expect(426);
+    client.command("NOOP").await.expect(200);
     drop(data);
 }
 
@@ -108,7 +108,7 @@ async fn a_download_that_is_taken_slowly_goes_on(scene: Scene) {
     // The kernel advertises free receive buffer in large steps.
     let least = if scene.engine == Engine::Simulator { 1 } else { large.len() / 10 };
     for line in ["TYPE I", "TYPE A"] {
-        client.say(line).await.expect(200);
+        client.command(line).await.expect(200);
         let mut data = client.begin("RETR large").await;
         let mut came = Vec::new();
         for _ in 0..6 {
@@ -122,7 +122,7 @@ async fn a_download_that_is_taken_slowly_goes_on(scene: Scene) {
         }
         came.extend(data.all().await.unwrap());
         assert!(came == if line == "TYPE A" { with_crlf(&large) } else { large.clone() }, "{line}");
-        client.hear().await.expect(226);
+        client.reply().await.expect(226);
     }
 }
 

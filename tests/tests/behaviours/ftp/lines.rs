@@ -26,11 +26,11 @@ async fn telnets_own_bytes_are_no_part_of_a_line(scene: Scene) {
         b"NOOP\xff\xfd\x01\r\n",
     ] {
         client.push(line);
-        client.hear().await.expect(200);
+        client.reply().await.expect(200);
     }
     // The byte 255 itself is escaped by doubling.
     client.push(b"MKD a\xff\xffb\r\n");
-    let answer = client.hear().await;
+    let answer = client.reply().await;
     assert!(matches!(answer.code, 257 | 553), "{}", answer.text());
 }
 
@@ -41,7 +41,7 @@ async fn telnets_nothing_begins_no_line(scene: Scene) {
         client.push(b"\xff\xf1");
         client.expect_silence(LINE_TIME).await;
     }
-    client.say("NOOP").await.expect(200);
+    client.command("NOOP").await.expect(200);
 }
 
 async fn a_client_that_sends_all_commands_and_ends_gets_every_response(scene: Scene) {
@@ -49,7 +49,7 @@ async fn a_client_that_sends_all_commands_and_ends_gets_every_response(scene: Sc
     client.push("NOOP\r\nSYST\r\nPWD\r\n");
     client.end();
     for code in [200, 215, 530] {
-        client.hear().await.expect(code);
+        client.reply().await.expect(code);
     }
     client.expect_end().await;
 }
@@ -58,18 +58,18 @@ async fn a_line_may_end_without_a_cr(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.push("NOOP\nPWD\r\nNOOP\n");
     for code in [200, 257, 200] {
-        client.hear().await.expect(code);
+        client.reply().await.expect(code);
     }
 }
 
 async fn a_line_that_is_too_long_is_refused_and_the_next_is_read(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     for len in [LINE_BYTES_MAX + 1, 5 * LINE_BYTES_MAX, 100_000] {
-        client.say(format!("STOR {}", "x".repeat(len))).await.expect(500);
-        client.say("NOOP").await.expect(200);
+        client.command(format!("STOR {}", "x".repeat(len))).await.expect(500);
+        client.command("NOOP").await.expect(200);
     }
     let long = "x".repeat(LINE_BYTES_MAX - "MLST ".len() - "\r\n".len());
-    let answer = client.say(format!("MLST {long}")).await;
+    let answer = client.command(format!("MLST {long}")).await;
     assert!(matches!(answer.code, 550 | 553), "a line as long as may be is read: {}", answer.text());
 }
 
@@ -81,7 +81,7 @@ async fn noise_is_refused_line_by_line(scene: Scene) {
     client.push(lines);
     client.push("\r\n");
     for _ in 0..=count {
-        assert!(client.hear().await.code >= 500);
+        assert!(client.reply().await.code >= 500);
     }
     Person::new(&scene, "alice").await;
     client.log_in("alice").await;
@@ -91,10 +91,10 @@ async fn an_http_request_is_answered_and_goes_nowhere(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
     client.push("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 12\r\n\r\nUSER alice\r\n");
     for _ in 0..4 {
-        client.hear().await.expect(500);
+        client.reply().await.expect(500);
     }
-    client.hear().await.expect(331);
-    client.say("SIZE a").await.expect(530);
+    client.reply().await.expect(331);
+    client.command("SIZE a").await.expect(530);
 }
 
 behaviours!(scenario and remote;

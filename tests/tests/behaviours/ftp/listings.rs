@@ -40,7 +40,7 @@ async fn nlst_has_names_alone(scene: Scene) {
     assert_eq!(client.fetch_lines("NLST").await, all());
     assert_eq!(client.fetch_lines("NLST -a").await, all());
     assert_eq!(client.fetch_lines("NLST folder").await, ["folder/deep"]);
-    client.say("CWD folder").await.expect(250);
+    client.command("CWD folder").await.expect(250);
     assert_eq!(client.fetch_lines("NLST").await, ["deep"]);
     for name in client.fetch_lines("NLST /").await {
         assert!(name.starts_with('/'), "{name}: can be said back from here");
@@ -66,7 +66,7 @@ async fn list_has_a_line_as_ls_has_it_for_each(scene: Scene) {
 async fn a_listing_goes_as_text_whatever_the_type(scene: Scene) {
     let mut client = filled(&scene).await;
     for line in ["TYPE A", "TYPE I"] {
-        client.say(line).await.expect(200);
+        client.command(line).await.expect(200);
         let listed = String::from_utf8(client.fetch("NLST").await).unwrap();
         assert_eq!(listed.matches("\r\n").count(), all().len());
         assert_eq!(listed.matches('\n').count(), all().len());
@@ -111,7 +111,7 @@ async fn a_missing_entry_is_not_listed(scene: Scene) {
     }
     client.refused("MLSD a").await.expect(501);
     for line in ["MLST none", "STAT none"] {
-        client.say(line).await.expect(550);
+        client.command(line).await.expect(550);
     }
 }
 
@@ -140,9 +140,9 @@ fn fact<'a>(facts: &'a [(String, String)], name: &str) -> &'a str {
 async fn mlsd_tells_facts_of_each(scene: Scene) {
     let mut client = filled(&scene).await;
     let lines = client.fetch_lines("MLSD").await;
-    let told: Vec<_> = lines.iter().map(|line| facts(line)).collect();
-    assert_eq!(told.iter().map(|(_, name)| (*name).to_owned()).collect::<Vec<_>>(), all());
-    for (facts, name) in &told {
+    let listed: Vec<_> = lines.iter().map(|line| facts(line)).collect();
+    assert_eq!(listed.iter().map(|(_, name)| (*name).to_owned()).collect::<Vec<_>>(), all());
+    for (facts, name) in &listed {
         let is_folder = *name == "folder";
         assert_eq!(fact(facts, "type"), if is_folder { "dir" } else { "file" });
         assert_eq!(fact(facts, "modify").split('.').next().unwrap().len(), 14);
@@ -151,10 +151,10 @@ async fn mlsd_tells_facts_of_each(scene: Scene) {
         assert!(needed.chars().all(|right| perm.contains(right)), "{name}: {perm}");
         assert!(is_folder || fact(facts, "size") == name.len().to_string());
     }
-    let mut unique: Vec<_> = told.iter().map(|(facts, _)| fact(facts, "unique")).collect();
+    let mut unique: Vec<_> = listed.iter().map(|(facts, _)| fact(facts, "unique")).collect();
     unique.sort_unstable();
     unique.dedup();
-    assert_eq!(unique.len(), told.len());
+    assert_eq!(unique.len(), listed.len());
 }
 
 async fn mlst_tells_facts_of_one_on_the_control_connection(scene: Scene) {
@@ -165,7 +165,7 @@ async fn mlst_tells_facts_of_one_on_the_control_connection(scene: Scene) {
         ("/folder/deep", "/folder/deep", "file"),
         ("", "/", "dir"),
     ] {
-        let answer = client.say(format!("MLST {path}").trim_end()).await.expect(250);
+        let answer = client.command(format!("MLST {path}").trim_end()).await.expect(250);
         assert_eq!(answer.lines.len(), 3);
         let line = answer.lines[1].strip_prefix(' ').expect("RFC 3659 wants one space");
         let (facts, name) = facts(line);
@@ -175,9 +175,9 @@ async fn mlst_tells_facts_of_one_on_the_control_connection(scene: Scene) {
 
 async fn opts_mlst_chooses_the_facts(scene: Scene) {
     let mut client = filled(&scene).await;
-    let told = client.say("OPTS MLST size;TYPE;nonsense;").await.expect(200).text();
-    assert!(told.to_ascii_lowercase().starts_with("mlst opts"), "{told}");
-    let feat = client.say("FEAT").await.expect(211);
+    let reply = client.command("OPTS MLST size;TYPE;nonsense;").await.expect(200).text();
+    assert!(reply.to_ascii_lowercase().starts_with("mlst opts"), "{reply}");
+    let feat = client.command("FEAT").await.expect(211);
     let mlst = feat.lines.iter().find(|line| line.trim_start().starts_with("MLST")).expect("MLST");
     assert_eq!(mlst.to_ascii_lowercase(), " mlst type*;size*;modify;perm;unique;");
     let lines = client.fetch_lines("MLSD").await;
@@ -185,15 +185,15 @@ async fn opts_mlst_chooses_the_facts(scene: Scene) {
         let (facts, name) = facts(&line);
         assert!(facts.len() <= 2 && (facts.len() == 2 || name == "folder"), "{line}");
     }
-    client.say("OPTS MLST").await.expect(200);
+    client.command("OPTS MLST").await.expect(200);
     assert!(client.fetch_lines("MLSD").await.iter().all(|line| line.starts_with(' ')), "no facts at all");
 }
 
 async fn stat_of_a_path_lists_on_the_control_connection(scene: Scene) {
     let mut client = filled(&scene).await;
-    let answer = client.say("STAT folder").await.expect(213);
+    let answer = client.command("STAT folder").await.expect(213);
     assert!(answer.lines.iter().any(|line| line.ends_with(" deep")), "{answer:?}");
-    let answer = client.say("STAT x.*").await.expect(213);
+    let answer = client.command("STAT x.*").await.expect(213);
     assert_eq!(answer.lines.len(), 4, "{answer:?}");
 }
 
@@ -206,7 +206,7 @@ async fn an_upload_in_progress_is_not_listed(scene: Scene) {
         assert!(other.fetch(line).await.is_empty(), "{line}");
     }
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
     assert_eq!(other.fetch_lines("NLST").await, ["a"]);
 }
 

@@ -11,24 +11,24 @@ use super::{alice, with_accounts};
 async fn an_account_can_log_in(scene: Scene) {
     Person::new(&scene, "alice").await;
     let mut client = FtpClient::connect(&scene).await;
-    client.say("USER alice").await.expect(331);
-    client.say(format!("PASS {PASSWORD}")).await.expect(230);
-    assert_eq!(client.say("PWD").await.expect(257).quoted(), "/");
-    client.say("QUIT").await.expect(221);
+    client.command("USER alice").await.expect(331);
+    client.command(format!("PASS {PASSWORD}")).await.expect(230);
+    assert_eq!(client.command("PWD").await.expect(257).quoted(), "/");
+    client.command("QUIT").await.expect(221);
     client.expect_end().await;
 }
 
 async fn a_wrong_password_and_an_unknown_name_get_the_same_response(scene: Scene) {
     Person::new(&scene, "alice").await;
     let mut client = FtpClient::connect(&scene).await;
-    let mut told = Vec::new();
+    let mut replies = Vec::new();
     for (name, password) in [("alice", "wrong"), ("nobody", PASSWORD), ("alice", ""), ("no\"one", "x")] {
-        let asked = client.say(format!("USER {name}")).await;
-        told.push((asked, client.say(format!("PASS {password}")).await));
+        let asked = client.command(format!("USER {name}")).await;
+        replies.push((asked, client.command(format!("PASS {password}")).await));
     }
-    assert_eq!((told[0].0.code, told[0].1.code), (331, 530));
-    assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
-    client.say("PWD").await.expect(530);
+    assert_eq!((replies[0].0.code, replies[0].1.code), (331, 530));
+    assert!(replies.iter().all(|one| *one == replies[0]), "{replies:?}");
+    client.command("PWD").await.expect(530);
     client.log_in("alice").await;
 }
 
@@ -73,15 +73,15 @@ async fn before_log_in_there_is_nothing_else(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
     for named in [false, true] {
         if named {
-            client.say("USER alice").await.expect(331);
+            client.command("USER alice").await.expect(331);
         }
         for line in NOT_BEFORE_LOG_IN {
-            let answer = client.say(line).await;
+            let answer = client.command(line).await;
             assert_eq!(answer.code, 530, "{line}: {}", answer.text());
         }
     }
     // The USER of before is still valid after all these commands.
-    client.say(format!("PASS {PASSWORD}")).await.expect(230);
+    client.command(format!("PASS {PASSWORD}")).await.expect(230);
     assert_eq!(scene.home("alice").len(), 1);
 }
 
@@ -101,9 +101,9 @@ async fn commands_that_precede_a_login_work_without_one(scene: Scene) {
         ("", 500),
         ("USER", 501),
     ] {
-        assert_eq!(client.say(line).await.code, code, "{line}");
+        assert_eq!(client.command(line).await.code, code, "{line}");
     }
-    client.say("QUIT").await.expect(221);
+    client.command("QUIT").await.expect(221);
     client.expect_end().await;
 }
 
@@ -111,8 +111,8 @@ async fn after_five_wrong_passwords_the_connection_ends(scene: Scene) {
     Person::new(&scene, "alice").await;
     let mut client = FtpClient::connect(&scene).await;
     for _ in 0..5 {
-        client.say("USER alice").await.expect(331);
-        client.say("PASS wrong").await.expect(530);
+        client.command("USER alice").await.expect(331);
+        client.command("PASS wrong").await.expect(530);
     }
     client.expect_end().await;
     drop(client);
@@ -122,24 +122,24 @@ async fn after_five_wrong_passwords_the_connection_ends(scene: Scene) {
 async fn another_name_ends_the_session_of_the_first(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "of alice\n").await;
-    client.say("MKD folder").await.expect(257);
-    client.say("CWD folder").await.expect(250);
+    client.command("MKD folder").await.expect(257);
+    client.command("CWD folder").await.expect(250);
     Person::new(&scene, "bob").await;
-    client.say("USER bob").await.expect(331);
-    client.say("RETR /a").await.expect(530);
-    client.say(format!("PASS {PASSWORD}")).await.expect(230);
-    assert_eq!(client.say("PWD").await.expect(257).quoted(), "/");
-    client.say("SIZE /a").await.expect(550);
-    client.say("REIN").await.expect(220);
-    client.say("PWD").await.expect(530);
+    client.command("USER bob").await.expect(331);
+    client.command("RETR /a").await.expect(530);
+    client.command(format!("PASS {PASSWORD}")).await.expect(230);
+    assert_eq!(client.command("PWD").await.expect(257).quoted(), "/");
+    client.command("SIZE /a").await.expect(550);
+    client.command("REIN").await.expect(220);
+    client.command("PWD").await.expect(530);
     client.log_in("alice").await;
-    client.say("TYPE I").await.expect(200);
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "9");
+    client.command("TYPE I").await.expect(200);
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "9");
 }
 
 /// Asserts that the first command that touches files ends the login, and then a clean end.
 async fn is_over(client: &mut FtpClient, line: &str) {
-    client.say(line).await.expect(421);
+    client.command(line).await.expect(421);
     client.expect_end().await;
 }
 
@@ -157,8 +157,8 @@ async fn a_disabled_accounts_session_ends_at_its_next_command(scene: Scene) {
     }
     assert_eq!(scene.home("alice").len(), 1);
     let mut again = FtpClient::connect(&scene).await;
-    again.say("USER alice").await.expect(331);
-    again.say(format!("PASS {PASSWORD}")).await.expect(530);
+    again.command("USER alice").await.expect(331);
+    again.command(format!("PASS {PASSWORD}")).await.expect(530);
 }
 
 async fn a_removed_accounts_session_ends_at_its_next_command(scene: Scene) {
@@ -177,10 +177,10 @@ async fn sessions_of_an_old_password_end_at_their_next_command(scene: Scene) {
     is_over(&mut client, "SIZE a").await;
     is_over(&mut transferring, "STOR b").await;
     let mut again = FtpClient::connect(&scene).await;
-    again.say("USER alice").await.expect(331);
-    again.say(format!("PASS {PASSWORD}")).await.expect(530);
-    again.say("USER alice").await.expect(331);
-    again.say("PASS another one").await.expect(230);
+    again.command("USER alice").await.expect(331);
+    again.command(format!("PASS {PASSWORD}")).await.expect(530);
+    again.command("USER alice").await.expect(331);
+    again.command("PASS another one").await.expect(230);
 }
 
 behaviours!(with_accounts and remote;
@@ -216,12 +216,12 @@ mod held_back {
         Person::new(&scene, "alice").await;
         for _ in 0..3 {
             let mut client = FtpClient::connect(&scene).await;
-            client.say("USER alice").await.expect(331);
-            client.say("PASS guess").await.expect(530);
+            client.command("USER alice").await.expect(331);
+            client.command("PASS guess").await.expect(530);
         }
         let mut client = FtpClient::connect(&scene).await;
-        client.say("USER alice").await.expect(331);
-        let refused = client.say("PASS guess").await.expect(530).text();
+        client.command("USER alice").await.expect(331);
+        let refused = client.command("PASS guess").await.expect(530).text();
         assert!(refused.contains("Try again in"), "{refused}");
         scene.io.sleep(FORGIVEN_AFTER).await;
         client.log_in("alice").await;

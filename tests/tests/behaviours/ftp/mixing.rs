@@ -18,19 +18,19 @@ async fn started(scene: &Scene, client: &mut FtpClient, path: &str, bytes: &str)
 
 async fn interrupted(scene: &Scene, client: &mut FtpClient, path: &str, bytes: &str) {
     started(scene, client, path, bytes).await.abort();
-    client.hear().await.expect(426);
+    client.reply().await.expect(426);
 }
 
 /// Asserts that `line`, after `REST offset` if that is not 0, is refused with `code`; returns the reason.
 async fn refused(client: &mut FtpClient, offset: usize, line: &str, code: u16) -> String {
     if offset > 0 {
-        client.say(format!("REST {offset}")).await.expect(350);
+        client.command(format!("REST {offset}")).await.expect(350);
     }
     client.refused(line).await.expect(code).text()
 }
 
 async fn size(client: &mut FtpClient, path: &str) -> String {
-    client.say(format!("SIZE {path}")).await.expect(213).text()
+    client.command(format!("SIZE {path}")).await.expect(213).text()
 }
 
 async fn a_client_that_resumes_by_size_does_not_mix_an_old_file_with_an_interrupted_upload(scene: Scene) {
@@ -47,7 +47,7 @@ async fn a_client_that_resumes_by_size_does_not_mix_an_old_file_with_an_interrup
     }
     refused(&mut client, 12, "STOR a", 554).await;
     assert_eq!(client.retr("a").await, b"old,");
-    client.say("REST 11").await.expect(350);
+    client.command("REST 11").await.expect(350);
     client.send("STOR a", ", resumed").await.expect(226);
     assert_eq!(client.retr("a").await, b"interrupted, resumed");
     client.send("APPE a", " and appended").await.expect(226);
@@ -87,7 +87,7 @@ async fn a_download_is_resumed_from_the_file_while_an_upload_of_it_is_interrupte
     for bytes in ["abc", "abcdefghijklmno"] {
         interrupted(&scene, &mut client, "a", bytes).await;
         assert_eq!(size(&mut client, "a").await, "10");
-        client.say("REST 4").await.expect(350);
+        client.command("REST 4").await.expect(350);
         assert_eq!(client.retr("a").await, b"456789");
     }
 }
@@ -98,14 +98,14 @@ async fn two_unfinished_uploads_of_a_path_are_not_resumed_as_one(scene: Scene) {
     let one = started(&scene, &mut first, "a", "the first").await;
     let other = started(&scene, &mut second, "a", "second").await;
     one.abort();
-    first.hear().await.expect(426);
+    first.reply().await.expect(426);
     other.abort();
-    second.hear().await.expect(426);
-    first.say("SIZE a").await.expect(550);
+    second.reply().await.expect(426);
+    first.command("SIZE a").await.expect(550);
     for offset in [0, 3, 6, 9] {
         refused(&mut first, offset, if offset == 0 { "APPE a" } else { "STOR a" }, 554).await;
     }
-    first.say("DELE a").await.expect(250);
+    first.command("DELE a").await.expect(250);
     assert!(scene.pending("alice").is_empty());
     first.stor("a", "the first, whole").await;
     assert_eq!(first.retr("a").await, b"the first, whole");
@@ -124,7 +124,7 @@ async fn an_upload_that_another_client_sends_is_not_taken_over(scene: Scene) {
     refused(&mut second, 3, "STOR a", 450).await;
     data.send(", whole").await.unwrap();
     data.finish().await.unwrap();
-    first.hear().await.expect(226);
+    first.reply().await.expect(226);
     assert_eq!(second.retr("a").await, b"the first, whole");
 }
 
@@ -148,7 +148,7 @@ async fn a_file_changed_between_size_and_the_transfer_is_not_resumed(scene: Scen
     interrupted(&scene, &mut client, "b", "012").await;
     assert_eq!(size(&mut client, "b").await, "3");
     let mut other = FtpClient::of(&scene, "alice").await;
-    other.say("REST 3").await.expect(350);
+    other.command("REST 3").await.expect(350);
     interrupted(&scene, &mut other, "b", "abc").await;
     refused(&mut client, 0, "APPE b", 450).await;
     assert_eq!(size(&mut client, "b").await, "6");
@@ -163,7 +163,7 @@ async fn an_upload_over_http_is_not_resumed_over_ftp(scene: Scene) {
     let part =
         "Tus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\nContent-Type: application/offset+octet-stream\r\n";
     assert_eq!(person.ask("PATCH", &url, part, "over HTTP").await.status, 204);
-    client.say("SIZE a").await.expect(550);
+    client.command("SIZE a").await.expect(550);
     refused(&mut client, 9, "STOR a", 554).await;
     client.send("APPE a", "over FTP").await.expect(226);
     assert_eq!(client.retr("a").await, b"over FTP");
@@ -177,7 +177,7 @@ async fn a_client_that_appends_without_asking_for_the_size_gets_no_interrupted_u
     interrupted(&scene, &mut client, "a", "a li").await;
     let reason = refused(&mut client, 0, "APPE a", 554).await;
     assert!(reason.contains("SIZE"), "{reason}");
-    client.say("DELE a").await.expect(250);
+    client.command("DELE a").await.expect(250);
     client.send("APPE a", "a line\n").await.expect(226);
     assert_eq!(client.retr("a").await, b"a line\n");
 }
@@ -185,21 +185,21 @@ async fn a_client_that_appends_without_asking_for_the_size_gets_no_interrupted_u
 async fn a_text_is_not_resumed_by_its_size(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     interrupted(&scene, &mut client, "a", "a\nb\n").await;
-    client.say("TYPE A").await.expect(200);
+    client.command("TYPE A").await.expect(200);
     assert_eq!(size(&mut client, "a").await, "4");
     refused(&mut client, 0, "APPE a", 504).await;
-    client.say("REST 4").await.expect(504);
-    client.say("TYPE I").await.expect(200);
-    client.say("REST 4").await.expect(350);
-    client.say("TYPE A").await.expect(200);
+    client.command("REST 4").await.expect(504);
+    client.command("TYPE I").await.expect(200);
+    client.command("REST 4").await.expect(350);
+    client.command("TYPE A").await.expect(200);
     refused(&mut client, 0, "STOR a", 504).await;
-    client.say("TYPE I").await.expect(200);
+    client.command("TYPE I").await.expect(200);
     client.send("APPE a", "c\n").await.expect(226);
     assert_eq!(client.retr("a").await, b"a\nb\nc\n");
     // Without SIZE before it, APPE appends.
-    client.say("TYPE A").await.expect(200);
+    client.command("TYPE A").await.expect(200);
     client.send("APPE a", "d\r\n").await.expect(226);
-    client.say("TYPE I").await.expect(200);
+    client.command("TYPE I").await.expect(200);
     assert_eq!(client.retr("a").await, b"a\nb\nc\nd\n");
 }
 

@@ -3,9 +3,10 @@
 //! Accounts and their files are the same as over HTTP, which the same server serves. Each behaviour must be
 //! visible to a client. Effects on other clients are checked by another login or over HTTP.
 
+mod aborted;
 mod aborting;
 mod appending;
-mod broken_off;
+mod audit;
 mod confirming;
 mod data_connections;
 mod downloads;
@@ -24,7 +25,6 @@ mod log_in;
 mod mixing;
 mod permissions;
 mod quota;
-mod records;
 mod resuming;
 mod revoked_rights;
 mod sharing;
@@ -51,7 +51,7 @@ async fn someone(scene: &Scene, name: &str) -> (Person, FtpClient) {
 
 /// Waits until `bytes` of the transfer in progress have been transferred.
 async fn until_moved(scene: &Scene, client: &mut FtpClient, bytes: usize) {
-    while !client.say("STAT").await.expect(213).text().starts_with(&format!("{bytes} ")) {
+    while !client.command("STAT").await.expect(213).text().starts_with(&format!("{bytes} ")) {
         scene.io.sleep(std::time::Duration::from_millis(2)).await;
     }
 }

@@ -18,7 +18,7 @@ async fn an_account_without_read_downloads_and_lists_nothing(scene: Scene) {
         assert_eq!(refused.code, 550, "{line}: {}", refused.text());
     }
     for line in ["MLST a", "HASH a"] {
-        client.say(line).await.expect(550);
+        client.command(line).await.expect(550);
     }
     permit(&scene, Permissions::default()).await;
     assert_eq!(client.retr("a").await, b"x");
@@ -32,7 +32,7 @@ async fn an_account_without_write_adds_nothing(scene: Scene) {
         client.refused(line).await.expect(550);
     }
     for line in ["MKD b", "MFMT 20200101000000 a"] {
-        client.say(line).await.expect(550);
+        client.command(line).await.expect(550);
     }
     assert_eq!(client.retr("a").await, b"x");
     permit(&scene, Permissions::default()).await;
@@ -42,14 +42,14 @@ async fn an_account_without_write_adds_nothing(scene: Scene) {
 async fn an_account_without_delete_may_add_and_replaces_nothing(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
-    client.say("MKD folder").await.expect(257);
+    client.command("MKD folder").await.expect(257);
     permit(&scene, Permissions { delete: false, ..Permissions::default() }).await;
     client.stor("b", "new\n").await;
     client.refused("STOR a").await.expect(550);
-    client.say("DELE a").await.expect(550);
-    client.say("RMD folder").await.expect(550);
-    if client.say("RNFR a").await.code == 350 {
-        client.say("RNTO c").await.expect(550);
+    client.command("DELE a").await.expect(550);
+    client.command("RMD folder").await.expect(550);
+    if client.command("RNFR a").await.code == 350 {
+        client.command("RNTO c").await.expect(550);
     }
     assert_eq!(client.retr("a").await, b"x");
     assert_eq!(scene.home("alice").len(), 3);
@@ -63,7 +63,7 @@ async fn a_permission_that_ends_during_a_transfer_ends_the_next(scene: Scene) {
     permit(&scene, Permissions { write: false, ..Permissions::default() }).await;
     // The transfer may end with its permission before this does.
     let _ = data.finish().await;
-    client.hear().await;
+    client.reply().await;
     client.refused("STOR b").await.expect(550);
     assert!(!scene.home("alice").contains_key("b"));
 }

@@ -26,7 +26,7 @@ async fn more_than_the_quota_is_refused_and_the_old_file_stays(scene: Scene) {
     client.send("APPE a", [b'a'; 101]).await.expect(552);
     assert_eq!(client.retr("a").await, [b'a'; 900]);
     client.stor("a", [b'c'; 1_000]).await;
-    client.say("DELE a").await.expect(250);
+    client.command("DELE a").await.expect(250);
     client.stor("b", [b'b'; 1_000]).await;
     assert_eq!(scene.home("alice").len(), 1);
     scene.until(|| scene.pending("alice").is_empty()).await;
@@ -48,11 +48,11 @@ async fn a_full_home_refuses_an_upload_before_its_data(scene: Scene) {
     for line in ["STOR c", "APPE a", "STOU"] {
         client.refused(line).await.expect(552);
     }
-    client.say("REST 400").await.expect(350);
+    client.command("REST 400").await.expect(350);
     client.refused("STOR a").await.expect(552);
     assert_eq!(client.retr("a").await, [b'a'; 400]);
     client.stor("a", [b'c'; 400]).await;
-    client.say("DELE b").await.expect(250);
+    client.command("DELE b").await.expect(250);
     client.stor("c", [b'c'; 600]).await;
     scene.until(|| scene.pending("alice").is_empty()).await;
 }
@@ -64,14 +64,14 @@ async fn of_many_writers_as_many_succeed_as_there_is_room_for(scene: Scene) {
         async move {
             let mut client = FtpClient::of(scene, "alice").await;
             let mut data = client.data().await;
-            let answer = client.say(format!("STOR {number}")).await;
+            let answer = client.command(format!("STOR {number}")).await;
             if answer.code != 150 {
                 return answer.code;
             }
             if data.send("x").await.is_ok() {
                 let _ = data.finish().await;
             }
-            client.hear().await.code
+            client.reply().await.code
         }
     }))
     .await;

@@ -7,21 +7,21 @@ use plimsoll_tests::{Engine, FtpClient, Scene, behaviours, under};
 use super::{alice, large_bytes, someone, until_moved, with_accounts};
 
 /// Interrupts an upload of `path` after `bytes`.
-async fn broken_off(scene: &Scene, client: &mut FtpClient, path: &str, bytes: &[u8]) {
+async fn abort_upload(scene: &Scene, client: &mut FtpClient, path: &str, bytes: &[u8]) {
     let mut data = client.begin(format!("STOR {path}")).await;
     data.send(bytes).await.unwrap();
     until_moved(scene, client, bytes.len()).await;
     data.abort();
-    client.hear().await.expect(426);
+    client.reply().await.expect(426);
 }
 
 async fn size_tells_where_to_go_on(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("SIZE a").await.expect(550);
-    broken_off(&scene, &mut client, "a", b"01234").await;
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "5");
-    client.say("SIZE b").await.expect(550);
-    client.say("MLST a").await.expect(550);
+    client.command("SIZE a").await.expect(550);
+    abort_upload(&scene, &mut client, "a", b"01234").await;
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "5");
+    client.command("SIZE b").await.expect(550);
+    client.command("MLST a").await.expect(550);
     client.refused("RETR a").await.expect(550);
 }
 
@@ -31,20 +31,20 @@ async fn all_received_bytes_of_a_large_upload_can_be_resumed(scene: Scene) {
     let (mut from, third) = (0, bytes.len() / 3);
     for (round, to) in [third, 2 * third, bytes.len()].into_iter().enumerate() {
         if from > 0 {
-            assert_eq!(client.say("SIZE a").await.expect(213).text(), from.to_string());
-            client.say(format!("REST {from}")).await.expect(350);
+            assert_eq!(client.command("SIZE a").await.expect(213).text(), from.to_string());
+            client.command(format!("REST {from}")).await.expect(350);
         }
         let mut data = client.begin("STOR a").await;
         data.send(&bytes[from..to]).await.unwrap();
         if round == 2 {
             data.finish().await.unwrap();
-            client.hear().await.expect(226);
+            client.reply().await.expect(226);
             break;
         }
         // The sent bytes are in the file, or in a buffer on the way to it.
         until_moved(&scene, &mut client, to - from).await;
         data.abort();
-        client.hear().await.expect(426);
+        client.reply().await.expect(426);
         from = to;
     }
     assert!(client.retr("a").await == bytes);
@@ -53,26 +53,26 @@ async fn all_received_bytes_of_a_large_upload_can_be_resumed(scene: Scene) {
 
 async fn an_upload_that_size_reports_can_be_deleted(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    broken_off(&scene, &mut client, "a", b"01234").await;
-    client.say("DELE b").await.expect(550);
-    client.say("DELE a").await.expect(250);
-    client.say("SIZE a").await.expect(550);
+    abort_upload(&scene, &mut client, "a", b"01234").await;
+    client.command("DELE b").await.expect(550);
+    client.command("DELE a").await.expect(250);
+    client.command("SIZE a").await.expect(550);
     assert!(scene.pending("alice").is_empty());
-    client.say("DELE a").await.expect(550);
+    client.command("DELE a").await.expect(550);
 }
 
 async fn a_file_is_deleted_before_an_upload_of_it(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "old").await;
-    broken_off(&scene, &mut client, "a", b"01234").await;
-    client.say("DELE a").await.expect(250);
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "5");
+    abort_upload(&scene, &mut client, "a", b"01234").await;
+    client.command("DELE a").await.expect(250);
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "5");
 }
 
 async fn appe_goes_on_where_it_was(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    broken_off(&scene, &mut client, "a", b"01234").await;
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "5");
+    abort_upload(&scene, &mut client, "a", b"01234").await;
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "5");
     client.send("APPE a", "56789").await.expect(226);
     assert_eq!(client.retr("a").await, b"0123456789");
     assert!(scene.pending("alice").is_empty());
@@ -80,8 +80,8 @@ async fn appe_goes_on_where_it_was(scene: Scene) {
 
 async fn rest_may_go_back_within_the_received_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    broken_off(&scene, &mut client, "a", b"01234").await;
-    client.say("REST 3").await.expect(350);
+    abort_upload(&scene, &mut client, "a", b"01234").await;
+    client.command("REST 3").await.expect(350);
     client.send("STOR a", "xyz").await.expect(226);
     assert_eq!(client.retr("a").await, b"012xyz");
     assert!(scene.pending("alice").is_empty());
@@ -89,13 +89,13 @@ async fn rest_may_go_back_within_the_received_bytes(scene: Scene) {
 
 async fn rest_beyond_the_received_bytes_is_refused_with_their_number(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    broken_off(&scene, &mut client, "a", b"01234").await;
-    client.say("REST 6").await.expect(350);
-    let told = client.refused("STOR a").await.expect(554).text();
-    assert!(told.contains("REST 5"), "{told}");
-    client.say("REST 1").await.expect(350);
+    abort_upload(&scene, &mut client, "a", b"01234").await;
+    client.command("REST 6").await.expect(350);
+    let reply = client.refused("STOR a").await.expect(554).text();
+    assert!(reply.contains("REST 5"), "{reply}");
+    client.command("REST 1").await.expect(350);
     client.refused("STOR none").await.expect(554);
-    client.say("REST 5").await.expect(350);
+    client.command("REST 5").await.expect(350);
     client.send("STOR a", "56789").await.expect(226);
     assert_eq!(client.retr("a").await, b"0123456789");
 }
@@ -103,26 +103,26 @@ async fn rest_beyond_the_received_bytes_is_refused_with_their_number(scene: Scen
 async fn an_upload_may_be_aborted_many_times(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let all = noise(3, 50_000);
-    broken_off(&scene, &mut client, "a", &all[..10_000]).await;
+    abort_upload(&scene, &mut client, "a", &all[..10_000]).await;
     for at in [10_000, 20_000, 30_000, 40_000] {
-        assert_eq!(client.say("SIZE a").await.expect(213).text(), at.to_string());
-        client.say(format!("REST {at}")).await.expect(350);
+        assert_eq!(client.command("SIZE a").await.expect(213).text(), at.to_string());
+        client.command(format!("REST {at}")).await.expect(350);
         let mut data = client.begin("STOR a").await;
         data.send(&all[at..at + 10_000]).await.unwrap();
         until_moved(&scene, &mut client, 10_000).await;
         data.abort();
-        client.hear().await.expect(426);
+        client.reply().await.expect(426);
     }
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "50000");
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "50000");
     client.send("APPE a", "").await.expect(226);
     assert!(client.retr("a").await == all);
 }
 
 async fn a_plain_stor_begins_anew(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
-    broken_off(&scene, &mut client, "a", b"01234").await;
-    client.say("REST 3").await.expect(350);
-    client.say("REST 0").await.expect(350);
+    abort_upload(&scene, &mut client, "a", b"01234").await;
+    client.command("REST 3").await.expect(350);
+    client.command("REST 0").await.expect(350);
     client.stor("a", "new\n").await;
     assert_eq!(client.retr("a").await, b"new\n");
     assert_eq!(person.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
@@ -133,27 +133,27 @@ async fn a_file_can_be_resumed_at_any_of_its_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     for (from, expected) in [(4, "0123xy"), (6, "012345xy"), (1, "0xy")] {
         client.stor("a", "012345").await;
-        client.say(format!("REST {from}")).await.expect(350);
+        client.command(format!("REST {from}")).await.expect(350);
         client.send("STOR a", "xy").await.expect(226);
         assert_eq!(client.retr("a").await, expected.as_bytes());
     }
     client.stor("a", "012345").await;
-    client.say("REST 7").await.expect(350);
-    let told = client.refused("STOR a").await.expect(554).text();
-    assert!(told.contains("REST 6"), "{told}");
+    client.command("REST 7").await.expect(350);
+    let reply = client.refused("STOR a").await.expect(554).text();
+    assert!(reply.contains("REST 6"), "{reply}");
     assert_eq!(client.retr("a").await, b"012345");
 }
 
 async fn a_file_that_changes_under_it_is_not_mixed(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     client.stor("a", "012345").await;
-    client.say("REST 3").await.expect(350);
+    client.command("REST 3").await.expect(350);
     let mut data = client.begin("STOR a").await;
     data.send("xyz").await.unwrap();
     until_moved(&scene, &mut client, 3).await;
     person.put("/files/a", "another one\n").await;
     data.finish().await.unwrap();
-    let refused = client.hear().await;
+    let refused = client.reply().await;
     assert!((400..600).contains(&refused.code), "{}", refused.text());
     assert_eq!(client.retr("a").await, b"another one\n");
 }
@@ -163,11 +163,11 @@ async fn no_other_account_sees_a_resumable_upload(scene: Scene) {
     let (mut other, mut bob) = someone(&scene, "bob").await;
     person.ask("MKCOL", "/files/both", "", "").await;
     person.share("both", "bob", "write").await;
-    broken_off(&scene, &mut client, "both/a", b"01234").await;
+    abort_upload(&scene, &mut client, "both/a", b"01234").await;
     assert_eq!(other.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
-    bob.say("SIZE /shared/alice/both/a").await.expect(550);
-    bob.say("SIZE both/a").await.expect(550);
-    bob.say("REST 5").await.expect(350);
+    bob.command("SIZE /shared/alice/both/a").await.expect(550);
+    bob.command("SIZE both/a").await.expect(550);
+    bob.command("REST 5").await.expect(350);
     bob.refused("STOR /shared/alice/both/a").await.expect(554);
     assert!(bob.fetch("LIST /shared/alice/both").await.is_empty());
     // A file of another account at the same path does not remove the interrupted upload.
@@ -180,34 +180,34 @@ async fn an_upload_aborted_in_a_share_is_not_kept(scene: Scene) {
     let (_other, mut bob) = someone(&scene, "bob").await;
     person.ask("MKCOL", "/files/both", "", "").await;
     person.share("both", "bob", "write").await;
-    broken_off(&scene, &mut bob, "/shared/alice/both/a", b"01234").await;
-    bob.say("SIZE /shared/alice/both/a").await.expect(550);
+    abort_upload(&scene, &mut bob, "/shared/alice/both/a", b"01234").await;
+    bob.command("SIZE /shared/alice/both/a").await.expect(550);
     scene.until(|| scene.pending("alice").is_empty() && scene.pending("bob").is_empty()).await;
     assert_eq!(person.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
 }
 
 async fn a_resumable_upload_is_listed_over_http_and_can_be_deleted_there(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
-    broken_off(&scene, &mut client, "a", b"01234").await;
+    abort_upload(&scene, &mut client, "a", b"01234").await;
     let listed = person.get("/uploads").await.json();
     let upload = &listed["uploads"][0];
     assert_eq!((&upload["path"], &upload["offset"]), (&"/a".into(), &5.into()), "{upload}");
     let version = "Tus-Resumable: 1.0.0\r\n";
     assert_eq!(person.ask("DELETE", upload["url"].as_str().unwrap(), version, "").await.status, 204);
-    client.say("SIZE a").await.expect(550);
+    client.command("SIZE a").await.expect(550);
     assert!(scene.pending("alice").is_empty());
 }
 
 async fn an_aborted_text_is_kept_in_its_stored_form(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("TYPE A").await.expect(200);
+    client.command("TYPE A").await.expect(200);
     let mut data = client.begin("STOR a").await;
     data.send("a\r\nb\r\n").await.unwrap();
     until_moved(&scene, &mut client, 4).await;
     data.abort();
-    client.hear().await.expect(426);
-    client.say("TYPE I").await.expect(200);
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "4");
+    client.reply().await.expect(426);
+    client.command("TYPE I").await.expect(200);
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "4");
     client.send("APPE a", "c\n").await.expect(226);
     assert_eq!(client.retr("a").await, b"a\nb\nc\n");
 }
@@ -223,8 +223,8 @@ async fn received_bytes_are_recorded_while_the_upload_continues(scene: Scene) {
         }
     }
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "2000");
+    client.reply().await.expect(226);
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), "2000");
     assert!(scene.pending("alice").is_empty());
 }
 
@@ -252,10 +252,10 @@ behaviours!(with_accounts and remote and tls;
 fn an_upload_that_is_not_resumed_is_removed_after_its_time() {
     under(Engine::Simulator, with_accounts, |scene| async move {
         let (_person, mut client) = alice(&scene).await;
-        broken_off(&scene, &mut client, "a", b"01234").await;
+        abort_upload(&scene, &mut client, "a", b"01234").await;
         drop(client);
         scene.io.sleep(UPLOAD_KEPT_TIME * 2).await;
         let mut client = FtpClient::of(&scene, "alice").await;
-        client.say("SIZE a").await.expect(550);
+        client.command("SIZE a").await.expect(550);
     });
 }

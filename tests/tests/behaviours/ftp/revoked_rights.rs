@@ -27,7 +27,7 @@ async fn an_upload_ends_with_the_password_that_it_was_logged_in_with(scene: Scen
     let change = json!({ "old": PASSWORD, "new": "another horse" });
     assert_eq!(person.send("PUT", "/api/password", &change).await.status, 204);
     let since = scene.io.now();
-    client.hear().await.expect(421);
+    client.reply().await.expect(421);
     assert_soon(&scene, since);
     client.expect_end().await;
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"old"[..]));
@@ -44,7 +44,7 @@ async fn an_upload_whose_end_comes_after_its_right_has_ended_is_not_committed(sc
         until_moved(&scene, &mut client, 3).await;
         scene.accounts().auth.set_permissions(&scene.io, "alice", may).await.unwrap();
         let _ = data.finish().await;
-        client.hear().await.expect(code);
+        client.reply().await.expect(code);
         let expected: &[u8] = if code == 226 { b"new" } else { b"old" };
         assert_eq!(scene.home("alice")["a"].as_deref(), Some(expected));
         scene.accounts().auth.set_permissions(&scene.io, "alice", Permissions::default()).await.unwrap();
@@ -61,14 +61,14 @@ async fn a_download_ends_when_the_account_is_disabled(scene: Scene) {
     data.receive().await.unwrap().expect("its beginning");
     scene.accounts().auth.set_enabled(&scene.io, "alice", false).await.unwrap();
     let since = scene.io.now();
-    client.hear().await.expect(421);
+    client.reply().await.expect(421);
     assert_soon(&scene, since);
     assert!(data.all().await.is_err(), "what was cut short has no clean end");
 }
 
 async fn transfers_of_a_share_end_when_the_share_does(scene: Scene) {
     let (mut owner, mut client) = alice(&scene).await;
-    client.say("MKD docs").await.expect(257);
+    client.command("MKD docs").await.expect(257);
     let bytes = noise(4, large_bytes(scene.engine));
     scene.write_home("alice", "docs/large", &bytes);
     Person::new(&scene, "bob").await;
@@ -81,13 +81,13 @@ async fn transfers_of_a_share_end_when_the_share_does(scene: Scene) {
     until_moved(&scene, &mut writer, 5).await;
     assert_eq!(owner.delete(&format!("/api/shares/{share}")).await.status, 204);
     let since = scene.io.now();
-    writer.hear().await.expect(550);
-    reader.hear().await.expect(550);
+    writer.reply().await.expect(550);
+    reader.reply().await.expect(550);
     assert_soon(&scene, since);
     assert!(read.all().await.is_err(), "what was cut short has no clean end");
     assert_eq!(scene.home("alice").keys().collect::<Vec<_>>(), ["docs", "docs/large"]);
     // The login is still valid.
-    reader.say("PWD").await.expect(257);
+    reader.command("PWD").await.expect(257);
 }
 
 behaviours!(with_accounts and remote and tls;

@@ -9,9 +9,9 @@ async fn an_idle_session_ends_with_the_reason(scene: Scene) {
     let (person, mut client) = alice(&scene).await;
     let mut stranger = FtpClient::connect(&scene).await;
     scene.stop.order();
-    client.hear().await.expect(421);
+    client.reply().await.expect(421);
     client.expect_end().await;
-    stranger.hear().await.expect(421);
+    stranger.reply().await.expect(421);
     stranger.expect_end().await;
     drop((person, client, stranger));
     scene.until(|| scene.open() == 0).await;
@@ -26,8 +26,8 @@ async fn an_upload_that_was_begun_is_finished(scene: Scene) {
     scene.io.sleep(std::time::Duration::from_millis(30)).await;
     data.send("lo").await.unwrap();
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
-    client.hear().await.expect(421);
+    client.reply().await.expect(226);
+    client.reply().await.expect(421);
     client.expect_end().await;
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"hello"[..]));
     drop((person, client));
@@ -43,8 +43,8 @@ async fn a_download_that_was_begun_is_finished(scene: Scene) {
     scene.stop.order();
     scene.io.sleep(std::time::Duration::from_millis(30)).await;
     assert!([first, data.all().await.unwrap()].concat() == bytes);
-    client.hear().await.expect(226);
-    client.hear().await.expect(421);
+    client.reply().await.expect(226);
+    client.reply().await.expect(421);
     client.expect_end().await;
 }
 
@@ -72,7 +72,7 @@ mod after_the_grace {
             return;
         }
         scene.stop.order();
-        assert!(client.try_hear().await.is_err(), "the connection is dropped");
+        assert!(client.try_reply().await.is_err(), "the connection is dropped");
         drop((person, client, data));
         scene.until(|| scene.pending("alice").len() == 2).await;
         let kept = scene.pending("alice");

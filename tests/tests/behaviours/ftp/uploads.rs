@@ -9,8 +9,8 @@ async fn a_file_arrives_byte_for_byte(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     for len in [0, 1, 65_536, 150_000] {
         let bytes = noise(len as u64, len);
-        let told = client.send("STOR a", bytes.clone()).await.expect(226).text();
-        assert!(told.contains(&format!("{len} bytes")), "{told}");
+        let reply = client.send("STOR a", bytes.clone()).await.expect(226).text();
+        assert!(reply.contains(&format!("{len} bytes")), "{reply}");
         assert!(scene.home("alice")["a"].as_deref() == Some(&bytes));
         assert!(person.get("/files/a").await.body == bytes);
     }
@@ -25,13 +25,13 @@ async fn no_client_sees_a_part_of_a_new_file(scene: Scene) {
     until_moved(&scene, &mut client, 50_000).await;
     let mut other = FtpClient::of(&scene, "alice").await;
     other.refused("RETR a").await.expect(550);
-    other.say("MLST a").await.expect(550);
+    other.command("MLST a").await.expect(550);
     assert!(other.fetch("LIST").await.is_empty());
     assert_eq!(person.get("/files/a").await.status, 404);
     assert!(scene.home("alice").is_empty());
     data.send(&bytes[50_000..]).await.unwrap();
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
     assert!(other.retr("a").await == bytes);
     assert!(person.get("/files/a").await.body == bytes);
 }
@@ -44,11 +44,11 @@ async fn the_old_file_stays_until_the_new_one_is_whole(scene: Scene) {
     for part in ["the ", "new ", "one\n"] {
         assert_eq!(other.retr("a").await, b"the old one\n");
         assert_eq!(person.get("/files/a").await.text(), "the old one\n");
-        assert_eq!(other.say("SIZE a").await.expect(213).text(), "12");
+        assert_eq!(other.command("SIZE a").await.expect(213).text(), "12");
         data.send(part).await.unwrap();
     }
     data.finish().await.unwrap();
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
     assert_eq!(other.retr("a").await, b"the new one\n");
 }
 
@@ -87,18 +87,18 @@ async fn of_two_at_once_the_last_to_end_stays_whole(scene: Scene) {
     data2.send(&other[..10_000]).await.unwrap();
     data2.send(&other[10_000..]).await.unwrap();
     data2.finish().await.unwrap();
-    second.hear().await.expect(226);
+    second.reply().await.expect(226);
     assert!(second.retr("a").await == other);
     data1.send(&one[20_000..]).await.unwrap();
     data1.finish().await.unwrap();
-    first.hear().await.expect(226);
+    first.reply().await.expect(226);
     assert!(second.retr("a").await == one);
     scene.until(|| scene.pending("alice").is_empty()).await;
 }
 
 async fn a_path_that_can_be_no_file_is_refused_before_its_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("MKD folder").await.expect(257);
+    client.command("MKD folder").await.expect(257);
     client.stor("a", "x").await;
     let long = "x".repeat(300);
     for (name, codes) in [
@@ -123,9 +123,9 @@ async fn one_connection_does_many_things(scene: Scene) {
     for round in 0..10 {
         client.stor("a", noise(round, 1_000)).await;
         assert!(client.retr("a").await == noise(round, 1_000));
-        client.say("DELE a").await.expect(250);
+        client.command("DELE a").await.expect(250);
     }
-    client.say("QUIT").await.expect(221);
+    client.command("QUIT").await.expect(221);
     client.expect_end().await;
 }
 

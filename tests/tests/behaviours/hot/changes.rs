@@ -74,13 +74,13 @@ async fn a_change_over_ftp_is_seen_over_http(scene: Scene) {
         assert!(ftp.retr("a").await == first);
         heat(&mut alice, "/files/a", &first).await;
         let dated = alice.get("/files/a").await;
-        ftp.say("MFMT 20200101000000 a").await.expect(213);
+        ftp.command("MFMT 20200101000000 a").await.expect(213);
         assert_ne!(alice.get("/files/a").await.field("Last-Modified"), dated.field("Last-Modified"));
-        ftp.say("RNFR a").await.expect(350);
-        ftp.say("RNTO b").await.expect(250);
+        ftp.command("RNFR a").await.expect(350);
+        ftp.command("RNTO b").await.expect(250);
         assert_eq!(alice.get("/files/a").await.status, 404);
         heat(&mut alice, "/files/b", &first).await;
-        ftp.say("DELE b").await.expect(250);
+        ftp.command("DELE b").await.expect(250);
         assert_eq!(alice.get("/files/b").await.status, 404);
     }
 }
@@ -124,15 +124,15 @@ async fn a_cached_file_is_answered_like_one_that_is_looked_up(scene: Scene) {
                 // A new connection has no authorisation cached.
                 let (fields, mut new) = (format!("{}{fields}", alice.field()), scene.connect().await);
                 let looked_up = new.ask(method, target, &fields, "").await;
-                let at_hand = alice.client.ask(method, target, &fields, "").await;
+                let cached = alice.client.ask(method, target, &fields, "").await;
                 let context = format!("{method} {target} {fields}");
-                assert_eq!(at_hand.status, looked_up.status, "{context}");
-                assert!(at_hand.body == looked_up.body, "{context}");
+                assert_eq!(cached.status, looked_up.status, "{context}");
+                assert!(cached.body == looked_up.body, "{context}");
                 let without_date = |answer: &Answer| {
                     let of_answer = answer.fields.iter().filter(|(name, _)| name != "Date");
                     of_answer.cloned().collect::<Vec<_>>()
                 };
-                assert_eq!(without_date(&at_hand), without_date(&looked_up), "{context}");
+                assert_eq!(without_date(&cached), without_date(&looked_up), "{context}");
             }
         }
     }

@@ -262,8 +262,8 @@ async fn requests_choose_how_the_cache_is_used(scene: Scene) {
     assert_ne!(reloaded, first);
     assert!(status.contains("fwd=request"), "{status}");
     assert_eq!(get(&mut client, FRESH).await.0, reloaded);
-    let (apart, status) = get(&mut client, &format!("{FRESH}Cache-Control: no-store\r\n")).await;
-    assert_ne!(apart, reloaded);
+    let (uncached, status) = get(&mut client, &format!("{FRESH}Cache-Control: no-store\r\n")).await;
+    assert_ne!(uncached, reloaded);
     assert_eq!(status, "plimsoll; fwd=bypass; detail=no-store");
     assert_eq!(get(&mut client, FRESH).await.0, reloaded);
 }

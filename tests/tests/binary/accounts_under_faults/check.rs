@@ -62,13 +62,13 @@ impl Looking<'_> {
             assert_eq!(self.log_in(account, &account.password), 201, "{account:#?}");
             return;
         };
-        let mut told = (0, 0);
+        let mut counts = (0, 0);
         // A database completes late writes soon, and cached entries are soon looked up again.
         let is_settled = reached_within(PATIENCE, || {
-            told = (self.log_in(account, &account.password), self.log_in(account, perhaps));
-            matches!(told, (201, 401) | (401, 201))
+            counts = (self.log_in(account, &account.password), self.log_in(account, perhaps));
+            matches!(counts, (201, 401) | (401, 201))
         });
-        assert!(is_settled, "{told:?}: one of the two, and not both: {account:#?}");
+        assert!(is_settled, "{counts:?}: one of the two, and not both: {account:#?}");
     }
 
     fn log_in(&mut self, account: &Account, password: &str) -> u16 {
@@ -86,8 +86,8 @@ impl Looking<'_> {
     ) -> u16 {
         let mut status = None;
         until("the server that is back answers", || {
-            let told = ask((self.load, self.front), &mut self.visitors, shown, wanted());
-            status = told.ok().map(|reply| reply.status);
+            let counts = ask((self.load, self.front), &mut self.visitors, shown, wanted());
+            status = counts.ok().map(|reply| reply.status);
             status.is_some()
         });
         status.expect("it was told")

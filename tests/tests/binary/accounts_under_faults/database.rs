@@ -79,7 +79,7 @@ fn a_database_that_hangs_under_load_delays_no_client_beyond_the_stated_time(engi
             // which later hang.
             database.stop();
             a_moment(chance);
-            database.go_on();
+            database.resume();
             load.until_confirmed(PEOPLE);
             let begun = Instant::now();
             database.stop();
@@ -88,7 +88,7 @@ fn a_database_that_hangs_under_load_delays_no_client_beyond_the_stated_time(engi
                 load.until_refused(1);
             }
             a_moment(chance);
-            database.go_on();
+            database.resume();
         });
     });
 }

@@ -79,8 +79,8 @@ fn assert_full(alice: &mut Member) {
 fn assert_whole(file: &Path) {
     let look = "import sqlite3, sys
 print(sqlite3.connect(sys.argv[1]).execute('PRAGMA integrity_check').fetchall())";
-    let said = tool::run(tool("python3").args(["-c", look]).arg(file)).well().text();
-    assert_eq!(said.trim(), "[('ok',)]");
+    let output = tool::run(tool("python3").args(["-c", look]).arg(file)).well().text();
+    assert_eq!(output.trim(), "[('ok',)]");
 }
 
 fn checked(server: &Server, people: &mut People) {

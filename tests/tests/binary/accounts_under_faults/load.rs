@@ -56,7 +56,7 @@ impl People {
             }
             meanwhile()
         });
-        load.tell();
+        load.print_progress();
         done
     }
 }
@@ -87,7 +87,7 @@ impl Load {
     }
 
     /// Prints the figures of the load.
-    fn tell(&self) {
+    fn print_progress(&self) {
         let (confirmed, refused) =
             (self.confirmed.load(Ordering::SeqCst), self.refused.load(Ordering::SeqCst));
         let longest = self.longest_ms.load(Ordering::SeqCst);
@@ -117,10 +117,10 @@ impl Load {
         self.until("refused", &self.refused, more);
     }
 
-    fn until(&self, what: &str, count: &AtomicUsize, more: usize) {
+    fn until(&self, condition: &str, count: &AtomicUsize, more: usize) {
         let before = count.load(Ordering::SeqCst);
         let seen = || count.load(Ordering::SeqCst) >= before + more;
-        until(&format!("{more} more requests are {what}"), seen);
+        until(&format!("{more} more requests are {condition}"), seen);
     }
 
     /// Sends one request to a front, and returns its answer, or [`Unknown`].
@@ -143,7 +143,7 @@ impl Load {
         self.longest_ms.fetch_max(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
         assert!(took <= self.within, "{method} {target}: {answered:?} after {took:?}");
         match answered {
-            Ok(reply) => self.told(method, target, reply),
+            Ok(reply) => self.note_reply(method, target, reply),
             Err(broken) => {
                 let may_break = self.may_break.load(Ordering::SeqCst);
                 assert!(may_break, "{method} {target}: no answer after {took:?}: {broken}");
@@ -158,7 +158,7 @@ impl Load {
         Ok(visitor)
     }
 
-    fn told(&self, method: &str, target: &str, reply: Reply) -> Result<Reply, Unknown> {
+    fn note_reply(&self, method: &str, target: &str, reply: Reply) -> Result<Reply, Unknown> {
         let status = reply.status;
         if status < 500 {
             self.confirmed.fetch_add(usize::from(status < 300), Ordering::SeqCst);

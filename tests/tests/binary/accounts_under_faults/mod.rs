@@ -37,8 +37,8 @@ fn a_moment(chance: &mut Chance) {
 }
 
 /// Creates the test users, and the random generator for the times of faults.
-fn begin(what: &str) -> (People, Chance) {
+fn begin(title: &str) -> (People, Chance) {
     let seed = Chance::seed();
-    println!("{what}: again with PLIMSOLL_SEED={seed}");
+    println!("{title}: again with PLIMSOLL_SEED={seed}");
     (People::new(seed), Chance::new(seed.wrapping_mul(1000)))
 }

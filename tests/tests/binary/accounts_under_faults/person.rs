@@ -59,8 +59,8 @@ pub(super) fn log_in(name: &str, password: &str) -> ApiRequest<'static> {
     ("POST", "/api/sessions", Some(json!({ "name": name, "password": password })))
 }
 
-fn assert_is(reply: &Reply, status: u16, what: &str, account: &Account) {
-    assert_eq!(reply.status, status, "{what}: {} {account:#?}", reply.text());
+fn assert_is(reply: &Reply, status: u16, request: &str, account: &Account) {
+    assert_eq!(reply.status, status, "{request}: {} {account:#?}", reply.text());
 }
 
 /// A user's connections to some fronts, for the duration of a load.

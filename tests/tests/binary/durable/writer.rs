@@ -69,10 +69,10 @@ impl Writer {
     }
 
     /// Sends one request; the state is confirmed by its answer.
-    fn ask(&mut self, next: State, how: (&str, &str, &str), body: &[u8]) -> Result<Reply, Broken> {
+    fn ask(&mut self, next: State, request: (&str, &str, &str), body: &[u8]) -> Result<Reply, Broken> {
         self.ledger.lock().unwrap().begin(next);
-        let reply = self.member.try_ask(how, body)?;
-        assert!(matches!(reply.status, 201 | 204), "{how:?}: {} {}", reply.status, reply.text());
+        let reply = self.member.try_ask(request, body)?;
+        assert!(matches!(reply.status, 201 | 204), "{request:?}: {} {}", reply.status, reply.text());
         self.ledger.lock().unwrap().confirm();
         Ok(reply)
     }
@@ -149,7 +149,7 @@ impl Writer {
                 let (next, at) = (State { upload: None, ..state }, self.url.clone());
                 self.ask(next, ("DELETE", &at, "Tus-Resumable: 1.0.0\r\n"), b"").map(drop)
             }
-            Some(sending) => self.go_on(state, sending),
+            Some(sending) => self.resume(state, sending),
         }
     }
 
@@ -177,7 +177,7 @@ impl Writer {
         Ok(())
     }
 
-    fn go_on(&mut self, mut state: State, sending: Sending) -> Result<(), Broken> {
+    fn resume(&mut self, mut state: State, sending: Sending) -> Result<(), Broken> {
         let from = sending.offset;
         let until = (from + 1 + self.chance.below(PART_BYTES_MAX)).min(sending.bytes);
         let bytes = content(sending.version)[from..until].to_vec();

@@ -159,7 +159,7 @@ fn a_removed_file_that_was_served_frees_its_space_soon(kind: EngineKind) {
 mod forks_alone {
     #[test]
     fn a_log_out_on_a_full_disk_ends_the_session_for_good() {
-        let _turn = plimsoll_tests::binary::alone();
+        let _permit = plimsoll_tests::binary::alone();
         super::a_log_out_on_a_full_disk_ends_the_session_for_good(super::EngineKind::Process);
     }
 }

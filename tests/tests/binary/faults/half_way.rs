@@ -48,9 +48,9 @@ fn a_stalled_upload_is_refused_and_leaves_nothing(kind: EngineKind) {
     assert_eq!(alice.put("/files/old", b"old").status, 201);
     let mut visitor = begin(&server, &alice, "/files/old", 100_000);
     let begun = Instant::now();
-    let told = visitor.reply().expect("an answer");
-    assert_eq!(told.status, 408, "{}", told.text());
-    assert!(told.text().contains("too slowly"), "{}", told.text());
+    let reply = visitor.reply().expect("an answer");
+    assert_eq!(reply.status, 408, "{}", reply.text());
+    assert!(reply.text().contains("too slowly"), "{}", reply.text());
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     until_nothing_is_pending(data.path(), "alice");
     assert_eq!(alice.again(&server).get("/files/old").body, b"old");

@@ -14,17 +14,20 @@ use super::left::until_nothing_is_pending;
 /// The duration of the writes.
 const WRITE_TIME: Duration = Duration::from_secs(2);
 
-/// Returns version `number` of writer `who`: its name, then noise derived from it.
-fn version(who: usize, number: usize) -> Vec<u8> {
+/// Returns version `number` of writer `writer`: its name, then noise derived from it.
+fn version(writer: usize, number: usize) -> Vec<u8> {
     let bytes = number * 7919 % 120_000;
-    [format!("{who}.{number}\n").as_bytes(), &noise((who * 100_000 + number) as u64, bytes)].concat()
+    [format!("{writer}.{number}\n").as_bytes(), &noise((writer * 100_000 + number) as u64, bytes)].concat()
 }
 
 fn assert_whole(bytes: &[u8]) {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
-    let (who, number) = line.split_once('.').unwrap_or_else(|| panic!("{} bytes: {line}", bytes.len()));
-    assert!(version(who.parse().unwrap(), number.parse().unwrap()) == bytes, "{line}: not the whole of it");
+    let (writer, number) = line.split_once('.').unwrap_or_else(|| panic!("{} bytes: {line}", bytes.len()));
+    assert!(
+        version(writer.parse().unwrap(), number.parse().unwrap()) == bytes,
+        "{line}: not the whole of it"
+    );
 }
 
 /// Creates a share for bob to write to; his path to it differs.
@@ -44,11 +47,11 @@ fn two_people_write_one_path(kind: EngineKind) {
     let server = Server::on_data(kind, data.path(), &[]);
     let (alice, bob) = shared(&server);
     let (over, reads) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let write = |mut member: Member, who: usize, target: &'static str| {
+    let write = |mut member: Member, writer: usize, target: &'static str| {
         let mut number = 0;
         while !over.load(Ordering::Relaxed) {
             number += 1;
-            let reply = member.put(target, &version(who, number));
+            let reply = member.put(target, &version(writer, number));
             assert!(matches!(reply.status, 201 | 204), "{}: {}", reply.status, reply.text());
         }
         number

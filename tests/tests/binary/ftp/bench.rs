@@ -16,9 +16,9 @@ fn ftpbench_runs_without_an_error(kind: EngineKind) {
     bench.args(["-u", "alice", "-p", PASSWORD, "-H", "127.0.0.1", "-P", &served.port()]);
     bench.args(["-b", "all", "-n", "20", "-s", "100K", "-t", "30"]);
     let done = tool::run(bench.current_dir(served.folder.path()));
-    let said = format!("{}\n{}", done.text(), done.stderr);
-    assert!(done.status.success() && !said.contains("Traceback"), "{said}");
-    assert!(said.contains("STOR") && said.contains("RETR"), "{said}");
+    let output = format!("{}\n{}", done.text(), done.stderr);
+    assert!(done.status.success() && !output.contains("Traceback"), "{output}");
+    assert!(output.contains("STOR") && output.contains("RETR"), "{output}");
     println!("{}", done.text());
     assert_eq!(served.server.status()["load"]["connections_panicked"], 0);
 }

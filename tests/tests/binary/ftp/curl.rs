@@ -54,8 +54,8 @@ fn files_go_up_and_down_in_every_way(kind: EngineKind) {
     }
     let listed = curl(&served, &[&served.url("/")]).well().text();
     assert_eq!(listed.lines().count(), 7, "{listed}");
-    let told = curl(&served, &["--head", &served.url("/folder%200/deep/file.bin")]).well().text();
-    assert!(told.contains("Content-Length: 3000000"), "{told}");
+    let output = curl(&served, &["--head", &served.url("/folder%200/deep/file.bin")]).well().text();
+    assert!(output.contains("Content-Length: 3000000"), "{output}");
     assert_ne!(curl(&served, &[&served.url("/none")]).status.code(), Some(0));
     let wrong =
         tool::run(served.client("curl").args(["--silent", "--user", "alice:wrong", &served.url("/")]));
@@ -142,10 +142,10 @@ fn ftp_is_served_over_ipv6(kind: EngineKind) {
     let url = format!("ftp://{}/a", server.ftp_at());
     let file = folder.path().join("a");
     std::fs::write(&file, "over IPv6\n").unwrap();
-    for way in [&["--ftp-pasv"][..], &["--ftp-port", "-"]] {
+    for mode in [&["--ftp-pasv"][..], &["--ftp-port", "-"]] {
         let user = format!("alice:{PASSWORD}");
         let run = |args: &[&str]| {
-            tool::run(tool("curl").args(["-sS", "-g", "--user", &user]).args(way).args(args)).well()
+            tool::run(tool("curl").args(["-sS", "-g", "--user", &user]).args(mode).args(args)).well()
         };
         run(&["-T", &text(&file), &url]);
         assert_eq!(run(&[&url]).text(), "over IPv6\n");

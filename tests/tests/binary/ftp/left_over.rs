@@ -40,19 +40,19 @@ impl Session {
         let stream = TcpStream::connect(server.ftp_at()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let mut session = Session { control: BufReader::new(stream), name: format!("file-{client}") };
-        session.hear(220);
+        session.reply(220);
         session
     }
 
     fn of_alice(server: &Server, client: usize) -> Session {
         let mut session = Session::greeted(server, client);
-        session.say("USER alice", 331);
-        session.say(&format!("PASS {PASSWORD}"), 230);
-        session.say("TYPE I", 200);
+        session.command("USER alice", 331);
+        session.command(&format!("PASS {PASSWORD}"), 230);
+        session.command("TYPE I", 200);
         session
     }
 
-    fn hear(&mut self, code: u16) -> String {
+    fn reply(&mut self, code: u16) -> String {
         let mut line = String::new();
         self.control.read_line(&mut line).unwrap();
         assert!(line.starts_with(&format!("{code} ")), "{line:?} is not {code}");
@@ -63,15 +63,15 @@ impl Session {
         self.control.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
     }
 
-    fn say(&mut self, line: &str, code: u16) -> String {
+    fn command(&mut self, line: &str, code: u16) -> String {
         self.push(line);
-        self.hear(code)
+        self.reply(code)
     }
 
     /// Returns the port of EPSV's answer.
     fn epsv(&mut self) -> u16 {
-        let told = self.say("EPSV", 229);
-        told.split('|').nth(3).and_then(|port| port.parse().ok()).unwrap()
+        let reply = self.command("EPSV", 229);
+        reply.split('|').nth(3).and_then(|port| port.parse().ok()).unwrap()
     }
 
     fn data(&mut self) -> TcpStream {
@@ -82,7 +82,7 @@ impl Session {
     /// Starts the upload of a file.
     fn sending(&mut self) -> TcpStream {
         let mut data = self.data();
-        self.say(&format!("STOR {}", self.name), 150);
+        self.command(&format!("STOR {}", self.name), 150);
         data.write_all(&[b'x'; 5_000]).unwrap();
         data
     }
@@ -90,7 +90,7 @@ impl Session {
     /// Starts the download of a large file, and reads none of it.
     fn taking(&mut self) -> TcpStream {
         let data = self.data();
-        self.say("RETR large.bin", 150);
+        self.command("RETR large.bin", 150);
         data
     }
 }
@@ -102,7 +102,7 @@ fn reset_on_drop(stream: &TcpStream) {
 /// The ways in which a control connection ends.
 const ENDS: [fn(&Server, usize); 10] = [
     never_logged_in,
-    nobody_comes_to_the_port,
+    no_client_connects_to_the_port,
     a_port_for_each_command,
     a_whole_upload,
     an_upload_that_breaks,
@@ -114,10 +114,10 @@ const ENDS: [fn(&Server, usize); 10] = [
 ];
 
 fn never_logged_in(server: &Server, client: usize) {
-    Session::greeted(server, client).say("USER alice", 331);
+    Session::greeted(server, client).command("USER alice", 331);
 }
 
-fn nobody_comes_to_the_port(server: &Server, client: usize) {
+fn no_client_connects_to_the_port(server: &Server, client: usize) {
     Session::of_alice(server, client).epsv();
 }
 
@@ -126,20 +126,20 @@ fn a_port_for_each_command(server: &Server, client: usize) {
     for _ in 0..5 {
         session.epsv();
     }
-    session.say("QUIT", 221);
+    session.command("QUIT", 221);
 }
 
 fn a_whole_upload(server: &Server, client: usize) {
     let mut session = Session::of_alice(server, client);
     drop(session.sending());
-    session.hear(226);
-    session.say("QUIT", 221);
+    session.reply(226);
+    session.command("QUIT", 221);
 }
 
 fn an_upload_that_breaks(server: &Server, client: usize) {
     let mut session = Session::of_alice(server, client);
     reset_on_drop(&session.sending());
-    session.hear(426);
+    session.reply(426);
 }
 
 fn an_upload_whose_client_is_killed(server: &Server, client: usize) {
@@ -152,14 +152,14 @@ fn an_upload_whose_client_is_killed(server: &Server, client: usize) {
 fn a_download_that_is_aborted(server: &Server, client: usize) {
     let mut session = Session::of_alice(server, client);
     let _data = session.taking();
-    session.say("ABOR", 426);
-    session.hear(226);
+    session.command("ABOR", 426);
+    session.reply(226);
 }
 
 fn a_download_that_breaks(server: &Server, client: usize) {
     let mut session = Session::of_alice(server, client);
     reset_on_drop(&session.taking());
-    session.hear(426);
+    session.reply(426);
 }
 
 fn a_download_whose_session_is_reset(server: &Server, client: usize) {
@@ -171,7 +171,7 @@ fn a_download_whose_session_is_reset(server: &Server, client: usize) {
 fn a_wait_for_data_that_ends(server: &Server, client: usize) {
     let mut session = Session::of_alice(server, client);
     session.epsv();
-    session.say("LIST", 150);
+    session.command("LIST", 150);
 }
 
 /// Opens `count` control connections from [`CLIENTS`] threads, and ends them in every way.

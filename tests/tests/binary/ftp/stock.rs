@@ -12,8 +12,8 @@ fn ncftp_puts_and_gets_a_folder(kind: EngineKind) {
     fill(&up);
     let down = served.folder("down");
     let port = served.port();
-    for way in ["-F", "-E"] {
-        let login = [way, "-u", "alice", "-p", PASSWORD, "-P", &port, "-V"];
+    for mode in ["-F", "-E"] {
+        let login = [mode, "-u", "alice", "-p", PASSWORD, "-P", &port, "-V"];
         tool::run(served.client("ncftpput").args(login).args(["-R", "127.0.0.1", "/", "up"])).well();
         assert_same(&up, &served.home().join("up"));
         tool::run(served.client("ncftpget").args(login).args(["-R", "-T", "127.0.0.1", "down", "/up"]))

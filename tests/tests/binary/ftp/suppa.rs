@@ -57,7 +57,7 @@ fn go_through<T: TlsStream>(ftp: &mut ImplFtpStream<T>) {
     ftp.abort(writing).unwrap();
     assert_eq!(ftp.nlst(None).unwrap(), ["c"], "what was stopped is not there");
     match ftp.rm("none") {
-        Err(FtpError::UnexpectedResponse(told)) => assert_eq!(told.status, Status::FileUnavailable),
+        Err(FtpError::UnexpectedResponse(response)) => assert_eq!(response.status, Status::FileUnavailable),
         other => panic!("{other:?}"),
     }
     ftp.rm("c").unwrap();

@@ -128,9 +128,12 @@ fn openssl_speaks_ftp_and_a_client_of_another_protocol_gets_an_alert(kind: Engin
         tool::run(openssl.arg(data("ca.pem")).args(more).stdin(tool::typed(input)))
     };
     let done = openssl(&["-crlf", "-ign_eof", "-alpn", "ftp"], "FEAT\nQUIT\n").well();
-    let told = done.text();
-    assert!(told.contains("Verify return code: 0 (ok)") && told.contains("ALPN protocol: ftp"), "{told}");
-    assert!(told.contains(" AUTH TLS") && told.contains("221 "), "{told}");
+    let output = done.text();
+    assert!(
+        output.contains("Verify return code: 0 (ok)") && output.contains("ALPN protocol: ftp"),
+        "{output}"
+    );
+    assert!(output.contains(" AUTH TLS") && output.contains("221 "), "{output}");
     let http = openssl(&["-alpn", "http/1.1"], "");
     assert!(!http.status.success(), "{}", http.text());
     assert!(http.stderr.contains("no application protocol"), "{}", http.stderr);

@@ -92,19 +92,19 @@ impl Session {
     fn new(served: &Served) -> Session {
         let mut session =
             Session { control: BufReader::new(TcpStream::connect(served.server.ftp_at()).unwrap()) };
-        session.hear(220);
-        session.say("USER alice", 331);
-        session.say(&format!("PASS {PASSWORD}"), 230);
-        session.say("TYPE I", 200);
+        session.reply(220);
+        session.command("USER alice", 331);
+        session.command(&format!("PASS {PASSWORD}"), 230);
+        session.command("TYPE I", 200);
         session
     }
 
-    fn say(&mut self, line: &str, code: u16) -> String {
+    fn command(&mut self, line: &str, code: u16) -> String {
         self.control.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
-        self.hear(code)
+        self.reply(code)
     }
 
-    fn hear(&mut self, code: u16) -> String {
+    fn reply(&mut self, code: u16) -> String {
         let mut line = String::new();
         self.control.read_line(&mut line).unwrap();
         assert!(line.starts_with(&code.to_string()), "{line}");
@@ -113,10 +113,10 @@ impl Session {
 
     /// Sends half a file, and ends the data connection; the control connection stays.
     fn send_half(&mut self, served: &Served) -> TcpStream {
-        let reply = self.say("EPSV", 229);
+        let reply = self.command("EPSV", 229);
         let port = reply.split('|').nth(3).unwrap().parse().unwrap();
         let mut data = TcpStream::connect((served.server.ftp_at().ip(), port)).unwrap();
-        self.say("STOR a", 150);
+        self.command("STOR a", 150);
         data.write_all(&noise(7, 100_000)).unwrap();
         data.shutdown(Shutdown::Write).unwrap();
         data
@@ -130,16 +130,16 @@ fn an_end_of_the_control_connection_20_ms_after_that_of_the_data_aborts(kind: En
         let data = session.send_half(&served);
         thread::sleep(Duration::from_millis(20));
         session.control.get_ref().shutdown(Shutdown::Write).unwrap();
-        let mut said = String::new();
-        session.control.read_to_string(&mut said).unwrap();
-        assert!(said.starts_with("426"), "round {round}: {said}");
+        let mut line = String::new();
+        session.control.read_to_string(&mut line).unwrap();
+        assert!(line.starts_with("426"), "round {round}: {line}");
         drop(data);
         assert_old(&served);
     }
     // And a client that stays is confirmed.
     let mut session = Session::new(&served);
     let data = session.send_half(&served);
-    session.hear(226);
+    session.reply(226);
     drop(data);
     assert!(std::fs::read(served.home().join("a")).unwrap() == noise(7, 100_000));
 }

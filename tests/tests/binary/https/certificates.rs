@@ -189,7 +189,7 @@ on_each_engine!(forks:
 
 #[test]
 fn changed_files_are_used_under_epoll_and_process() {
-    let _turn = among_others();
+    let _permit = among_others();
     changed_files_are_used_if_they_are_of_one_pair(EngineKind::Epoll);
     changed_files_are_used_if_they_are_of_one_pair(EngineKind::Process);
 }

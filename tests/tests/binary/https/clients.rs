@@ -92,7 +92,7 @@ on_each_engine!(forks:
 
 #[test]
 fn the_http_client_of_java_goes_through_it() {
-    let _turn = among_others();
+    let _permit = among_others();
     let mut java = tool::tool("java");
     java.args(["-XX:TieredStopAtLevel=1", "-Xshare:auto"]).arg(source("Client.java"));
     go_through(&Secure::start(EngineKind::Epoll, &[]), &mut java);
@@ -102,7 +102,7 @@ fn the_http_client_of_java_goes_through_it() {
 #[cfg(feature = "every-engine")]
 #[test]
 fn the_http_client_of_go_goes_through_it() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("client");
     let go = tool::first_installed(&["go", "/usr/local/go/bin/go"]);
@@ -131,7 +131,7 @@ const PAGE: &str = "<!doctype html><p id=p>the script has not ended</p><script>\
 /// Browsers know no Ed25519, but the P-256 of a certificate that the server makes for itself.
 #[test]
 fn a_browser_loads_a_page_with_a_certificate_that_it_trusts() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (site, folder) = (site(), tempfile::tempdir().unwrap());
     std::fs::write(site.path().join("index.html"), PAGE).unwrap();
     let (at, data) = (at_root(site.path()), folder.path().join("data"));

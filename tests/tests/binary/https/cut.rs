@@ -158,6 +158,6 @@ on_each_engine!(forks:
 
 #[test]
 fn an_upload_that_is_cut_makes_no_file_under_the_pool() {
-    let _turn = among_others();
+    let _permit = among_others();
     an_upload_that_is_cut_makes_no_file(EngineKind::Pool);
 }

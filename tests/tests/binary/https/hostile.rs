@@ -175,13 +175,13 @@ mod workers {
 
         #[test]
         fn half_handshakes_keep_no_honest_client_out_of_a_pool() {
-            let _turn = alone();
+            let _permit = alone();
             half_handshakes_keep_no_honest_client_out(EngineKind::Pool);
         }
 
         #[test]
         fn half_handshakes_keep_no_honest_client_out_of_processes() {
-            let _turn = alone();
+            let _permit = alone();
             half_handshakes_keep_no_honest_client_out(EngineKind::Process);
         }
     }
@@ -259,14 +259,14 @@ mod loops {
 
         #[test]
         fn a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_of_epoll_much() {
-            let _turn = alone();
+            let _permit = alone();
             a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_much(EngineKind::Epoll);
         }
 
         #[cfg(feature = "every-engine")]
         #[test]
         fn a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_of_uring_much() {
-            let _turn = alone();
+            let _permit = alone();
             if plimsoll_tests::binary::has_a_ring() {
                 a_flood_of_handshakes_with_a_long_key_delays_no_connected_client_much(EngineKind::Uring);
             }

@@ -50,7 +50,7 @@ on_each_engine!(forks: operators_read_metrics_over_tls_alone);
 
 #[test]
 fn a_proxy_has_metrics_over_tls() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     plant(folder.path(), "server", "own");
     let at = format!("127.0.0.1:{}", free_port());
@@ -67,7 +67,7 @@ fn a_proxy_has_metrics_over_tls() {
 
 #[test]
 fn metrics_over_tls_need_a_certificate() {
-    let _turn = among_others();
+    let _permit = among_others();
     let mut serve = command();
     let folder = tempfile::tempdir().unwrap();
     serve

@@ -20,7 +20,7 @@ fn set(path: &Path, mode: u32) {
 
 #[test]
 fn wrong_certificates_are_errors_that_say_what_to_do() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     for (from, name) in [("server", "a"), ("other", "b"), ("server", "open")] {
         plant(folder.path(), from, name);
@@ -55,7 +55,7 @@ fn wrong_certificates_are_errors_that_say_what_to_do() {
 
 #[test]
 fn certificates_can_be_named_in_the_environment_and_in_a_file() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     plant(folder.path(), "server", "a");
     let toml = "https = [\"127.0.0.1:0\"]\ncertificate = [\"a.pem\"]\nkey = [\"a.key\"]\n";

@@ -155,6 +155,6 @@ on_each_engine!(forks: files_go_up_and_down_by_curl, operators_see_how_long_a_ce
 
 #[test]
 fn files_go_up_and_down_by_curl_under_the_pool() {
-    let _turn = among_others();
+    let _permit = among_others();
     files_go_up_and_down_by_curl(EngineKind::Pool);
 }

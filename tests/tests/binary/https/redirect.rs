@@ -52,8 +52,8 @@ fn clients_of_http_are_redirected_under_the_names_of_the_certificate(kind: Engin
     ] {
         let reply = get(target, host, fields);
         let expected = location.map(|location| location.replace("PORT", &port.to_string()));
-        let told = (reply.status, reply.field("Location").map(str::to_owned));
-        assert_eq!(told, (status, expected), "{target} of {host}: {}", reply.text());
+        let found = (reply.status, reply.field("Location").map(str::to_owned));
+        assert_eq!(found, (status, expected), "{target} of {host}: {}", reply.text());
     }
     // curl follows it.
     let (http, name) = (secure.server.at().port(), "files.example.org");

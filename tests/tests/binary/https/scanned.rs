@@ -38,7 +38,7 @@ fn testssl(report: &Path) -> Command {
 
 /// Runs a scan, and asserts that its report has no finding of medium severity or above, but for the chain of
 /// trust.
-fn assert_no_findings(mut scan: Command, report: &Path, what: &str) {
+fn assert_no_findings(mut scan: Command, report: &Path, label: &str) {
     let done = tool::run_within(SCAN_TIME, &mut scan);
     let report = std::fs::read(report).unwrap_or_else(|error| panic!("{error}: {}", done.text()));
     let findings: Vec<Value> = serde_json::from_slice(&report).expect("a whole report");
@@ -47,18 +47,18 @@ fn assert_no_findings(mut scan: Command, report: &Path, what: &str) {
         .filter(|found| FAILURES.iter().any(|severity| found["severity"] == *severity))
         .filter(|found| found["id"] != "cert_chain_of_trust" && found["id"] != "cert_trust")
         .collect();
-    assert!(failures.is_empty(), "{what}: {failures:#?}");
+    assert!(failures.is_empty(), "{label}: {failures:#?}");
     // The scan has reached the server, and its end.
     for (id, part) in [("TLS1_3", "offered"), ("cipher_order", "server"), ("heartbleed", "not vulnerable")] {
         let found = findings.iter().find(|found| found["id"] == id);
         let finding = found.and_then(|found| found["finding"].as_str()).unwrap_or_default();
-        assert!(finding.contains(part), "{what}: {id}: {finding:?}");
+        assert!(finding.contains(part), "{label}: {id}: {finding:?}");
     }
 }
 
 #[test]
 fn testssl_finds_nothing_of_medium_severity_but_the_chain_of_trust() {
-    let _turn = among_others();
+    let _permit = among_others();
     let keys = [
         ("P-256", &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"][..]),
         ("RSA", &["-newkey", "rsa:2048"]),

@@ -16,17 +16,17 @@ fn every_listener_of_a_server_of_tls_13_alone_refuses_tls_12(kind: EngineKind) {
     for min in ["1.2", "1.3"] {
         let secure = Secure::start(kind, &[&more[..], &["--tls-min-version", min]].concat());
         let (direct, starttls): (&[&str], &[&str]) = (&[], &["-starttls", "ftp"]);
-        for (at, how) in [
+        for (at, options) in [
             (secure.at(), direct),
             (ftps.parse().unwrap(), direct),
             (metrics.parse().unwrap(), direct),
             (secure.server.ftp_at(), starttls),
         ] {
-            let newer = super::openssl(at, &[how, &["-tls1_3"]].concat(), "");
-            assert!(newer.text().contains("TLSv1.3"), "{at} {how:?}: {} {}", newer.text(), newer.stderr);
-            let older = super::openssl(at, &[how, &["-tls1_2"]].concat(), "");
+            let newer = super::openssl(at, &[options, &["-tls1_3"]].concat(), "");
+            assert!(newer.text().contains("TLSv1.3"), "{at} {options:?}: {} {}", newer.text(), newer.stderr);
+            let older = super::openssl(at, &[options, &["-tls1_2"]].concat(), "");
             let is_refused = older.stderr.contains("alert protocol version");
-            assert_eq!(is_refused, min == "1.3", "{at} {how:?}: {} {}", older.text(), older.stderr);
+            assert_eq!(is_refused, min == "1.3", "{at} {options:?}: {} {}", older.text(), older.stderr);
         }
         let old = secure.curl(&["--tls-max", "1.2", &secure.url("/healthz")]);
         assert_eq!(old.status.success(), min == "1.2", "{}", old.stderr);

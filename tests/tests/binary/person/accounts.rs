@@ -15,7 +15,7 @@ use super::{PASSWORD, Person, Workspace};
 /// The use of an account from sign-up to logout, in a typical order.
 fn an_account_is_made_used_and_left(kind: EngineKind) {
     let place = Workspace::open(kind);
-    let alice = Person::away(&place.server.url(""));
+    let alice = Person::logged_out(&place.server.url(""));
     alice.fails(&["ls"], 1, &["Not logged in", "plimsoll login"]);
     assert!(alice.types(&["signup", "alice"]).well().text().contains("plimsoll login alice"));
     alice.fails(&["signup", "alice"], 1, &["taken"]);
@@ -36,9 +36,9 @@ fn sessions(person: &Person) -> Vec<PathBuf> {
 
 #[test]
 fn json_is_what_the_help_says() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
-    let alice = Person::away(&place.server.url(""));
+    let alice = Person::logged_out(&place.server.url(""));
     assert_eq!(alice.json(&["signup", "alice"])["name"], "alice");
     let session = alice.json(&["login", "alice"]);
     assert_eq!((&session["account"], &session["server"]), (&"alice".into(), &alice.server.as_str().into()));
@@ -50,9 +50,9 @@ fn json_is_what_the_help_says() {
 
 #[test]
 fn a_wrong_password_is_reported_and_no_session_is_saved() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
-    let alice = Person::away(&place.server.url(""));
+    let alice = Person::logged_out(&place.server.url(""));
     alice.types(&["signup", "alice"]).well();
     let done = tool::run(alice.command(&["login", "alice"]).env("PLIMSOLL_PASSWORD", "wrong horse"));
     assert_eq!(done.status.code(), Some(1));
@@ -62,7 +62,7 @@ fn a_wrong_password_is_reported_and_no_session_is_saved() {
 
 #[test]
 fn the_session_is_in_a_file_of_the_person_s_alone() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     let kept = sessions(&alice);
@@ -78,11 +78,11 @@ fn the_session_is_in_a_file_of_the_person_s_alone() {
 
 #[test]
 fn a_changed_password_ends_other_sessions_and_says_how_to_go_on() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let here = Person::at(&place.server.url(""), "alice");
-    let elsewhere = Person::away(&place.server.url(""));
-    elsewhere.types(&["login", "alice"]).well();
+    let other = Person::logged_out(&place.server.url(""));
+    other.types(&["login", "alice"]).well();
     here.writes("old", "wrong horse\n");
     here.writes("new", "battery staple\n");
     here.fails(
@@ -92,25 +92,25 @@ fn a_changed_password_ends_other_sessions_and_says_how_to_go_on() {
     );
     here.types(&["passwd", "--new-password-file", "new"]).well();
     here.types(&["ls"]).well();
-    elsewhere.fails(&["ls"], 1, &["plimsoll login alice"]);
-    elsewhere.fails(&["login", "alice"], 1, &["wrong"]);
+    other.fails(&["ls"], 1, &["plimsoll login alice"]);
+    other.fails(&["login", "alice"], 1, &["wrong"]);
     here.types(&["login", "alice", "--password-file", "new"]).well();
 }
 
 #[test]
 fn an_unreachable_server_is_reported_at_once() {
-    let _turn = among_others();
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let alice = Person::away(&format!("http://{nobody}"));
+    let _permit = among_others();
+    let unbound = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let alice = Person::logged_out(&format!("http://{unbound}"));
     alice.fails(&["login", "alice"], 1, &["Nobody answers", "plimsoll serve"]);
-    let nobody = format!("https://{nobody}");
-    alice.fails(&["login", "alice", "--server", &nobody], 1, &["Nobody answers", "plimsoll serve"]);
+    let unbound = format!("https://{unbound}");
+    alice.fails(&["login", "alice", "--server", &unbound], 1, &["Nobody answers", "plimsoll serve"]);
     alice.fails(&["login", "alice", "--server", "ftp://localhost"], 2, &["https://HOST:PORT"]);
 }
 
 #[test]
 fn a_log_out_leaves_no_account_in_use() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let both = Person::at(&place.server.url(""), "alice");
     both.types(&["signup", "bob"]).well();
@@ -118,8 +118,11 @@ fn a_log_out_leaves_no_account_in_use() {
     assert_eq!(both.json(&["whoami"])["account"], "bob", "the last login counts");
     assert_eq!(both.json(&["whoami", "--account", "alice"])["account"], "alice");
     both.fails(&["whoami", "--account", "carol"], 1, &["plimsoll login carol"]);
-    let said = both.types(&["logout"]).well().text();
-    assert!(said.contains("Logged out bob of ") && said.contains("Still logged in there: alice"), "{said}");
+    let output = both.types(&["logout"]).well().text();
+    assert!(
+        output.contains("Logged out bob of ") && output.contains("Still logged in there: alice"),
+        "{output}"
+    );
     both.fails(&["whoami"], 1, &["No account is in use", "Still logged in: alice", "--account alice"]);
     both.fails(&["rm", "report.pdf"], 1, &["No account is in use"]);
     assert_eq!(both.json(&["whoami", "--account", "alice"])["account"], "alice");
@@ -131,7 +134,7 @@ fn a_log_out_leaves_no_account_in_use() {
 
 #[test]
 fn with_json_every_command_prints_one_document_also_when_it_fails() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.types(&["signup", "bob"]).well();
@@ -163,7 +166,7 @@ fn with_json_every_command_prints_one_document_also_when_it_fails() {
 
 #[test]
 fn a_server_may_be_named_without_a_scheme() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     let authority = alice.server.trim_start_matches("http://").trim_end_matches('/').to_owned();
@@ -199,9 +202,9 @@ const ASKED: &str = "Password of alice: ";
 /// A password typed at the prompt is used, and not echoed.
 #[test]
 fn a_password_is_read_from_the_terminal_without_echo() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
-    let alice = Person::away(&place.server.url(""));
+    let alice = Person::logged_out(&place.server.url(""));
     alice.types(&["signup", "alice"]).well();
     let (mut hands, mut child) = on_a_terminal(&alice, &["login", "alice"]);
     assert!(read_until(&mut hands, ASKED).contains(ASKED));
@@ -215,8 +218,8 @@ fn a_password_is_read_from_the_terminal_without_echo() {
 /// Ctrl-C at the prompt ends the command, and restores the terminal's echo.
 #[test]
 fn a_terminal_is_left_as_it_was() {
-    let _turn = among_others();
-    let alice = Person::away("http://127.0.0.1:9");
+    let _permit = among_others();
+    let alice = Person::logged_out("http://127.0.0.1:9");
     let (mut hands, mut child) = on_a_terminal(&alice, &["login", "alice"]);
     let shows = |hands: &File| tcgetattr(hands).unwrap().local_modes.contains(LocalModes::ECHO);
     read_until(&mut hands, ASKED);
@@ -230,7 +233,7 @@ fn a_terminal_is_left_as_it_was() {
 /// Progress is drawn on a terminal only.
 #[test]
 fn progress_is_shown_on_a_terminal_alone() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("large", vec![7; 24 << 20]);
@@ -245,8 +248,8 @@ fn progress_is_shown_on_a_terminal_alone() {
 
 #[test]
 fn without_a_terminal_a_password_must_be_given() {
-    let _turn = among_others();
-    let alice = Person::away("http://127.0.0.1:9");
+    let _permit = among_others();
+    let alice = Person::logged_out("http://127.0.0.1:9");
     let mut command = Command::new("setsid");
     command.arg("--wait").arg(binary::plimsoll()).args(["login", "alice"]);
     alice.settle(&mut command);

@@ -21,7 +21,7 @@ fn setting() -> (Workspace, Wire, Person) {
 
 #[test]
 fn an_upload_that_arrives_otherwise_is_refused() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (_place, wire, alice) = setting();
     for bytes in [SMALL, LARGE] {
         alice.writes("file", noise(1, bytes));
@@ -36,7 +36,7 @@ fn an_upload_that_arrives_otherwise_is_refused() {
 
 #[test]
 fn a_stream_that_arrives_otherwise_is_an_error() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (_place, wire, alice) = setting();
     wire.change_after(LARGE as i64 / 2);
     let mut command = alice.command(&["put", "-", "stream"]);
@@ -50,7 +50,7 @@ fn a_stream_that_arrives_otherwise_is_an_error() {
 
 #[test]
 fn a_download_that_arrives_otherwise_is_fetched_again() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (_place, wire, alice) = setting();
     for bytes in [SMALL, LARGE] {
         alice.writes("file", noise(2, bytes));

@@ -33,8 +33,8 @@ fn end(child: Child) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn number(told: &Value, name: &str) -> usize {
-    usize::try_from(told["files"][0][name].as_u64().unwrap()).unwrap()
+fn number(value: &Value, name: &str) -> usize {
+    usize::try_from(value["files"][0][name].as_u64().unwrap()).unwrap()
 }
 
 fn kill(mut child: Child) {
@@ -67,8 +67,8 @@ fn a_broken_upload_can_be_seen_and_discarded(kind: EngineKind) {
     let upload = &listed["uploads"][0];
     assert_eq!((&upload["path"], upload["length"].as_u64()), (&"/large".into(), Some(BYTES as u64)));
     let id = upload["id"].as_str().unwrap();
-    let told = alice.types(&["uploads"]).well().text();
-    assert!(told.contains(id) && told.contains("of 10.0 MiB") && told.contains("/large"), "{told}");
+    let output = alice.types(&["uploads"]).well().text();
+    assert!(output.contains(id) && output.contains("of 10.0 MiB") && output.contains("/large"), "{output}");
     until("the server has seen the end", || alice.types(&["uploads", "--rm", id]).status.success());
     assert_eq!(alice.json(&["uploads"])["uploads"].as_array().map(Vec::len), Some(0));
     alice.fails(&["uploads", "--rm", id], 1, &["no such upload", "plimsoll uploads"]);
@@ -101,12 +101,12 @@ fn an_upload_outlives_the_server(kind: EngineKind) {
 fn a_lost_answer_is_no_lost_upload(kind: EngineKind) {
     let (place, wire, alice) = setting(kind);
     alice.writes("large", noise(7, PART));
-    let elsewhere = Person::away(&place.server.url(""));
-    elsewhere.types(&["login", "alice"]).well();
+    let other = Person::logged_out(&place.server.url(""));
+    other.types(&["login", "alice"]).well();
     // One answer passes: that of the upload's creation.
     wire.hold_after_down(1);
     let child = begin(&alice, &wire, &["put", "large"]);
-    until("the file is in its place", || elsewhere.types(&["ls"]).well().text() == "large\n");
+    until("the file is in its place", || other.types(&["ls"]).well().text() == "large\n");
     wire.cut();
     assert_eq!(number(&end(child), "sent"), PART);
 }

@@ -28,7 +28,7 @@ on_each_engine!(forks: files_come_back_as_they_were_sent);
 
 #[test]
 fn a_file_that_cannot_be_sent_is_reported_with_the_next_step() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("small", "small");
@@ -41,7 +41,7 @@ fn a_file_that_cannot_be_sent_is_reported_with_the_next_step() {
 
 #[test]
 fn where_files_go_follows_from_what_was_typed() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     for name in ["a", "b", "c"] {
@@ -74,7 +74,7 @@ fn where_files_go_follows_from_what_was_typed() {
 
 #[test]
 fn a_failed_path_is_reported_and_the_others_are_done() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", "a");
@@ -86,14 +86,14 @@ fn a_failed_path_is_reported_and_the_others_are_done() {
     alice.fails(&["rm", "missing"], 1, &["missing"]);
     alice.fails(&["ls", "missing"], 1, &["missing"]);
     let failed = alice.types(&["put", "missing", "a", "/", "--json"]);
-    let told: serde_json::Value = serde_json::from_slice(&failed.stdout).unwrap();
-    assert_eq!((failed.status.code(), &told["failed"][0]["file"]), (Some(1), &"missing".into()));
-    assert_eq!(told["files"][0]["path"], "a");
+    let report: serde_json::Value = serde_json::from_slice(&failed.stdout).unwrap();
+    assert_eq!((failed.status.code(), &report["failed"][0]["file"]), (Some(1), &"missing".into()));
+    assert_eq!(report["files"][0]["path"], "a");
 }
 
 #[test]
 fn a_file_over_the_quota_is_reported_before_it_is_sent() {
-    let _turn = among_others();
+    let _permit = among_others();
     let data = tempfile::tempdir().unwrap();
     let mut command = serving(EngineKind::Epoll, data.path(), "127.0.0.1:0");
     command.args(["--quota-bytes", "3MiB"]);
@@ -107,7 +107,7 @@ fn a_file_over_the_quota_is_reported_before_it_is_sent() {
 
 #[test]
 fn a_local_file_is_replaced_once_the_download_is_complete() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", "new");
@@ -121,7 +121,7 @@ fn a_local_file_is_replaced_once_the_download_is_complete() {
 
 #[test]
 fn listings_are_for_people_and_for_programs() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", vec![0; 5 << 10]);
@@ -137,7 +137,7 @@ fn listings_are_for_people_and_for_programs() {
 
 #[test]
 fn files_move_and_are_copied_on_the_server() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", "a");

@@ -68,7 +68,7 @@ on_each_engine!(a_folder_comes_back_byte_for_byte);
 
 #[test]
 fn entries_of_a_folder_that_cannot_be_sent_are_reported() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("tree/good", "good");
@@ -82,7 +82,7 @@ fn entries_of_a_folder_that_cannot_be_sent_are_reported() {
 
 #[test]
 fn the_whole_home_comes_with_one_command() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("tree/a", "a");

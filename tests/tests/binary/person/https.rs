@@ -72,9 +72,9 @@ fn answered(person: &Person, args: &[&str], answer: &str) -> (String, bool) {
 
 #[test]
 fn every_command_works_over_tls_with_the_certificate_of_an_authority() {
-    let _turn = among_others();
+    let _permit = among_others();
     let secured = Secured::open();
-    let alice = Person::away(&secured.nginx.url(""));
+    let alice = Person::logged_out(&secured.nginx.url(""));
     let types =
         |args: &[&str]| tool::run(alice.command(args).env("PLIMSOLL_CA", certificate_file("ca.pem"))).well();
     let large = noise(5, 9_000_000);
@@ -108,9 +108,9 @@ fn every_command_works_over_tls_with_the_certificate_of_an_authority() {
 
 #[test]
 fn an_unknown_certificate_is_refused_without_a_terminal_with_the_flags_that_help() {
-    let _turn = among_others();
+    let _permit = among_others();
     let secured = Secured::open();
-    let alice = Person::away(&secured.nginx.url(""));
+    let alice = Person::logged_out(&secured.nginx.url(""));
     let fingerprint = fingerprint("server.pem");
     let refused = without_terminal(&alice, &["signup", "alice"]);
     assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);
@@ -130,9 +130,9 @@ fn an_unknown_certificate_is_refused_without_a_terminal_with_the_flags_that_help
 
 #[test]
 fn a_certificate_is_trusted_on_first_use_by_a_person_at_a_terminal_and_never_asked_for_again() {
-    let _turn = among_others();
+    let _permit = among_others();
     let secured = Secured::open();
-    let alice = Person::away(&secured.nginx.url(""));
+    let alice = Person::logged_out(&secured.nginx.url(""));
     let (shown, is_done) = answered(&alice, &["signup", "alice"], "no");
     assert!(!is_done && shown.contains("nothing was sent"), "{shown}");
     let (shown, is_done) = answered(&alice, &["signup", "alice"], "yes");
@@ -155,10 +155,10 @@ fn a_certificate_is_trusted_on_first_use_by_a_person_at_a_terminal_and_never_ask
 
 #[test]
 fn a_server_with_another_name_is_not_asked_about() {
-    let _turn = among_others();
+    let _permit = among_others();
     let secured = Secured::open();
     secured.replace_certificate("other");
-    let alice = Person::away(&secured.nginx.url(""));
+    let alice = Person::logged_out(&secured.nginx.url(""));
     let refused = || {
         let mut command = alice.command(&["signup", "alice", "--ca", &certificate_file("ca.pem")]);
         tool::run(&mut command).stderr
@@ -202,7 +202,7 @@ fn a_download_that_is_cut_never_makes_a_complete_file(kind: EngineKind) {
     let folder = tempfile::tempdir().unwrap();
     let server = serve_https(kind, folder.path());
     let wire = Wire::to(server.https_at());
-    let alice = Person::away(&wire.https_url());
+    let alice = Person::logged_out(&wire.https_url());
     let types = |args: &[&str]| tool::run(&mut trusting(&alice, args)).well();
     types(&["signup", "alice"]);
     types(&["login", "alice"]);
@@ -211,11 +211,11 @@ fn a_download_that_is_cut_never_makes_a_complete_file(kind: EngineKind) {
     let resumed = cut_download(&alice, &wire, &["get", "large", "whole"], || {});
     assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
     assert!(alice.reads("whole") == noise(7, CUT_BYTES));
-    let elsewhere = Person::away(&server.url(""));
-    elsewhere.types(&["login", "alice"]).well();
+    let other = Person::logged_out(&server.url(""));
+    other.types(&["login", "alice"]).well();
     for args in [&["get", "large", "cut"][..], &["get", "large", "-"]] {
         types(&["put", "large"]);
-        let cut = cut_download(&alice, &wire, args, || drop(elsewhere.types(&["rm", "large"]).well()));
+        let cut = cut_download(&alice, &wire, args, || drop(other.types(&["rm", "large"]).well()));
         assert_eq!(cut.status.code(), Some(1), "{args:?}: {}", String::from_utf8_lossy(&cut.stderr));
     }
     assert!(!alice.path("cut").exists());

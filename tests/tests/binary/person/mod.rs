@@ -66,14 +66,14 @@ struct Person {
 impl Person {
     /// Creates a user and logs in at `server`.
     fn at(server: &str, name: &str) -> Person {
-        let person = Person::away(server);
+        let person = Person::logged_out(server);
         person.types(&["signup", name]).well();
         person.types(&["login", name]).well();
         person
     }
 
     /// Creates a user without a login.
-    fn away(server: &str) -> Person {
+    fn logged_out(server: &str) -> Person {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("here")).unwrap();
         Person { folder, server: server.to_owned() }

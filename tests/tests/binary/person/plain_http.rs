@@ -41,14 +41,14 @@ const UNRELATED: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 #[test]
 fn no_password_crosses_the_network_to_a_server_that_would_refuse_it() {
-    let _turn = among_others();
+    let _permit = among_others();
     for (answer, word) in [
         (REFUSAL, "Try --server https://0.0.0.0"),
         (REDIRECT, "Try --server https://files.example:8443"),
         (UNRELATED, "200"),
     ] {
         let (url, received) = answering(answer);
-        let alice = Person::away(&url);
+        let alice = Person::logged_out(&url);
         for command in ["login", "signup"] {
             alice.fails(&[command, "alice"], 1, &[word]);
         }
@@ -61,7 +61,7 @@ fn no_password_crosses_the_network_to_a_server_that_would_refuse_it() {
 
 #[test]
 fn a_server_that_accepts_passwords_without_encryption_gets_them_with_a_warning() {
-    let _turn = among_others();
+    let _permit = among_others();
     let data = tempfile::tempdir().unwrap();
     let begin = |policy: &str| {
         let mut serve = serving(EngineKind::Epoll, data.path(), "127.0.0.1:0");
@@ -69,7 +69,7 @@ fn a_server_that_accepts_passwords_without_encryption_gets_them_with_a_warning()
         Server::spawn(serve)
     };
     let server = begin("allow");
-    let alice = Person::away(&url(server.at()));
+    let alice = Person::logged_out(&url(server.at()));
     alice.writes("new", "battery staple");
     let change = ["passwd", "--new-password-file", "new"];
     for args in [&["signup", "alice"][..], &["login", "alice"], &change] {
@@ -79,7 +79,7 @@ fn a_server_that_accepts_passwords_without_encryption_gets_them_with_a_warning()
     }
     // Commands without a password do not warn, and this machine is not warned of.
     assert_eq!(alice.types(&["whoami"]).well().stderr, "");
-    let local = Person::away(&server.url(""));
+    let local = Person::logged_out(&server.url(""));
     assert_eq!(local.types(&["login", "alice", "--password-file", "missing"]).status.code(), Some(1));
     local.writes("new", "battery staple");
     let done = local.types(&["login", "alice", "--password-file", "new"]).well();
@@ -87,7 +87,7 @@ fn a_server_that_accepts_passwords_without_encryption_gets_them_with_a_warning()
     // A server with the default setting says before the password is sent that it would refuse it.
     drop(server);
     let server = begin("loopback");
-    let bob = Person::away(&url(server.at()));
+    let bob = Person::logged_out(&url(server.at()));
     for command in ["login", "signup"] {
         bob.fails(&[command, "bob"], 1, &["was not sent", "https://0.0.0.0"]);
     }

@@ -29,19 +29,19 @@ on_each_engine!(forks: a_share_is_given_used_and_taken_back);
 
 #[test]
 fn a_share_that_is_given_again_keeps_its_end_and_says_what_it_replaces() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let (alice, _bob) =
         (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
     alice.types(&["mkdir", "inbox"]).well();
     let end = "2030-12-31T23:59:59Z";
     alice.types(&["share", "inbox", "bob", "--expires", end]).well();
-    let told = alice.types(&["share", "inbox", "bob", "--write"]).well().text();
-    assert!(told.contains("read and write /inbox until 2030-12-31 23:59 UTC"), "{told}");
-    assert!(told.contains("This replaces the share before: it was to read.\n"), "{told}");
+    let output = alice.types(&["share", "inbox", "bob", "--write"]).well().text();
+    assert!(output.contains("read and write /inbox until 2030-12-31 23:59 UTC"), "{output}");
+    assert!(output.contains("This replaces the share before: it was to read.\n"), "{output}");
     assert_eq!(alice.json(&["shares"])["shares"][0]["expires"], end);
-    let told = alice.types(&["share", "inbox", "bob", "--expires", "never"]).well().text();
-    assert!(told.contains("it was to read and write, and it was until 2030-12-31 23:59 UTC"), "{told}");
+    let output = alice.types(&["share", "inbox", "bob", "--expires", "never"]).well().text();
+    assert!(output.contains("it was to read and write, and it was until 2030-12-31 23:59 UTC"), "{output}");
     let shares = alice.json(&["shares"]);
     assert_eq!(shares["shares"].as_array().unwrap().len(), 1, "{shares}");
     assert_eq!(shares["shares"][0]["expires"], serde_json::Value::Null);
@@ -49,7 +49,7 @@ fn a_share_that_is_given_again_keeps_its_end_and_says_what_it_replaces() {
 
 #[test]
 fn a_move_says_which_shares_it_ends() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let (alice, _bob) =
         (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
@@ -68,12 +68,12 @@ fn a_move_says_which_shares_it_ends() {
 
 #[test]
 fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let (alice, bob) = (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
     alice.types(&["mkdir", "inbox"]).well();
-    let told = alice.types(&["share", "inbox", "bob"]).well().text();
-    assert_eq!(told, "bob may read /inbox: plimsoll get -r alice:inbox\n");
+    let output = alice.types(&["share", "inbox", "bob"]).well().text();
+    assert_eq!(output, "bob may read /inbox: plimsoll get -r alice:inbox\n");
     alice.types(&["share", "/", "bob"]).well();
     let ended = alice.types(&["unshare", "inbox", "bob"]);
     assert!(ended.stderr.contains("bob still reaches it by the share of /"), "{}", ended.stderr);
@@ -97,7 +97,7 @@ fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
 
 #[test]
 fn an_impossible_share_is_reported() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("a", "a");

@@ -10,7 +10,7 @@ use super::{Person, Workspace};
 
 #[test]
 fn a_stream_goes_there_and_comes_back() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     for bytes in [0, 10, 5 << 20] {
@@ -31,7 +31,7 @@ fn a_stream_goes_there_and_comes_back() {
 /// A reader that closes the pipe ends the download without an error message, as with other programs.
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("large", noise(5, 8 << 20));

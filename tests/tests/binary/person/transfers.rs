@@ -32,7 +32,7 @@ fn head_by_curl(place: &Workspace, target: &str, more: &[&str]) -> String {
 
 #[test]
 fn a_large_file_comes_without_a_wait_for_its_digest() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     alice.writes("sparse", "");
@@ -148,7 +148,7 @@ fn last_line(shown: &str) -> &str {
 
 #[test]
 fn a_terminal_shows_what_was_done_and_no_bar_that_is_left() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     for name in ["a", "b", "c"] {
@@ -174,7 +174,7 @@ fn a_terminal_shows_what_was_done_and_no_bar_that_is_left() {
 /// A stream has no length that could be shown.
 #[test]
 fn progress_of_a_stream_shows_no_total() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let alice = Person::at(&place.server.url(""), "alice");
     let shell = "(head -c 300000 /dev/zero; sleep 0.5; head -c 300000 /dev/zero) | \"$0\" put - stream";
@@ -193,7 +193,7 @@ fn progress_of_a_stream_shows_no_total() {
 
 #[test]
 fn an_interrupted_transfer_says_that_the_same_command_resumes() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::open(EngineKind::Epoll);
     let wire = Wire::to(place.server.at());
     let alice = Person::at(&wire.url(), "alice");

@@ -79,20 +79,20 @@ impl Wire {
 
     /// Returns whether it withholds bytes.
     pub(super) fn is_held(&self) -> bool {
-        [&self.left.up, &self.left.down].iter().any(|way| way.open.load(Ordering::SeqCst) <= 0)
+        [&self.left.up, &self.left.down].iter().any(|direction| direction.open.load(Ordering::SeqCst) <= 0)
     }
 
     /// Changes one byte after `bytes`, in each direction.
     pub(super) fn change_after(&self, bytes: i64) {
-        for way in [&self.left.up, &self.left.down] {
-            way.whole.store(bytes, Ordering::SeqCst);
+        for direction in [&self.left.up, &self.left.down] {
+            direction.whole.store(bytes, Ordering::SeqCst);
         }
     }
 
     /// Discards the withheld bytes, and closes their connections. Forwards all later bytes.
     pub(super) fn cut(&self) {
-        for way in [&self.left.up, &self.left.down] {
-            way.cuts.fetch_add(1, Ordering::SeqCst);
+        for direction in [&self.left.up, &self.left.down] {
+            direction.cuts.fetch_add(1, Ordering::SeqCst);
         }
         self.open();
     }
@@ -104,25 +104,25 @@ impl Wire {
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, way: &Direction) {
+fn carry(mut from: TcpStream, mut to: TcpStream, direction: &Direction) {
     let mut block = [0; 16 * 1024];
-    let cuts = way.cuts.load(Ordering::SeqCst);
+    let cuts = direction.cuts.load(Ordering::SeqCst);
     while let Ok(bytes @ 1..) = from.read(&mut block) {
-        while way.open.load(Ordering::SeqCst) <= 0 {
+        while direction.open.load(Ordering::SeqCst) <= 0 {
             thread::sleep(Duration::from_millis(5));
         }
-        if way.cuts.load(Ordering::SeqCst) != cuts {
+        if direction.cuts.load(Ordering::SeqCst) != cuts {
             let _ = to.shutdown(Shutdown::Both);
             return;
         }
-        if passes(&way.whole, bytes) {
+        if passes(&direction.whole, bytes) {
             block[bytes - 1] ^= 1;
-            way.whole.store(ALL, Ordering::SeqCst);
+            direction.whole.store(ALL, Ordering::SeqCst);
         }
         if to.write_all(&block[..bytes]).is_err() {
             break;
         }
-        passes(&way.open, bytes);
+        passes(&direction.open, bytes);
     }
     // One direction has ended or failed, so its receiver gets an end of file.
     let _ = to.shutdown(Shutdown::Write);

@@ -62,7 +62,7 @@ fn count(server: &Server, name: &str) -> u64 {
 
 #[test]
 fn more_channels_than_workers_lose_no_request() {
-    let _turn = among_others();
+    let _permit = among_others();
     let Channelled { server, socket, _folders } = channelled();
     let server = std::rc::Rc::new(server);
     let shown = std::rc::Rc::clone(&server);
@@ -92,7 +92,7 @@ fn more_channels_than_workers_lose_no_request() {
 
 #[test]
 fn the_order_to_stop_ends_channels_that_wait_without_a_worker() {
-    let _turn = among_others();
+    let _permit = among_others();
     let Channelled { mut server, socket, _folders } = channelled();
     let pid = server.pid();
     block_on(EngineKind::Epoll, move |io| async move {
@@ -112,7 +112,7 @@ fn the_order_to_stop_ends_channels_that_wait_without_a_worker() {
 
 #[test]
 fn nonsense_on_the_socket_of_a_channel_without_a_worker_ends_it() {
-    let _turn = among_others();
+    let _permit = among_others();
     let Channelled { server, socket, _folders } = channelled();
     let mut sockets: Vec<UnixStream> = (0..CHANNELS)
         .map(|_| {

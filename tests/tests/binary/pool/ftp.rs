@@ -16,57 +16,57 @@ fn refusing() -> Vec<&'static str> {
 
 #[test]
 fn a_session_beyond_the_workers_gets_421_where_sessions_are_refused() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 2, &refusing());
     let (mut first, mut second) = (Session::begun(&server), Session::begun(&server));
     let mut third = Session::connect(&server);
     third.expect("421 ");
-    assert_eq!(third.hear(), "");
+    assert_eq!(third.reply(), "");
     // Open control connections are not affected.
-    second.say("USER anonymous", "331 ");
-    first.say("QUIT", "221 ");
-    assert_eq!(first.hear(), "");
-    until("a worker is free", || Session::connect(&server).hear().starts_with("220 "));
+    second.command("USER anonymous", "331 ");
+    first.command("QUIT", "221 ");
+    assert_eq!(first.reply(), "");
+    until("a worker is free", || Session::connect(&server).reply().starts_with("220 "));
 }
 
 #[test]
 fn a_session_beyond_the_workers_waits_where_those_wait() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &WITH_FTP);
     let (mut first, mut second) = (Session::logged_in(&server), Session::connect(&server));
     assert_waits(second.0.get_ref());
-    first.say("QUIT", "221 ");
+    first.command("QUIT", "221 ");
     second.expect("220 ");
 }
 
 #[test]
 fn an_idle_session_is_not_thrown_out_for_others() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &WITH_FTP);
     let (mut session, mut visitor) = (Session::logged_in(&server), server.visit());
     visitor.send(SMALL).unwrap();
     assert_waits(&visitor.stream);
-    session.say("NOOP", "200 ");
-    session.say("QUIT", "221 ");
+    session.command("NOOP", "200 ");
+    session.command("QUIT", "221 ");
     assert_small(visitor.reply().unwrap());
 }
 
 #[test]
 fn a_transfer_needs_no_worker_but_its_sessions_own() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &WITH_FTP);
     let mut session = Session::begun(&server);
-    session.say("USER anonymous", "331 ");
-    session.say("PASS me@here", "230 ");
-    session.say("TYPE I", "200 ");
-    let opened = session.say("EPSV", "229 ");
+    session.command("USER anonymous", "331 ");
+    session.command("PASS me@here", "230 ");
+    session.command("TYPE I", "200 ");
+    let opened = session.command("EPSV", "229 ");
     let port: u16 = opened.split('|').nth(3).and_then(|port| port.parse().ok()).expect(&opened);
     let mut data = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    session.say("RETR large.bin", "150 ");
+    session.command("RETR large.bin", "150 ");
     let mut bytes = Vec::new();
     data.read_to_end(&mut bytes).unwrap();
     assert!(bytes == noise(3, LARGE_BYTES));

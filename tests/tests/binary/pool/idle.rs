@@ -28,7 +28,7 @@ fn ask(visitor: &mut Visitor) {
 
 #[test]
 fn ten_times_as_many_connections_as_workers_lose_no_request() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 4, &NEVER);
     let mut visitors: Vec<Visitor> = (0..40).map(|_| server.visit()).collect();
@@ -46,7 +46,7 @@ fn ten_times_as_many_connections_as_workers_lose_no_request() {
 
 #[test]
 fn an_idle_connection_is_served_again_after_others_had_its_worker() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &NEVER);
     let mut visitors: Vec<Visitor> = (0..5).map(|_| idle(&server)).collect();
@@ -55,7 +55,7 @@ fn an_idle_connection_is_served_again_after_others_had_its_worker() {
 
 #[test]
 fn a_client_that_has_logged_in_stays_so_on_whichever_worker() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 2, &NEVER);
     let mut member = Member::new(&server, "alice");
@@ -70,7 +70,7 @@ fn a_client_that_has_logged_in_stays_so_on_whichever_worker() {
 
 #[test]
 fn a_silent_client_holds_no_worker_and_is_served_when_it_asks() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &NEVER);
     let (mut silent, mut second) = (server.visit(), server.visit());
@@ -80,7 +80,7 @@ fn a_silent_client_holds_no_worker_and_is_served_when_it_asks() {
 
 #[test]
 fn an_idle_connection_without_a_worker_ends_after_the_idle_time() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &["--limits-idle-time", "500ms"]);
     let mut visitors: Vec<Visitor> = (0..3).map(|_| idle(&server)).collect();
@@ -89,7 +89,7 @@ fn an_idle_connection_without_a_worker_ends_after_the_idle_time() {
 
 #[test]
 fn idle_connections_without_a_worker_end_at_a_stop() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), 1, &["--limits-idle-time", "1h", "--grace", "1h"]);
     let mut visitors: Vec<Visitor> = (0..5).map(|_| idle(&server)).collect();
@@ -101,7 +101,7 @@ fn idle_connections_without_a_worker_end_at_a_stop() {
 
 #[test]
 fn idle_connections_without_a_worker_are_closed_where_slots_run_short() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     Tree::new().file("small.txt", "small\n").plant(&folder.path().join("site"));
     let site = format!("/={}", folder.path().join("site").display());

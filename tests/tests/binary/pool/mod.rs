@@ -99,13 +99,13 @@ impl Session {
     fn logged_in(server: &Server) -> Session {
         drop(Member::new(server, "alice"));
         let mut session = Session::begun(server);
-        session.say("USER alice", "331 ");
-        session.say(&format!("PASS {PASSWORD}"), "230 ");
+        session.command("USER alice", "331 ");
+        session.command(&format!("PASS {PASSWORD}"), "230 ");
         session
     }
 
     /// Returns the next line, or an empty string at the end.
-    fn hear(&mut self) -> String {
+    fn reply(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).expect("a line, or the end");
         line
@@ -113,13 +113,13 @@ impl Session {
 
     #[track_caller]
     fn expect(&mut self, code: &str) -> String {
-        let line = self.hear();
+        let line = self.reply();
         assert!(line.starts_with(code), "{line:?} instead of {code}");
         line
     }
 
     #[track_caller]
-    fn say(&mut self, command: &str, code: &str) -> String {
+    fn command(&mut self, command: &str, code: &str) -> String {
         write!(self.0.get_mut(), "{command}\r\n").unwrap();
         self.expect(code)
     }

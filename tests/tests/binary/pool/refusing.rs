@@ -21,7 +21,7 @@ fn settings() -> Vec<&'static str> {
 
 #[test]
 fn a_client_without_a_worker_is_refused_with_a_retry_time() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &settings());
     let (mut first, mut second) = (holding(&server), server.visit());
@@ -37,18 +37,19 @@ fn a_client_without_a_worker_is_refused_with_a_retry_time() {
         refused += u64::from(reply.status == 503);
         reply.status == 200
     });
-    let mut told = None;
+    let mut counted = None;
     until("the status is told", || {
         let reply = server.visit().get("/api/status").expect("an answer");
-        told = (reply.status == 200).then(|| reply.json()["load"]["connections_refused"].as_u64().unwrap());
-        told.is_some()
+        counted =
+            (reply.status == 200).then(|| reply.json()["load"]["connections_refused"].as_u64().unwrap());
+        counted.is_some()
     });
-    assert!(told.is_some_and(|told| told >= refused), "{told:?} of {refused}");
+    assert!(counted.is_some_and(|counted| counted >= refused), "{counted:?} of {refused}");
 }
 
 #[test]
 fn a_refusal_of_head_has_no_body() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &settings());
     let (_first, mut second) = (holding(&server), server.visit());
@@ -60,7 +61,7 @@ fn a_refusal_of_head_has_no_body() {
 
 #[test]
 fn every_client_is_refused_though_the_queue_is_full() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &settings());
     let mut first = holding(&server);
@@ -74,7 +75,7 @@ fn every_client_is_refused_though_the_queue_is_full() {
 
 #[test]
 fn a_request_on_an_idle_connection_is_refused_when_no_worker_comes_to_it() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &settings());
     let mut idle = server.visit();
@@ -87,7 +88,7 @@ fn a_request_on_an_idle_connection_is_refused_when_no_worker_comes_to_it() {
 
 #[test]
 fn refusals_are_in_the_access_log() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
     let more = [&settings()[..], &["--access-log", log.to_str().unwrap()]].concat();

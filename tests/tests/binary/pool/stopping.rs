@@ -9,7 +9,7 @@ const WITH_FTP: [&str; 2] = ["--ftp", "127.0.0.1:0"];
 
 #[test]
 fn waiting_clients_are_served_before_the_end() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let more = [&HELD[..], &["--grace", "1h"]].concat();
     let mut server = start(folder.path(), 1, &more);
@@ -26,7 +26,7 @@ fn waiting_clients_are_served_before_the_end() {
 
 #[test]
 fn clients_without_a_worker_are_refused_at_the_end_of_the_grace() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let more = [&HELD[..], &WITH_FTP, &["--grace", "1s"]].concat();
     let mut server = start(folder.path(), 1, &more);

@@ -22,7 +22,7 @@ const LIMITS: [&str; 10] = [
 
 /// Asserts that a healthy client is served although twice as many stuck clients as workers came before it.
 fn is_served_behind(stuck: impl Fn(&mut Visitor)) {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), WORKERS, &LIMITS);
     let begin = |_| {

@@ -9,7 +9,7 @@ const MANY: usize = 100;
 
 #[test]
 fn a_client_that_finds_all_workers_taken_is_served_when_one_is_free() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &HELD);
     let (mut first, mut second) = (holding(&server), server.visit());
@@ -23,7 +23,7 @@ fn a_client_that_finds_all_workers_taken_is_served_when_one_is_free() {
 
 #[test]
 fn every_client_is_served_though_the_queue_is_full() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &HELD);
     let mut first = holding(&server);
@@ -36,7 +36,7 @@ fn every_client_is_served_though_the_queue_is_full() {
 
 #[test]
 fn a_request_that_finds_a_worker_is_answered_beside_those_that_take_long() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 3, &HELD);
     let _held = [holding(&server), holding(&server)];

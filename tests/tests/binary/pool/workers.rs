@@ -9,7 +9,7 @@ const VISITORS: usize = 40;
 
 #[test]
 fn there_are_as_many_workers_as_were_asked_for_whatever_comes() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), WORKERS, &["--limits-linger-time", "1h"]);
     let (workers, threads) =

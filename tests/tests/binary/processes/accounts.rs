@@ -23,7 +23,7 @@ fn on_data(data: &Path) -> Server {
 
 #[test]
 fn a_change_by_one_process_is_seen_by_another_at_the_next_request() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = on_data(folder.path());
     let mut alice = Member::new(&server, "alice");
@@ -44,7 +44,7 @@ fn a_change_by_one_process_is_seen_by_another_at_the_next_request() {
 
 #[test]
 fn an_operation_in_any_process_is_counted_and_logged_once() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = on_data(folder.path());
     let mut alice = Member::new(&server, "alice");
@@ -73,7 +73,7 @@ fn an_operation_in_any_process_is_counted_and_logged_once() {
 /// free again.
 #[test]
 fn a_process_that_is_killed_in_the_middle_of_an_upload_leaves_the_old_file() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = on_data(folder.path());
     let mut alice = Member::new(&server, "alice");
@@ -109,7 +109,7 @@ fn sockets_in(data: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_server_has_a_socket_of_its_own_and_clears_away_what_one_that_was_killed_has_left() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut killed = on_data(folder.path());
     let left = sockets_in(folder.path());
@@ -129,7 +129,7 @@ fn a_server_has_a_socket_of_its_own_and_clears_away_what_one_that_was_killed_has
 /// permanently.
 #[test]
 fn an_authentication_server_that_ends_leaves_another_of_its_folder_what_it_has() {
-    let _turn = among_others();
+    let _permit = among_others();
     let place = Workspace::new();
     let mut first = place.auth_at_port(EngineKind::Process);
     let second = place.auth_at_port(EngineKind::Process);
@@ -145,7 +145,7 @@ fn an_authentication_server_that_ends_leaves_another_of_its_folder_what_it_has()
 
 #[test]
 fn a_request_to_the_socket_without_the_secret_learns_nothing() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let _server = on_data(&folder.path().join("data"));
     let sockets = sockets_in(&folder.path().join("data"));
@@ -161,7 +161,7 @@ fn a_request_to_the_socket_without_the_secret_learns_nothing() {
 
 #[test]
 fn an_order_to_stop_waits_for_an_upload_and_then_ends_all() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::on_data(EngineKind::Process, folder.path(), &["--grace", "600s"]);
     let mut alice = Member::new(&server, "alice");

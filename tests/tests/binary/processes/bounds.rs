@@ -48,7 +48,7 @@ fn served_from(last: u8, server: &Server) -> Visitor {
 
 #[test]
 fn one_address_gets_half_of_the_slots_and_idle_processes_end_for_new_clients() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let Some(server) = start_with_few_processes(folder.path()) else { return };
     assert_eq!(load(&server, "connections_max"), MAX as u64);
@@ -88,18 +88,18 @@ fn asking(server: &Server) -> Visitor {
     visitor
 }
 
-const TOLD: &str = "has no process for a connection";
+const LOGGED: &str = "has no process for a connection";
 
 #[test]
 fn a_client_without_a_process_waits_for_one_and_no_client_is_dropped() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let Some(server) = start_with_a_limit(folder.path(), &[]) else { return };
     let mut inside = server.visit();
     assert_small(&mut inside);
     limit_processes(master(&server), Some(1));
     let mut waiting = asking(&server);
-    until("it is told", || server.stderr().contains(TOLD));
+    until("it is told", || server.stderr().contains(LOGGED));
     // They wait in the kernel's accept queue.
     let mut others = [asking(&server), asking(&server)];
     waiting.stream.set_read_timeout(Some(NOT_SERVED_TIME)).unwrap();
@@ -107,7 +107,7 @@ fn a_client_without_a_process_waits_for_one_and_no_client_is_dropped() {
     assert!(matches!(peeked, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut)), "it waits: {peeked:?}");
     waiting.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_small(&mut inside);
-    assert_eq!(server.stderr().matches(TOLD).count(), 1, "{}", server.stderr());
+    assert_eq!(server.stderr().matches(LOGGED).count(), 1, "{}", server.stderr());
     limit_processes(master(&server), None);
     for visitor in [&mut waiting].into_iter().chain(&mut others) {
         assert_eq!(visitor.reply().expect("there is a process").body, b"small\n");
@@ -117,13 +117,13 @@ fn a_client_without_a_process_waits_for_one_and_no_client_is_dropped() {
 
 #[test]
 fn a_client_that_waits_for_a_process_at_a_stop_is_served_too() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "600s"]) else { return };
     let master = master(&server);
     limit_processes(master, Some(1));
     let mut waiting = asking(&server);
-    until("it is told", || server.stderr().contains(TOLD));
+    until("it is told", || server.stderr().contains(LOGGED));
     let mut next = asking(&server);
     // The client's end of a connection is ready a moment before the server's.
     until("it waits in the kernel", || process::queued_connections(server.at()) == 1);
@@ -138,12 +138,12 @@ fn a_client_that_waits_for_a_process_at_a_stop_is_served_too() {
 
 #[test]
 fn a_client_that_waits_for_a_process_after_the_grace_is_cut_off_and_counted() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "100ms"]) else { return };
     limit_processes(master(&server), Some(1));
     let _waiting = asking(&server);
-    until("it is told", || server.stderr().contains(TOLD));
+    until("it is told", || server.stderr().contains(LOGGED));
     server.signal(Signal::TERM);
     assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
     assert!(server.stderr().contains("connections=1"), "{}", server.stderr());

@@ -8,7 +8,7 @@ const VISITORS: usize = 12;
 
 #[test]
 fn each_connection_has_a_process_with_one_thread_and_so_has_their_master() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &[]);
     children_are(&server, 0);
@@ -27,7 +27,7 @@ fn each_connection_has_a_process_with_one_thread_and_so_has_their_master() {
 
 #[test]
 fn a_listing_makes_no_thread_either() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &[]);
     let (mut visitor, child) = served(&server);
@@ -37,7 +37,7 @@ fn a_listing_makes_no_thread_either() {
 
 #[test]
 fn the_status_counts_the_requests_of_all_processes() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &[]);
     let visitors: Vec<_> = (0..VISITORS).map(|_| served(&server)).collect();
@@ -53,7 +53,7 @@ fn the_status_counts_the_requests_of_all_processes() {
 
 #[test]
 fn a_process_has_nothing_of_its_masters_listeners_nor_of_others_connections() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &["--ftp", "127.0.0.1:0", "--ftp-guests", "true"]);
     let (_first, one) = served(&server);
@@ -76,7 +76,7 @@ fn a_process_has_nothing_of_its_masters_listeners_nor_of_others_connections() {
 
 #[test]
 fn guests_of_ftp_have_a_process_each_and_their_files() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &["--ftp", "127.0.0.1:0", "--ftp-guests", "true"]);
     let mut curl = tool("curl");

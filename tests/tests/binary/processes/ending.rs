@@ -12,7 +12,7 @@ pub(super) fn kill(pid: u32) {
 
 #[test]
 fn a_connections_process_that_is_killed_is_one_clients_harm() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &[]);
     let ((mut first, child), (mut second, _)) = (served(&server), served(&server));
@@ -29,7 +29,7 @@ fn a_connections_process_that_is_killed_is_one_clients_harm() {
 
 #[test]
 fn no_process_outlives_a_program_that_is_killed() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), &[]);
     let (mut visitor, child) = served(&server);
@@ -47,7 +47,7 @@ fn no_process_outlives_a_program_that_is_killed() {
 
 #[test]
 fn a_program_whose_master_is_killed_says_so_and_ends() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), &[]);
     let (mut visitor, child) = served(&server);

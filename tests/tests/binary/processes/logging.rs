@@ -9,7 +9,7 @@ const VISITORS: usize = 50;
 
 #[test]
 fn the_log_of_requests_has_each_request_of_each_process_once() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
     let site = folder.path().join("site");
@@ -30,7 +30,7 @@ fn the_log_of_requests_has_each_request_of_each_process_once() {
 
 #[test]
 fn transfers_of_guests_are_logged_in_both_forms() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let (transfers, xferlog) = (folder.path().join("transfers"), folder.path().join("xferlog"));
     let logs = ["--transfer-log", transfers.to_str().unwrap(), "--xferlog", xferlog.to_str().unwrap()];

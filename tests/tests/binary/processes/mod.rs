@@ -81,8 +81,8 @@ fn assert_whole((mut reader, length): (Visitor, usize)) {
 
 /// Asserts that a connection was cut off, by an end or by an error.
 fn assert_cut_off(visitor: &mut Visitor) {
-    let heard = visitor.get("/small.txt");
-    assert!(matches!(heard, Err(Broken::Ended | Broken::Refused(_))), "{heard:?}");
+    let reply = visitor.get("/small.txt");
+    assert!(matches!(reply, Err(Broken::Ended | Broken::Refused(_))), "{reply:?}");
 }
 
 fn load(server: &Server, name: &str) -> u64 {

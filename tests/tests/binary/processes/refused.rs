@@ -14,7 +14,7 @@ fn refused(args: &[&str]) -> String {
 
 #[test]
 fn a_storage_server_is_not_served_by_processes() {
-    let _turn = among_others();
-    let told = refused(&["store", "--listen", "127.0.0.1:0", "--data", "files"]);
-    assert!(told.contains("a process each") && told.contains("--engine epoll"), "{told}");
+    let _permit = among_others();
+    let message = refused(&["store", "--listen", "127.0.0.1:0", "--data", "files"]);
+    assert!(message.contains("a process each") && message.contains("--engine epoll"), "{message}");
 }

@@ -7,7 +7,7 @@ use super::{assert_whole, begun, children, children_are, master, served, start};
 
 #[test]
 fn at_a_stop_an_idle_client_is_closed_and_a_request_in_progress_is_finished() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), &["--grace", "600s"]);
     let ((mut idle, _), large) = (served(&server), begun(&server));
@@ -23,7 +23,7 @@ fn at_a_stop_an_idle_client_is_closed_and_a_request_in_progress_is_finished() {
 /// A terminal's Ctrl-C and a service manager's signal reach each process, not only the program's.
 #[test]
 fn a_signal_to_all_processes_aborts_no_client() {
-    let _turn = among_others();
+    let _permit = among_others();
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let folder = tempfile::tempdir().unwrap();
         let mut server = start(folder.path(), &["--grace", "600s"]);
@@ -41,7 +41,7 @@ fn a_signal_to_all_processes_aborts_no_client() {
 
 #[test]
 fn the_end_of_the_grace_cuts_off_who_is_left_and_counts_them() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), &["--grace", "1s"]);
     let stuck = [begun(&server), begun(&server)];
@@ -49,8 +49,8 @@ fn the_end_of_the_grace_cuts_off_who_is_left_and_counts_them() {
     server.signal(Signal::TERM);
     assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
     assert!(left.iter().all(|child| !process::is_running(*child)));
-    let told = server.stderr();
-    let line = told.lines().find(|line| line.contains("the grace period is over")).expect(&told);
+    let log = server.stderr();
+    let line = log.lines().find(|line| line.contains("the grace period is over")).expect(&log);
     assert!(line.contains("connections=2"), "{line}");
     drop(stuck);
 }
@@ -58,7 +58,7 @@ fn the_end_of_the_grace_cuts_off_who_is_left_and_counts_them() {
 /// A process that a debugger has stopped, or that waits for a broken disk, does not end by itself.
 #[test]
 fn a_process_that_does_not_end_after_the_grace_is_killed_and_counted() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), &["--grace", "100ms"]);
     let (_held, child) = served(&server);
@@ -74,7 +74,7 @@ fn a_process_that_does_not_end_after_the_grace_is_killed_and_counted() {
 /// of its processes would.
 #[test]
 fn a_master_that_does_not_end_after_the_grace_is_killed_with_all_that_come_of_it() {
-    let _turn = among_others();
+    let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), &["--grace", "100ms"]);
     let (_held, child) = served(&server);

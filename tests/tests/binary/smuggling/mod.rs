@@ -101,7 +101,7 @@ fn assert_logged(work: &Path, reached: usize) {
 
 #[test]
 fn the_proxy_and_nginx_agree_about_where_a_request_ends() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (folder, work) = (site(), tempfile::tempdir().unwrap());
     let nginx = WebServer::nginx_with_files(work.path(), folder.path());
     let reached = agrees_with(&nginx.url(""));
@@ -111,7 +111,7 @@ fn the_proxy_and_nginx_agree_about_where_a_request_ends() {
 
 #[test]
 fn the_proxy_and_lighttpd_agree_about_where_a_request_ends() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (folder, work) = (site(), tempfile::tempdir().unwrap());
     let lighttpd = WebServer::lighttpd(work.path(), folder.path());
     let reached = agrees_with(&lighttpd.url(""));
@@ -121,7 +121,7 @@ fn the_proxy_and_lighttpd_agree_about_where_a_request_ends() {
 
 #[test]
 fn the_proxy_and_plimsoll_agree_about_where_a_request_ends() {
-    let _turn = among_others();
+    let _permit = among_others();
     let (folder, work) = (site(), tempfile::tempdir().unwrap());
     let log = work.path().join(ACCESS_LOG);
     let mut origin =

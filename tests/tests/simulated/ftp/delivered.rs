@@ -31,8 +31,8 @@ async fn download(scene: Scene) {
         (received, arrived) = (received + lease.len(), now(&scene));
     }
     assert_eq!(received, BYTES);
-    client.hear().await.expect(150);
-    client.hear().await.expect(226);
+    client.reply().await.expect(150);
+    client.reply().await.expect(226);
     let of_download = || scene.accounts().lines().into_iter().find(|line| line["operation"] == "download");
     scene.until(|| of_download().is_some()).await;
     let line = of_download().unwrap();

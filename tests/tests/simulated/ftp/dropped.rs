@@ -59,16 +59,16 @@ impl Session {
         self.client.as_mut().expect("it has connected")
     }
 
-    async fn hear(&mut self, code: u16) -> io::Result<()> {
+    async fn reply(&mut self, code: u16) -> io::Result<()> {
         self.step()?;
-        self.client().try_hear().await?.expect(code);
+        self.client().try_reply().await?.expect(code);
         Ok(())
     }
 
-    async fn say(&mut self, line: &str, code: u16) -> io::Result<()> {
+    async fn command(&mut self, line: &str, code: u16) -> io::Result<()> {
         self.step()?;
         self.client().push(format!("{line}\r\n"));
-        self.hear(code).await
+        self.reply(code).await
     }
 
     async fn prepare(&mut self) -> io::Result<()> {
@@ -81,7 +81,7 @@ impl Session {
 
     async fn store(&mut self, name: &str) -> io::Result<()> {
         self.prepare().await?;
-        self.say(&format!("STOR {name}"), 150).await?;
+        self.command(&format!("STOR {name}"), 150).await?;
         let bytes = new(name);
         for part in bytes.chunks(BYTES / 3) {
             self.step()?;
@@ -89,7 +89,7 @@ impl Session {
         }
         self.step()?;
         self.data.as_mut().expect("it was prepared").end().await?;
-        self.hear(226).await?;
+        self.reply(226).await?;
         self.data = None;
         Ok(())
     }
@@ -98,24 +98,24 @@ impl Session {
     async fn run(&mut self) -> io::Result<()> {
         self.step()?;
         self.client = Some(FtpClient::try_connect(&self.scene).await?);
-        self.hear(220).await?;
-        self.say("USER alice", 331).await?;
-        self.say("PASS correct horse", 230).await?;
-        self.say("TYPE I", 200).await?;
+        self.reply(220).await?;
+        self.command("USER alice", 331).await?;
+        self.command("PASS correct horse", 230).await?;
+        self.command("TYPE I", 200).await?;
         self.store("a").await?;
         self.store("new").await?;
         self.prepare().await?;
-        self.say("RETR a", 150).await?;
+        self.command("RETR a", 150).await?;
         self.step()?;
         let came = self.data.as_mut().expect("it was prepared").all().await?;
         assert!(came == new("a"));
-        self.hear(226).await?;
+        self.reply(226).await?;
         self.prepare().await?;
-        self.say("LIST", 150).await?;
+        self.command("LIST", 150).await?;
         self.step()?;
         self.data.as_mut().expect("it was prepared").all().await?;
-        self.hear(226).await?;
-        self.say("QUIT", 221).await
+        self.reply(226).await?;
+        self.command("QUIT", 221).await
     }
 
     async fn end(mut self, dropped: Dropped) {
@@ -157,16 +157,16 @@ fn is_new(scene: &Scene, name: &str) -> bool {
 async fn comes_back(scene: &Scene) {
     let mut client = FtpClient::of(scene, "alice").await;
     if !is_new(scene, "new") {
-        let size = client.say("SIZE new").await;
+        let size = client.command("SIZE new").await;
         let at = if size.code == 213 { size.text().parse().unwrap() } else { 0 };
         assert!(at > 0 || size.code == 550, "{}", size.text());
-        client.say(format!("REST {at}")).await.expect(350);
+        client.command(format!("REST {at}")).await.expect(350);
         client.send("STOR new", &new("new")[at..]).await.expect(226);
         assert!(client.retr("new").await == new("new"));
     }
     client.stor("a", new("a")).await;
     assert!(client.retr("a").await == new("a"));
-    client.say("QUIT").await.expect(221);
+    client.command("QUIT").await.expect(221);
     client.expect_end().await;
 }
 
@@ -174,7 +174,7 @@ async fn comes_back(scene: &Scene) {
 fn run(seed: u64, faults: Faults, steps: usize, dropped: Dropped) -> bool {
     let Simulation { sim, client, scene, .. } = Simulation::new(seed, faults, &scenario());
     let over = Rc::new(Cell::new(false));
-    let told = Rc::clone(&over);
+    let completed = Rc::clone(&over);
     let within = scene.clone();
     sim.run(&client, async move {
         let scene = within;
@@ -182,10 +182,10 @@ fn run(seed: u64, faults: Faults, steps: usize, dropped: Dropped) -> bool {
         let order_kept_after = faults.delay_max * 4;
         let mut session =
             Session { scene: scene.clone(), client: None, data: None, steps_left: steps, order_kept_after };
-        told.set(session.run().await.is_ok());
+        completed.set(session.run().await.is_ok());
         session.end(dropped).await;
         scene.until(|| scene.open() == 0).await;
-        if told.get() {
+        if completed.get() {
             assert!(is_new(&scene, "a") && is_new(&scene, "new"));
         } else {
             is_new(&scene, "a");

@@ -84,16 +84,16 @@ fn a_session_is_held_wherever_its_connections_are_cut() {
 fn drop_after(seed: u64, faults: Faults, time: Duration) -> bool {
     let Simulation { sim, client, scene, .. } = Simulation::new(seed, faults, &scenario());
     let got = Rc::new(Cell::new(Progress::Nothing));
-    let told = Rc::clone(&got);
+    let progress = Rc::clone(&got);
     sim.run(&client, async move {
         Person::new(&scene, "alice").await.put("/files/a", OLD).await;
         let patience = scene.io.deadline();
         patience.after(time);
-        if let Ok(held) = patience.within(hold(&scene, &told)).await {
+        if let Ok(held) = patience.within(hold(&scene, &progress)).await {
             held.unwrap();
         }
         scene.until(|| scene.open() == 0).await;
-        check(&scene, told.get());
+        check(&scene, progress.get());
     });
     assert_eq!(sim.connections_open(), 0, "seed {seed}, dropped after {time:?}");
     assert!(sim.panics().is_empty(), "seed {seed}, dropped after {time:?}: {:?}", sim.panics());
@@ -120,17 +120,17 @@ fn after_any_resets_a_file_reported_whole_is_whole() {
         let Simulation { sim, client, scene, .. } =
             Simulation::new(seed, Faults::resets(per_mille), &scenario());
         let got = Rc::new(Cell::new(Progress::Nothing));
-        let told = Rc::clone(&got);
+        let progress = Rc::clone(&got);
         sim.run(&client, async move {
             let auth = &scene.accounts().auth;
             let (quota, may) = (Default::default(), Default::default());
             let password = plimsoll_auth::Secret::from(PASSWORD);
             auth.add(&scene.io, "alice", &password, quota, may).await.unwrap();
             // Before the first upload, there is no old file.
-            let _ = hold(&scene, &told).await;
+            let _ = hold(&scene, &progress).await;
             scene.until(|| scene.open() == 0).await;
             let file = scene.home("alice").get("a").cloned().flatten();
-            assert!(file.as_ref().map_or(told.get() == Progress::Nothing, |file| *file == new()));
+            assert!(file.as_ref().map_or(progress.get() == Progress::Nothing, |file| *file == new()));
         });
         assert!(sim.panics().is_empty(), "seed {seed}: {:?}", sim.panics());
         assert_eq!(sim.connections_open(), 0, "seed {seed}");

@@ -64,7 +64,7 @@ fn users_download_every_file_whole_over_kept_and_new_sessions() {
             });
             assert!(sim.panics().is_empty(), "seed {seed}: {:?}", sim.panics());
             let outcome = crowd.outcome().unwrap();
-            assert!(outcome.is_clean(), "seed {seed}: {:?}", outcome.told);
+            assert!(outcome.is_clean(), "seed {seed}: {:?}", outcome.messages);
             let requests = USERS as u64 * EACH;
             assert_eq!((outcome.requests, outcome.bytes), (requests, requests * BYTES as u64), "seed {seed}");
             assert_eq!(outcome.verified, requests);

@@ -15,12 +15,12 @@ async fn a_session_is_held(scene: Scene) {
     drop(Person::new(&scene, "alice").await);
     let mut client = FtpClient::of(&scene, "alice").await;
     client.stor("a b", "some bytes of a file\n").await;
-    client.way = DataMode::Active;
+    client.mode = DataMode::Active;
     assert_eq!(client.retr("a b").await, b"some bytes of a file\n");
     assert_eq!(client.fetch_lines("NLST").await, ["a b"]);
-    client.say("FEAT").await.expect(211);
-    assert!(client.say("MLST a b").await.expect(250).lines[1].ends_with(" /a b"));
-    client.say("QUIT").await.expect(221);
+    client.command("FEAT").await.expect(211);
+    assert!(client.command("MLST a b").await.expect(250).lines[1].ends_with(" /a b"));
+    client.command("QUIT").await.expect(221);
     client.expect_end().await;
     scene.until(|| scene.open() == 0).await;
 }
@@ -46,7 +46,7 @@ fn commands_are_obeyed_wherever_their_sender_pauses() {
             scene.io.sleep(Duration::from_secs(1)).await;
             client.push(second);
             for code in [331, 230, 257, 250, 257, 250, 250, 221] {
-                assert_eq!(client.hear().await.code, code, "cut after {bytes} bytes");
+                assert_eq!(client.reply().await.code, code, "cut after {bytes} bytes");
             }
             client.expect_end().await;
         });

@@ -28,22 +28,22 @@ fn a_stranger_at_a_data_port_gets_nothing_and_delays_no_client() {
             let mut client = FtpClient::of(&scene, "alice").await;
             client.stor("a", "of alice\n").await;
             let at = client.epsv().await.unwrap();
-            client.say("RETR a").await.expect(150);
+            client.command("RETR a").await.expect(150);
             assert!(!got_something(&stranger, at).await);
             assert!(!got_something(&stranger, at).await);
             let mut data = Data::to(&scene.io, at).await.unwrap();
             assert_eq!(data.all().await.unwrap(), b"of alice\n");
-            client.hear().await.expect(226);
+            client.reply().await.expect(226);
             // Bytes that a stranger sends are not stored either.
             let at = client.epsv().await.unwrap();
             let mut first = Data::to(&stranger, at).await.unwrap();
-            client.say("STOR b").await.expect(150);
+            client.command("STOR b").await.expect(150);
             let _ = first.send("of a stranger\n").await;
             let _ = first.end().await;
             let mut data = Data::to(&scene.io, at).await.unwrap();
             data.send("of alice, too\n").await.unwrap();
             data.finish().await.unwrap();
-            client.hear().await.expect(226);
+            client.reply().await.expect(226);
             assert_eq!(client.retr("b").await, b"of alice, too\n");
         });
         assert!(sim.panics().is_empty(), "seed {seed}: {:?}", sim.panics());
@@ -62,16 +62,16 @@ fn a_transfer_succeeds_however_many_strangers_connect_to_its_data_port_first() {
             drop(Person::new(&scene, "alice").await);
             let mut client = FtpClient::of(&scene, "alice").await;
             client.stor("a", "of alice\n").await;
-            for way in [DataMode::Passive, DataMode::Extended] {
-                let at = if way == DataMode::Passive { client.pasv().await } else { client.epsv().await };
+            for mode in [DataMode::Passive, DataMode::Extended] {
+                let at = if mode == DataMode::Passive { client.pasv().await } else { client.epsv().await };
                 let at = at.unwrap();
-                client.say("RETR a").await.expect(150);
+                client.command("RETR a").await.expect(150);
                 for _ in 0..CROWD {
                     assert!(!got_something(&stranger, at).await);
                 }
                 let mut data = Data::to(&scene.io, at).await.expect("the port still accepts");
                 assert_eq!(data.all().await.unwrap(), b"of alice\n");
-                client.hear().await.expect(226);
+                client.reply().await.expect(226);
             }
         });
         assert!(sim.panics().is_empty(), "seed {seed}: {:?}", sim.panics());
@@ -87,12 +87,12 @@ fn an_endless_crowd_of_strangers_delays_the_refusal_no_longer_than_the_connect_t
         let mut client = FtpClient::of(&scene, "alice").await;
         client.stor("a", "of alice\n").await;
         let at = client.epsv().await.unwrap();
-        client.say("RETR a").await.expect(150);
+        client.command("RETR a").await.expect(150);
         let asked = scene.io.now();
         while Data::to(&stranger, at).await.is_ok() {
             stranger.sleep(Duration::from_millis(100)).await;
         }
-        client.hear().await.expect(425);
+        client.reply().await.expect(425);
         let (waited, connect_time) = (scene.io.now() - asked, Limits::default().connect_time);
         assert!(waited >= connect_time && waited < connect_time * 2, "{waited:?}");
         assert_eq!(client.retr("a").await, b"of alice\n");
@@ -110,13 +110,13 @@ fn with_all_ports_taken_passive_mode_is_refused_and_active_mode_works() {
         let mut first = FtpClient::of(&scene, "alice").await;
         assert_eq!(first.epsv().await.unwrap().port(), 30_000);
         let mut second = FtpClient::of(&scene, "bob").await;
-        second.say("EPSV").await.expect(425);
-        second.say("PASV").await.expect(425);
-        second.way = DataMode::Active;
+        second.command("EPSV").await.expect(425);
+        second.command("PASV").await.expect(425);
+        second.mode = DataMode::Active;
         second.stor("a", "x").await;
         drop(first);
         scene.until(|| scene.open() == 1).await;
-        second.way = DataMode::Extended;
+        second.mode = DataMode::Extended;
         assert_eq!(second.retr("a").await, b"x");
     });
 }

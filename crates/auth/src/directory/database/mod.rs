@@ -24,7 +24,7 @@ pub(super) trait DatabaseConnection: Sized {
     type Address;
 
     /// Connects, and checks that the database has the expected directory.
-    fn open(way: &Self::Address, by: Deadline) -> Result<Self, DirectoryError>;
+    fn open(address: &Self::Address, by: Deadline) -> Result<Self, DirectoryError>;
 
     /// Returns its socket.
     fn socket(&mut self) -> &mut Socket;
@@ -39,15 +39,15 @@ pub(super) struct Database<L: DatabaseConnection> {
 /// A connection, and the count of timeouts when it was made.
 struct OpenConnection<L> {
     line: L,
-    silences: u64,
+    timeouts: u64,
 }
 
 /// The state that all connections of a process to a database share.
 struct Common<W> {
-    way: W,
-    away: Mutex<Option<Outage>>,
+    address: W,
+    outage: Mutex<Option<Outage>>,
     /// How often the database failed to respond in time. Connections made before that are not used again.
-    silences: AtomicU64,
+    timeouts: AtomicU64,
     /// Whether a connection was attempted since this was last read.
     is_new: AtomicBool,
 }
@@ -56,8 +56,8 @@ impl<W> Common<W> {
     /// Counts a timeout of a connection that was made at count `known`. Returns whether it is the first
     /// of those. Must precede [`Database::give_up`]: a call that finds no [`Outage`] then finds no older
     /// connection either.
-    fn fell_silent(&self, known: u64) -> bool {
-        self.silences.compare_exchange(known, known + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    fn count_timeout(&self, known: u64) -> bool {
+        self.timeouts.compare_exchange(known, known + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 }
 
@@ -69,10 +69,10 @@ struct Outage {
 
 impl<L: DatabaseConnection> Database<L> {
     /// Wraps a new connection.
-    pub(super) fn new(way: L::Address, line: L) -> Database<L> {
-        let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
-        let common = Common { way, away: Mutex::new(None), silences, is_new };
-        Database { line: Some(OpenConnection { line, silences: 0 }), common: Arc::new(common) }
+    pub(super) fn new(address: L::Address, line: L) -> Database<L> {
+        let (timeouts, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
+        let common = Common { address, outage: Mutex::new(None), timeouts, is_new };
+        Database { line: Some(OpenConnection { line, timeouts: 0 }), common: Arc::new(common) }
     }
 
     /// Creates another handle on the same database, which connects at its first use.
@@ -87,9 +87,9 @@ impl<L: DatabaseConnection> Database<L> {
         work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
     ) -> Result<T, DirectoryError> {
         let by = Deadline::after(DATABASE_TIME);
-        let mut known = self.common.silences.load(Ordering::SeqCst);
+        let mut known = self.common.timeouts.load(Ordering::SeqCst);
         let done = self.line(by).and_then(|mut kept| {
-            known = kept.silences;
+            known = kept.timeouts;
             kept.line.socket().set_deadline(by);
             let done = work(&mut kept.line)?;
             self.line = Some(kept);
@@ -98,7 +98,7 @@ impl<L: DatabaseConnection> Database<L> {
         if let Err(why) = &done
             && by.is_over()
             // A timeout on an older connection proves nothing about connections made since.
-            && self.common.fell_silent(known)
+            && self.common.count_timeout(known)
         {
             self.give_up(why);
         }
@@ -118,28 +118,28 @@ impl<L: DatabaseConnection> Database<L> {
 
     /// Returns the open connection, or a new one.
     fn line(&mut self, by: Deadline) -> Result<OpenConnection<L>, DirectoryError> {
-        let silences = self.common.silences.load(Ordering::SeqCst);
+        let timeouts = self.common.timeouts.load(Ordering::SeqCst);
         if let Some(mut kept) = self.line.take()
-            && kept.silences == silences
+            && kept.timeouts == timeouts
             && kept.line.socket().is_quiet()
         {
             return Ok(kept);
         }
         self.may_try()?;
-        let line = L::open(&self.common.way, by.within(DATABASE_CONNECT_TIME));
+        let line = L::open(&self.common.address, by.within(DATABASE_CONNECT_TIME));
         // Before the first request on it.
         self.common.is_new.store(true, Ordering::SeqCst);
         match &line {
-            Ok(_) => *self.away() = None,
+            Ok(_) => *self.outage() = None,
             Err(why) => self.give_up(why),
         }
-        line.map(|line| OpenConnection { line, silences })
+        line.map(|line| OpenConnection { line, timeouts })
     }
 
     /// Returns an error unless a connection may be tried. When it is time to retry, the first call tries.
     /// The others get the old error until it has finished.
     fn may_try(&self) -> Result<(), DirectoryError> {
-        match &mut *self.away() {
+        match &mut *self.outage() {
             Some(Outage { until, why }) if !until.is_over() => Err(why.clone()),
             Some(Outage { until, .. }) => {
                 *until = Deadline::after(DATABASE_CONNECT_TIME);
@@ -150,11 +150,11 @@ impl<L: DatabaseConnection> Database<L> {
     }
 
     fn give_up(&self, why: &DirectoryError) {
-        *self.away() = Some(Outage { until: Deadline::after(DATABASE_RETRY_TIME), why: why.clone() });
+        *self.outage() = Some(Outage { until: Deadline::after(DATABASE_RETRY_TIME), why: why.clone() });
     }
 
-    fn away(&self) -> MutexGuard<'_, Option<Outage>> {
-        self.common.away.lock().unwrap_or_else(PoisonError::into_inner)
+    fn outage(&self) -> MutexGuard<'_, Option<Outage>> {
+        self.common.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -179,9 +179,9 @@ mod tests {
     impl DatabaseConnection for Silent {
         type Address = DatabaseAddress;
 
-        fn open(way: &DatabaseAddress, by: Deadline) -> Result<Silent, DirectoryError> {
-            way.made.fetch_add(1, Ordering::SeqCst);
-            let socket = Socket::open(&Endpoint::Unix(way.path.clone()), by);
+        fn open(address: &DatabaseAddress, by: Deadline) -> Result<Silent, DirectoryError> {
+            address.made.fetch_add(1, Ordering::SeqCst);
+            let socket = Socket::open(&Endpoint::Unix(address.path.clone()), by);
             socket.map(Silent).map_err(|error| DirectoryError::Failed(error.to_string()))
         }
 
@@ -199,17 +199,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let _listener = UnixListener::bind(&path).unwrap();
-        let way = DatabaseAddress { path, made: AtomicUsize::new(0) };
-        let line = Silent::open(&way, Deadline::after(DATABASE_TIME)).unwrap();
-        let mut one = Database::<Silent>::new(way, line);
+        let address = DatabaseAddress { path, made: AtomicUsize::new(0) };
+        let line = Silent::open(&address, Deadline::after(DATABASE_TIME)).unwrap();
+        let mut one = Database::<Silent>::new(address, line);
         let mut other = one.another();
         other.call(|_| Ok(())).unwrap();
         one.call(wait).unwrap_err();
         let common = Arc::clone(&one.common);
-        let made = || common.way.made.load(Ordering::SeqCst);
+        let made = || common.address.made.load(Ordering::SeqCst);
         let before = made();
         // The retry time passes when the test says so, however slow the machine is.
-        let retry_after = |time| common.away.lock().unwrap().as_mut().unwrap().until = Deadline::after(time);
+        let retry_after =
+            |time| common.outage.lock().unwrap().as_mut().unwrap().until = Deadline::after(time);
         retry_after(Duration::from_secs(3600));
         other.call(|_| Ok(())).unwrap_err();
         assert_eq!(made() - before, 0, "it fails at once, without another connection");
@@ -220,20 +221,20 @@ mod tests {
 
     #[test]
     fn a_timeout_on_a_connection_opened_before_an_outage_starts_no_new_outage() {
-        let way = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
+        let address = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
         let common =
-            Common { way, away: Mutex::default(), silences: AtomicU64::new(0), is_new: false.into() };
-        let told = [0, 0, 1, 0, 1].map(|known| common.fell_silent(known));
-        assert_eq!(told, [true, false, true, false, false]);
+            Common { address, outage: Mutex::default(), timeouts: AtomicU64::new(0), is_new: false.into() };
+        let is_first = [0, 0, 1, 0, 1].map(|known| common.count_timeout(known));
+        assert_eq!(is_first, [true, false, true, false, false]);
     }
 
     #[test]
     fn of_the_callers_after_the_retry_time_one_tries() {
-        let way = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
-        let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
+        let address = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
+        let (timeouts, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let why = DirectoryError::Failed("it was away".to_owned());
-        let away = Outage { until: Deadline::after(Duration::ZERO), why: why.clone() };
-        let common = Arc::new(Common { way, away: Mutex::new(Some(away)), silences, is_new });
+        let outage = Outage { until: Deadline::after(Duration::ZERO), why: why.clone() };
+        let common = Arc::new(Common { address, outage: Mutex::new(Some(outage)), timeouts, is_new });
         let [first, second] =
             [(); 2].map(|()| Database::<Silent> { line: None, common: Arc::clone(&common) });
         let begun = std::time::Instant::now();

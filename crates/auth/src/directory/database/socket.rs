@@ -63,7 +63,7 @@ fn late() -> io::Error {
 }
 
 /// Converts the error of a socket whose timeout has expired.
-fn told(error: io::Error) -> io::Error {
+fn timeout_error(error: io::Error) -> io::Error {
     if error.kind() == ErrorKind::WouldBlock { late() } else { error }
 }
 
@@ -107,7 +107,7 @@ impl Socket {
             match self.stream.send(bytes, self.by.left()?) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(told(error)),
+                Err(error) => return Err(timeout_error(error)),
             }
         }
         Ok(())
@@ -120,7 +120,7 @@ impl Socket {
                 Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "it closed the connection")),
                 Ok(received) => return Ok(received),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(told(error)),
+                Err(error) => return Err(timeout_error(error)),
             }
         }
     }

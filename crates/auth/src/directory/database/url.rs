@@ -31,15 +31,17 @@ impl Url {
     /// Parses a URL. Its query may have only `keys`.
     pub(in crate::directory) fn parse(url: &str, keys: &[&str]) -> Result<Url, BadUrl> {
         let shown = without_password(url);
-        let bad = |what: &str| BadUrl(format!("{shown:?} is no directory of accounts: {what}"));
+        let bad = |problem: &str| BadUrl(format!("{shown:?} is no directory of accounts: {problem}"));
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (who, place) = authority.rsplit_once('@').map_or((None, authority), |(who, at)| (Some(who), at));
-        let (user, password) = match who.map(|who| who.split_once(':').unwrap_or((who, ""))) {
-            None => (None, None),
-            Some((user, password)) => (Some(user), Some(password)),
-        };
+        let (credentials, place) =
+            authority.rsplit_once('@').map_or((None, authority), |(credentials, at)| (Some(credentials), at));
+        let (user, password) =
+            match credentials.map(|credentials| credentials.split_once(':').unwrap_or((credentials, ""))) {
+                None => (None, None),
+                Some((user, password)) => (Some(user), Some(password)),
+            };
         let plain = |text: &str| decoded(text).ok_or_else(|| bad("a % stands for two hexadecimal digits"));
         let kept = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(plain).transpose();
         let (host, port) = host_and_port(place).ok_or_else(|| bad("a port is a number up to 65535"))?;
@@ -79,8 +81,8 @@ impl Url {
     }
 
     /// Creates the error that this URL is invalid.
-    pub(in crate::directory) fn bad(&self, what: &str) -> BadUrl {
-        BadUrl(format!("{:?} is no directory of accounts: {what}", self.shown))
+    pub(in crate::directory) fn bad(&self, problem: &str) -> BadUrl {
+        BadUrl(format!("{:?} is no directory of accounts: {problem}", self.shown))
     }
 }
 
@@ -150,8 +152,8 @@ mod tests {
             "postgres://me:secret@[::1]x/files",
             "postgres://me:secret@db/%ff",
         ] {
-            let told = Url::parse(bad, &["host"]).unwrap_err().to_string();
-            assert!(told.contains("postgres://me@") && !told.contains("secret"), "{told}");
+            let message = Url::parse(bad, &["host"]).unwrap_err().to_string();
+            assert!(message.contains("postgres://me@") && !message.contains("secret"), "{message}");
         }
     }
 }

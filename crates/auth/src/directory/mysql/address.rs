@@ -41,18 +41,21 @@ mod tests {
 
     #[test]
     fn a_url_leads_to_a_port_or_to_a_unix_socket() {
-        let way = DatabaseAddress::parse("mysql://me:secret@db/files").unwrap();
-        assert_eq!(way.place, Endpoint::Tcp("db".to_owned(), 3306));
-        assert_eq!((way.user.as_str(), way.database.as_str()), ("me", "files"));
-        let way = DatabaseAddress::parse("mysql://me@/files?socket=/run/mysqld/mysqld.sock").unwrap();
-        assert_eq!(way.place, Endpoint::Unix("/run/mysqld/mysqld.sock".into()));
+        let address = DatabaseAddress::parse("mysql://me:secret@db/files").unwrap();
+        assert_eq!(address.place, Endpoint::Tcp("db".to_owned(), 3306));
+        assert_eq!((address.user.as_str(), address.database.as_str()), ("me", "files"));
+        let address = DatabaseAddress::parse("mysql://me@/files?socket=/run/mysqld/mysqld.sock").unwrap();
+        assert_eq!(address.place, Endpoint::Unix("/run/mysqld/mysqld.sock".into()));
     }
 
     #[test]
     fn a_mysql_url_without_user_or_database_is_refused() {
         for bad in ["mysql://:secret@db/files", "mysql://me:secret@db"] {
-            let told = DatabaseAddress::parse(bad).err().unwrap().to_string();
-            assert!(told.contains("mysql://USER@HOST/DATABASE") && !told.contains("secret"), "{told}");
+            let message = DatabaseAddress::parse(bad).err().unwrap().to_string();
+            assert!(
+                message.contains("mysql://USER@HOST/DATABASE") && !message.contains("secret"),
+                "{message}"
+            );
         }
     }
 }

@@ -50,13 +50,13 @@ impl Greeting {
 }
 
 /// Authenticates: answers the server's requests until it accepts.
-pub(super) fn show(
+pub(super) fn authenticate(
     packets: &mut Packets,
-    way: &DatabaseAddress,
+    address: &DatabaseAddress,
     greeting: &Greeting,
 ) -> Result<(), DirectoryError> {
-    let first = proof(&greeting.plugin, way, &greeting.scramble).unwrap_or_default();
-    packets.send(&introduction(way, &greeting.plugin, &first))?;
+    let first = proof(&greeting.plugin, address, &greeting.scramble).unwrap_or_default();
+    packets.send(&introduction(address, &greeting.plugin, &first))?;
     loop {
         let packet = packets.receive()?;
         let mut reader = Reader(&packet);
@@ -65,35 +65,35 @@ pub(super) fn show(
             [0xfe] => {
                 let plugin = reader.word();
                 let scramble = reader.0.strip_suffix(&[0]).unwrap_or(reader.0);
-                packets.send(&proof(plugin, way, scramble)?)?;
+                packets.send(&proof(plugin, address, scramble)?)?;
             }
             // The server has the password cached, and our proof is right.
             [1] if reader.0 == [3] => {}
-            [1] if reader.0 == [4] => packets.send(&plain(way)?)?,
+            [1] if reader.0 == [4] => packets.send(&plain(address)?)?,
             _ => return Err(strange()),
         }
     }
 }
 
-fn introduction(way: &DatabaseAddress, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
-    let mut said = CAPABILITIES.to_le_bytes().to_vec();
-    said.extend_from_slice(&MYSQL_PACKET_BYTES_MAX.to_le_bytes());
-    said.push(BINARY);
-    said.extend_from_slice(&[0; 23]);
-    said.extend_from_slice(way.user.as_bytes());
+fn introduction(address: &DatabaseAddress, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
+    let mut packet = CAPABILITIES.to_le_bytes().to_vec();
+    packet.extend_from_slice(&MYSQL_PACKET_BYTES_MAX.to_le_bytes());
+    packet.push(BINARY);
+    packet.extend_from_slice(&[0; 23]);
+    packet.extend_from_slice(address.user.as_bytes());
     // A proof has 20 or 32 bytes.
-    said.extend_from_slice(&[0, u8::try_from(proof.len()).unwrap_or(0)]);
-    said.extend_from_slice(proof);
-    for word in [way.database.as_bytes(), plugin] {
-        said.extend_from_slice(word);
-        said.push(0);
+    packet.extend_from_slice(&[0, u8::try_from(proof.len()).unwrap_or(0)]);
+    packet.extend_from_slice(proof);
+    for word in [address.database.as_bytes(), plugin] {
+        packet.extend_from_slice(word);
+        packet.push(0);
     }
-    said
+    packet
 }
 
 /// Computes the proof that we know the password.
-fn proof(plugin: &[u8], way: &DatabaseAddress, scramble: &[u8]) -> Result<Vec<u8>, DirectoryError> {
-    let password = way.password.as_ref().map_or(&[][..], Secret::bytes);
+fn proof(plugin: &[u8], address: &DatabaseAddress, scramble: &[u8]) -> Result<Vec<u8>, DirectoryError> {
+    let password = address.password.as_ref().map_or(&[][..], Secret::bytes);
     match plugin {
         _ if BY_SOCKET.contains(&plugin) => Ok(Vec::new()),
         _ if password.is_empty() => Ok(Vec::new()),
@@ -116,13 +116,13 @@ fn mix(one: &[u8], other: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the password in clear, for a server that has only its hash.
-fn plain(way: &DatabaseAddress) -> Result<Vec<u8>, DirectoryError> {
-    let Endpoint::Unix(_) = way.place else {
+fn plain(address: &DatabaseAddress) -> Result<Vec<u8>, DirectoryError> {
+    let Endpoint::Unix(_) = address.place else {
         return Err(broken(
             "it asks for the password as it is, which we send through a Unix socket only; log in by one \
              once, or use mysql_native_password",
         ));
     };
-    let password = way.password.as_ref().map_or(&[][..], Secret::bytes);
+    let password = address.password.as_ref().map_or(&[][..], Secret::bytes);
     Ok([password, &[0]].concat())
 }

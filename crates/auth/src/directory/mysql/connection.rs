@@ -52,12 +52,12 @@ impl MysqlRow {
 
 impl Connection {
     /// Connects, authenticates, and sets the server's timeout for statements.
-    pub(super) fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let socket =
-            Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
+    pub(super) fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
+        let socket = Socket::open(&address.place, by)
+            .map_err(|error| broken(format!("{}: {error}", address.place)))?;
         let mut packets = Packets::new(socket);
         let greeting = Greeting::read(&packets.receive()?)?;
-        authentication::show(&mut packets, way, &greeting)?;
+        authentication::authenticate(&mut packets, address, &greeting)?;
         let mut connection = Connection { packets };
         // MariaDB executes the text in such a comment. MySQL has no such timeout.
         let time = DATABASE_STATEMENT_TIME.as_secs();

@@ -22,7 +22,7 @@ use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
+use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
@@ -31,7 +31,7 @@ use crate::shares::{Permission, Share};
 use address::DatabaseAddress;
 use connection::{Answered, Connection, MysqlRow};
 use plimsoll_rpc::time::{Millis, millis};
-use rows::{RECORD, SHARE, literal, maybe};
+use rows::{ACCOUNT_COLUMNS, SHARE, literal, maybe};
 
 pub use server_info::MysqlInfo;
 
@@ -44,8 +44,8 @@ pub struct MysqlDirectory {
 impl DatabaseConnection for Connection {
     type Address = DatabaseAddress;
 
-    fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let mut connection = Connection::open(way, by)?;
+    fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
+        let mut connection = Connection::open(address, by)?;
         schema::check(&mut connection)?;
         Ok(connection)
     }
@@ -59,19 +59,19 @@ impl DatabaseConnection for Connection {
 const RAISE: &str = "UPDATE plimsoll_state SET changes = LAST_INSERT_ID(changes + 1) WHERE ROW_COUNT() > 0";
 
 /// Locks rows of accounts, so that later statements see the changes of others to them.
-fn lock(which: &str) -> String {
-    format!("SELECT id FROM plimsoll_accounts WHERE {which} ORDER BY id FOR UPDATE")
+fn lock(condition: &str) -> String {
+    format!("SELECT id FROM plimsoll_accounts WHERE {condition} ORDER BY id FOR UPDATE")
 }
 
-fn records_where(what: &str) -> String {
-    format!("SELECT {RECORD} FROM plimsoll_accounts a WHERE {what}")
+fn accounts_where(condition: &str) -> String {
+    format!("SELECT {ACCOUNT_COLUMNS} FROM plimsoll_accounts a WHERE {condition}")
 }
 
-fn shares_where(now: Millis, what: &str) -> String {
+fn shares_where(now: Millis, condition: &str) -> String {
     format!(
         "SELECT {SHARE} FROM plimsoll_shares s
         JOIN plimsoll_accounts o ON o.id = s.owner JOIN plimsoll_accounts h ON h.id = s.holder
-        WHERE (s.expires IS NULL OR s.expires > {}) AND {what}",
+        WHERE (s.expires IS NULL OR s.expires > {}) AND {condition}",
         signed(now)
     )
 }
@@ -92,14 +92,14 @@ impl MysqlDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
     /// a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<MysqlDirectory, NotOpened> {
-        let way = DatabaseAddress::parse(url)?;
-        let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
+        let address = DatabaseAddress::parse(url)?;
+        let mut connection = Connection::open(&address, Deadline::after(DATABASE_CONNECT_TIME))?;
         connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
         schema::bring_up_to_date(&mut connection)?;
         connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
         let count = changes(&mut connection)?;
         Ok(MysqlDirectory {
-            database: Database::new(way, connection),
+            database: Database::new(address, connection),
             counter: Arc::new(ChangeCounter::new(count)),
         })
     }
@@ -155,7 +155,7 @@ impl Directory for MysqlDirectory {
         self.database.disconnect();
     }
 
-    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+    fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
         let count = self.database.call(changes)?;
         let replace_with = self.counter.replace_with(count);
         Ok(self.database.was_lost() || replace_with)
@@ -188,21 +188,21 @@ impl Directory for MysqlDirectory {
             new.enabled,
             signed(new.created),
         );
-        let read = records_where(&format!("a.name = {}", literal(&new.name)));
+        let read = accounts_where(&format!("a.name = {}", literal(&new.name)));
         let answers = self.change_by(&[insert, read])?;
         if answers[0].count == 0 { Ok(None) } else { first(&answers[1].rows, rows::account) }
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
-        self.rows(records_where("TRUE ORDER BY a.name"))?.iter().map(rows::record).collect()
+    fn accounts(&mut self) -> Result<Vec<AccountRow>, DirectoryError> {
+        self.rows(accounts_where("TRUE ORDER BY a.name"))?.iter().map(rows::account_row).collect()
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
-        first(&self.rows(records_where(&format!("a.name = {}", literal(name))))?, rows::record)
+    fn account(&mut self, name: &str) -> Result<Option<AccountRow>, DirectoryError> {
+        first(&self.rows(accounts_where(&format!("a.name = {}", literal(name))))?, rows::account_row)
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
-        first(&self.rows(records_where(&format!("a.id = {id}")))?, rows::record)
+    fn account_of(&mut self, id: i64) -> Result<Option<AccountRow>, DirectoryError> {
+        first(&self.rows(accounts_where(&format!("a.id = {id}")))?, rows::account_row)
     }
 
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
@@ -225,7 +225,7 @@ impl Directory for MysqlDirectory {
                 "UPDATE plimsoll_state SET changes = LAST_INSERT_ID(changes + 1)
                 WHERE EXISTS (SELECT * FROM plimsoll_accounts WHERE id = {id})"
             ),
-            records_where(&format!("a.id = {id}")),
+            accounts_where(&format!("a.id = {id}")),
         ])?;
         first(&answers[4].rows, rows::account)
     }
@@ -300,7 +300,8 @@ impl Directory for MysqlDirectory {
 
     fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, DirectoryError> {
         let found = self.rows(format!(
-            "SELECT {RECORD}, s.expires FROM plimsoll_sessions s JOIN plimsoll_accounts a ON a.id = s.account
+            "SELECT {ACCOUNT_COLUMNS}, s.expires FROM plimsoll_sessions s
+            JOIN plimsoll_accounts a ON a.id = s.account
             WHERE s.id = {} AND s.expires > {} AND a.enabled",
             literal(id.0),
             signed(now)
@@ -379,11 +380,11 @@ impl Directory for MysqlDirectory {
     }
 
     fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError> {
-        let what = match given {
+        let condition = match given {
             ShareSelection::By(owner) => format!("s.owner = {owner}"),
             ShareSelection::With(holder) => format!("s.holder = {holder} AND o.enabled"),
         };
-        let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(now, &what));
+        let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(now, &condition));
         self.rows(sql)?.iter().map(rows::share).collect()
     }
 
@@ -397,8 +398,8 @@ impl Directory for MysqlDirectory {
         self.database.call(|connection| {
             effective_shares(path, |from| {
                 let from = literal(from);
-                let what = format!("s.owner = {owner} AND s.holder = {with} AND s.path >= {from}");
-                let sql = format!("{} ORDER BY s.path LIMIT 1", shares_where(now, &what));
+                let condition = format!("s.owner = {owner} AND s.holder = {with} AND s.path >= {from}");
+                let sql = format!("{} ORDER BY s.path LIMIT 1", shares_where(now, &condition));
                 first(&connection.run(&[sql])?[0].rows, rows::share)
             })
         })
@@ -411,12 +412,12 @@ impl Directory for MysqlDirectory {
 
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         let below = [path, b"/"].concat();
-        let which = if path.is_empty() {
+        let condition = if path.is_empty() {
             String::new()
         } else {
             format!("AND (path = {} OR LEFT(path, {}) = {})", literal(path), below.len(), literal(&below))
         };
-        let sql = format!("DELETE FROM plimsoll_shares WHERE owner = {owner} {which}");
+        let sql = format!("DELETE FROM plimsoll_shares WHERE owner = {owner} {condition}");
         self.change_counted(vec![sql])
     }
 }

@@ -41,10 +41,11 @@ impl Packets {
         self.next = 0;
     }
 
-    pub(super) fn send(&mut self, said: &[u8]) -> Result<(), DirectoryError> {
-        let length = u32::try_from(said.len()).ok().filter(|_| said.len() <= DATABASE_MESSAGE_BYTES_MAX);
+    pub(super) fn send(&mut self, payload: &[u8]) -> Result<(), DirectoryError> {
+        let length =
+            u32::try_from(payload.len()).ok().filter(|_| payload.len() <= DATABASE_MESSAGE_BYTES_MAX);
         let [low, middle, high, _] = length.ok_or_else(|| broken("too long a question"))?.to_le_bytes();
-        let packet = [&[low, middle, high, self.next], said].concat();
+        let packet = [&[low, middle, high, self.next], payload].concat();
         self.next = self.next.wrapping_add(1);
         self.socket.send(&packet).map_err(broken)
     }
@@ -57,8 +58,8 @@ impl Packets {
             return Err(strange());
         }
         self.next = self.next.wrapping_add(1);
-        let said = self.take(length)?;
-        if said.first() == Some(&0xff) { Err(refusal(&said)) } else { Ok(said) }
+        let payload = self.take(length)?;
+        if payload.first() == Some(&0xff) { Err(refusal(&payload)) } else { Ok(payload) }
     }
 
     fn take(&mut self, length: usize) -> Result<Vec<u8>, DirectoryError> {
@@ -76,8 +77,8 @@ impl Packets {
 }
 
 /// Converts an error packet: its code, an SQL state, which is dropped, and its text.
-fn refusal(said: &[u8]) -> DirectoryError {
-    let mut reader = Reader(said);
+fn refusal(payload: &[u8]) -> DirectoryError {
+    let mut reader = Reader(payload);
     let code = reader.skip(1).and_then(|()| reader.u16()).unwrap_or_default();
     let text = String::from_utf8_lossy(reader.0);
     let text = if text.starts_with('#') { text.get(6..).unwrap_or_default() } else { &text };

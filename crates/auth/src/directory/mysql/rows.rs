@@ -9,13 +9,13 @@ use super::connection::MysqlRow;
 use super::packets::strange;
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, signed, unsigned};
-use crate::directory::{DirectoryError, Record};
+use crate::directory::{AccountRow, DirectoryError};
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use plimsoll_rpc::time::time;
 
-/// The columns that [`account`] and [`record`] read.
-pub(super) const RECORD: &str =
+/// The columns that [`account`] and [`account_row`] read.
+pub(super) const ACCOUNT_COLUMNS: &str =
     "a.id, a.name, a.quota_bytes, a.quota_files, a.permissions, a.enabled, a.created, a.hash, a.version";
 
 /// The columns that [`share`] reads.
@@ -43,8 +43,8 @@ pub(super) fn account(row: &MysqlRow) -> Result<Account, DirectoryError> {
     })
 }
 
-pub(super) fn record(row: &MysqlRow) -> Result<Record, DirectoryError> {
-    Ok(Record { account: account(row)?, hash: row.text(7)?.to_owned(), version: row.int(8)? })
+pub(super) fn account_row(row: &MysqlRow) -> Result<AccountRow, DirectoryError> {
+    Ok(AccountRow { account: account(row)?, hash: row.text(7)?.to_owned(), version: row.int(8)? })
 }
 
 pub(super) fn session_id(row: &MysqlRow) -> Result<SessionId, DirectoryError> {

@@ -37,8 +37,8 @@ impl MysqlInfo {
     }
 }
 
-fn server_info(way: &DatabaseAddress) -> Result<MysqlInfo, DirectoryError> {
-    let mut connection = Connection::open(way, Deadline::after(DATABASE_CONNECT_TIME))?;
+fn server_info(address: &DatabaseAddress) -> Result<MysqlInfo, DirectoryError> {
+    let mut connection = Connection::open(address, Deadline::after(DATABASE_CONNECT_TIME))?;
     let taken = "SHOW GLOBAL STATUS LIKE 'Threads_connected'";
     let answers = connection.run(&[ASKED.to_owned(), taken.to_owned()])?;
     let row = answers[0].rows.first().ok_or_else(strange)?;

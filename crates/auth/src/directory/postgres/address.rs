@@ -45,19 +45,19 @@ mod tests {
 
     #[test]
     fn a_url_leads_to_a_port_or_to_a_unix_socket() {
-        let way = DatabaseAddress::parse("postgres://me:secret@db/files").unwrap();
-        assert_eq!(way.place, Endpoint::Tcp("db".to_owned(), 5432));
-        assert_eq!((way.user.as_str(), way.database.as_str()), ("me", "files"));
-        let way = DatabaseAddress::parse("postgres://me@/?host=/run/postgresql").unwrap();
-        assert_eq!(way.place, Endpoint::Unix("/run/postgresql/.s.PGSQL.5432".into()));
-        assert_eq!(way.database, "me");
+        let address = DatabaseAddress::parse("postgres://me:secret@db/files").unwrap();
+        assert_eq!(address.place, Endpoint::Tcp("db".to_owned(), 5432));
+        assert_eq!((address.user.as_str(), address.database.as_str()), ("me", "files"));
+        let address = DatabaseAddress::parse("postgres://me@/?host=/run/postgresql").unwrap();
+        assert_eq!(address.place, Endpoint::Unix("/run/postgresql/.s.PGSQL.5432".into()));
+        assert_eq!(address.database, "me");
     }
 
     #[test]
     fn options_that_the_client_does_not_support_are_refused() {
         for bad in ["postgres://me:secret@db/files?sslmode=require", "postgres://me:secret@/files?host=db"] {
-            let told = DatabaseAddress::parse(bad).err().unwrap().to_string();
-            assert!(!told.contains("secret"), "{told}");
+            let message = DatabaseAddress::parse(bad).err().unwrap().to_string();
+            assert!(!message.contains("secret"), "{message}");
         }
     }
 }

@@ -15,15 +15,18 @@ use super::connection::{Connection, broken, refusal};
 use crate::directory::DirectoryError;
 
 /// Authenticates: answers the server's requests until it accepts.
-pub(super) fn show(connection: &mut Connection, way: &DatabaseAddress) -> Result<(), DirectoryError> {
+pub(super) fn authenticate(
+    connection: &mut Connection,
+    address: &DatabaseAddress,
+) -> Result<(), DirectoryError> {
     match connection.receive()? {
         Message::AuthenticationOk => return Ok(()),
-        Message::AuthenticationCleartextPassword => send_password(connection, password(way)?)?,
+        Message::AuthenticationCleartextPassword => send_password(connection, password(address)?)?,
         Message::AuthenticationMd5Password(asked) => {
-            let hash = md5_hash(way.user.as_bytes(), password(way)?, asked.salt());
+            let hash = md5_hash(address.user.as_bytes(), password(address)?, asked.salt());
             send_password(connection, hash.as_bytes())?;
         }
-        Message::AuthenticationSasl(asked) => exchange(connection, &asked, password(way)?)?,
+        Message::AuthenticationSasl(asked) => exchange(connection, &asked, password(address)?)?,
         Message::ErrorResponse(body) => return Err(refusal(&body)),
         _ => return Err(broken("it asks for a way to show who we are that we do not know")),
     }
@@ -34,8 +37,8 @@ pub(super) fn show(connection: &mut Connection, way: &DatabaseAddress) -> Result
     }
 }
 
-fn password(way: &DatabaseAddress) -> Result<&[u8], DirectoryError> {
-    let password = way.password.as_ref().map(plimsoll_rpc::Secret::bytes);
+fn password(address: &DatabaseAddress) -> Result<&[u8], DirectoryError> {
+    let password = address.password.as_ref().map(plimsoll_rpc::Secret::bytes);
     password.ok_or_else(|| broken("it asks for a password, and the URL has none"))
 }
 

@@ -60,8 +60,8 @@ pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
     DirectoryError::Failed(format!("PostgreSQL: {error}"))
 }
 
-fn strange(what: &str) -> DirectoryError {
-    broken(format!("the response does not fit the request ({what}); check the server's version"))
+fn strange(description: &str) -> DirectoryError {
+    broken(format!("the response does not fit the request ({description}); check the server's version"))
 }
 
 impl Value<'_> {
@@ -131,14 +131,14 @@ impl PostgresRow {
 
 impl Connection {
     /// Connects, authenticates, and sets the server's timeout for statements.
-    pub(super) fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let socket =
-            Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
+    pub(super) fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
+        let socket = Socket::open(&address.place, by)
+            .map_err(|error| broken(format!("{}: {error}", address.place)))?;
         let mut connection = Connection { socket, received: BytesMut::new(), statements: HashMap::new() };
         let statement_time = DATABASE_STATEMENT_TIME.as_millis().to_string();
         let asked = [
-            ("user", way.user.as_str()),
-            ("database", &way.database),
+            ("user", address.user.as_str()),
+            ("database", &address.database),
             ("client_encoding", "UTF8"),
             ("application_name", "plimsoll"),
             ("search_path", "plimsoll"),
@@ -149,7 +149,7 @@ impl Connection {
         let mut message = BytesMut::new();
         frontend::startup_message(asked, &mut message).map_err(broken)?;
         connection.send(&message)?;
-        super::authentication::show(&mut connection, way)?;
+        super::authentication::authenticate(&mut connection, address)?;
         connection.until_ready(|_| Ok(()))?;
         Ok(connection)
     }

@@ -21,7 +21,7 @@ use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
+use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
@@ -31,7 +31,7 @@ use address::DatabaseAddress;
 use connection::Value::{Bool, Bytes, Int, Text};
 use connection::{Answered, Connection, Statement, Value};
 use plimsoll_rpc::time::{Millis, millis};
-use rows::{RECORD, SHARE};
+use rows::{ACCOUNT_COLUMNS, SHARE};
 
 pub use server_info::PostgresInfo;
 
@@ -44,8 +44,8 @@ pub struct PostgresDirectory {
 impl DatabaseConnection for Connection {
     type Address = DatabaseAddress;
 
-    fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let mut connection = Connection::open(way, by)?;
+    fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
+        let mut connection = Connection::open(address, by)?;
         schema::check(&mut connection)?;
         Ok(connection)
     }
@@ -80,20 +80,20 @@ fn counted(change: &str) -> String {
     )
 }
 
-fn records_where(what: &str) -> String {
-    format!("SELECT {RECORD} FROM accounts a WHERE {what}")
+fn accounts_where(condition: &str) -> String {
+    format!("SELECT {ACCOUNT_COLUMNS} FROM accounts a WHERE {condition}")
 }
 
-fn shares_where(what: &str) -> String {
+fn shares_where(condition: &str) -> String {
     format!(
         "SELECT {SHARE} FROM shares s JOIN accounts o ON o.id = s.owner JOIN accounts h ON h.id = s.holder
-        WHERE (s.expires IS NULL OR s.expires > $1) AND {what}"
+        WHERE (s.expires IS NULL OR s.expires > $1) AND {condition}"
     )
 }
 
 /// Deletes shares in the order of their ids: concurrent deletions cannot deadlock.
-fn end_shares_where(what: &str) -> String {
-    format!("DELETE FROM shares WHERE id IN (SELECT id FROM shares WHERE {what} ORDER BY id FOR UPDATE)")
+fn end_shares_where(condition: &str) -> String {
+    format!("DELETE FROM shares WHERE id IN (SELECT id FROM shares WHERE {condition} ORDER BY id FOR UPDATE)")
 }
 
 /// Deletes expired rows, except those that others have locked: neither side waits.
@@ -123,14 +123,14 @@ impl PostgresDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
     /// a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<PostgresDirectory, NotOpened> {
-        let way = DatabaseAddress::parse(url)?;
-        let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
+        let address = DatabaseAddress::parse(url)?;
+        let mut connection = Connection::open(&address, Deadline::after(DATABASE_CONNECT_TIME))?;
         connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
         schema::bring_up_to_date(&mut connection)?;
         connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
         let count = changes(&mut connection)?;
         Ok(PostgresDirectory {
-            database: Database::new(way, connection),
+            database: Database::new(address, connection),
             counter: Arc::new(ChangeCounter::new(count)),
         })
     }
@@ -153,9 +153,13 @@ impl PostgresDirectory {
         Ok(answered)
     }
 
-    fn record_where(&mut self, what: &str, value: Value<'_>) -> Result<Option<Record>, DirectoryError> {
-        let answered = self.last(&[(&records_where(what), &[value])])?;
-        answered.rows.first().map(rows::record).transpose()
+    fn account_where(
+        &mut self,
+        condition: &str,
+        value: Value<'_>,
+    ) -> Result<Option<AccountRow>, DirectoryError> {
+        let answered = self.last(&[(&accounts_where(condition), &[value])])?;
+        answered.rows.first().map(rows::account_row).transpose()
     }
 }
 
@@ -176,7 +180,7 @@ impl Directory for PostgresDirectory {
         self.database.disconnect();
     }
 
-    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+    fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
         let count = self.database.call(changes)?;
         let replace_with = self.counter.replace_with(count);
         Ok(self.database.was_lost() || replace_with)
@@ -200,7 +204,8 @@ impl Directory for PostgresDirectory {
             "INSERT INTO accounts AS a
             (id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
             OVERRIDING SYSTEM VALUE
-            VALUES ($8, $1, $2, 1, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING RETURNING {RECORD}"
+            VALUES ($8, $1, $2, 1, $3, $4, $5, $6, $7)
+            ON CONFLICT (name) DO NOTHING RETURNING {ACCOUNT_COLUMNS}"
         );
         let values = [
             Text(&new.name),
@@ -215,17 +220,17 @@ impl Directory for PostgresDirectory {
         self.last(&[(&sql, &values)])?.rows.first().map(rows::account).transpose()
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
-        let answered = self.last(&[(&records_where("true ORDER BY a.name"), &[])])?;
-        answered.rows.iter().map(rows::record).collect()
+    fn accounts(&mut self) -> Result<Vec<AccountRow>, DirectoryError> {
+        let answered = self.last(&[(&accounts_where("true ORDER BY a.name"), &[])])?;
+        answered.rows.iter().map(rows::account_row).collect()
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
-        self.record_where("a.name = $1", Text(name))
+    fn account(&mut self, name: &str) -> Result<Option<AccountRow>, DirectoryError> {
+        self.account_where("a.name = $1", Text(name))
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
-        self.record_where("a.id = $1", number(id))
+    fn account_of(&mut self, id: i64) -> Result<Option<AccountRow>, DirectoryError> {
+        self.account_where("a.id = $1", number(id))
     }
 
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
@@ -239,7 +244,8 @@ impl Directory for PostgresDirectory {
             }
             Change::Enabled(enabled) => ("enabled = $2", vec![number(id), Bool(enabled)]),
         };
-        let sql = counted(&format!("UPDATE accounts a SET {set} WHERE a.id = $1 RETURNING {RECORD}"));
+        let sql =
+            counted(&format!("UPDATE accounts a SET {set} WHERE a.id = $1 RETURNING {ACCOUNT_COLUMNS}"));
         let is_off = matches!(change, Change::Enabled(false));
         let batch: [Statement<'_>; 3] = [
             (LOCK, &[number(id)]),
@@ -323,7 +329,7 @@ impl Directory for PostgresDirectory {
 
     fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, DirectoryError> {
         let sql = format!(
-            "SELECT {RECORD}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
+            "SELECT {ACCOUNT_COLUMNS}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
             WHERE s.id = $1 AND s.expires > $2 AND a.enabled"
         );
         let answered = self.last(&[(&sql, &[bytes(&id.0), time(now)])])?;
@@ -394,11 +400,11 @@ impl Directory for PostgresDirectory {
     }
 
     fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError> {
-        let (what, id) = match given {
+        let (condition, id) = match given {
             ShareSelection::By(owner) => ("s.owner = $2", owner),
             ShareSelection::With(holder) => ("s.holder = $2 AND o.enabled", holder),
         };
-        let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(what));
+        let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(condition));
         self.last(&[(&sql, &[time(now), number(id)])])?.rows.iter().map(rows::share).collect()
     }
 
@@ -426,9 +432,9 @@ impl Directory for PostgresDirectory {
 
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         let below = [path, b"/"].concat();
-        let which =
+        let condition =
             "owner = $1 AND (length($2) = 0 OR path = $2 OR substring(path from 1 for length($3)) = $3)";
-        let sql = counted(&format!("{} RETURNING id", end_shares_where(which)));
+        let sql = counted(&format!("{} RETURNING id", end_shares_where(condition)));
         Ok(self.change_counted(&[(&sql, &[number(owner), bytes(path), bytes(&below)])])?.count > 0)
     }
 }

@@ -5,12 +5,12 @@
 use super::connection::PostgresRow;
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, unsigned};
-use crate::directory::{DirectoryError, Record};
+use crate::directory::{AccountRow, DirectoryError};
 use crate::shares::{Permission, Share};
 use plimsoll_rpc::time::time;
 
-/// The columns that [`account`] and [`record`] read.
-pub(super) const RECORD: &str =
+/// The columns that [`account`] and [`account_row`] read.
+pub(super) const ACCOUNT_COLUMNS: &str =
     "a.id, a.name, a.quota_bytes, a.quota_files, a.permissions, a.enabled, a.created, a.hash, a.version";
 
 /// The columns that [`share`] reads.
@@ -28,8 +28,8 @@ pub(super) fn account(row: &PostgresRow) -> Result<Account, DirectoryError> {
     })
 }
 
-pub(super) fn record(row: &PostgresRow) -> Result<Record, DirectoryError> {
-    Ok(Record { account: account(row)?, hash: row.text(7)?.to_owned(), version: row.int(8)? })
+pub(super) fn account_row(row: &PostgresRow) -> Result<AccountRow, DirectoryError> {
+    Ok(AccountRow { account: account(row)?, hash: row.text(7)?.to_owned(), version: row.int(8)? })
 }
 
 pub(super) fn share(row: &PostgresRow) -> Result<Share, DirectoryError> {

@@ -45,13 +45,13 @@ impl PostgresInfo {
     /// # Errors
     /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
     pub fn of(url: &str) -> Result<PostgresInfo, NotOpened> {
-        let way = DatabaseAddress::parse(url)?;
-        Ok(server_info(&way)?)
+        let address = DatabaseAddress::parse(url)?;
+        Ok(server_info(&address)?)
     }
 }
 
-fn server_info(way: &DatabaseAddress) -> Result<PostgresInfo, DirectoryError> {
-    let mut connection = Connection::open(way, Deadline::after(DATABASE_TIME))?;
+fn server_info(address: &DatabaseAddress) -> Result<PostgresInfo, DirectoryError> {
+    let mut connection = Connection::open(address, Deadline::after(DATABASE_TIME))?;
     let answered = connection.run(&[(ASKED, &[])])?;
     let row = answered[0].rows.first().ok_or_else(|| super::connection::broken("it said nothing"))?;
     Ok(PostgresInfo {

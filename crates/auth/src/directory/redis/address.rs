@@ -42,16 +42,16 @@ mod tests {
 
     #[test]
     fn a_url_leads_to_a_port_or_to_a_unix_socket() {
-        let way = DatabaseAddress::parse("redis://db/3").unwrap();
-        assert_eq!((way.place, way.database), (Endpoint::Tcp("db".to_owned(), 6379), 3));
-        let way = DatabaseAddress::parse("redis+unix://:secret@/run/redis/redis.sock?db=2").unwrap();
-        assert_eq!((way.place, way.database), (Endpoint::Unix("/run/redis/redis.sock".into()), 2));
-        assert_eq!((way.user, way.password.unwrap().bytes()), (None, b"secret".as_slice()));
+        let address = DatabaseAddress::parse("redis://db/3").unwrap();
+        assert_eq!((address.place, address.database), (Endpoint::Tcp("db".to_owned(), 6379), 3));
+        let address = DatabaseAddress::parse("redis+unix://:secret@/run/redis/redis.sock?db=2").unwrap();
+        assert_eq!((address.place, address.database), (Endpoint::Unix("/run/redis/redis.sock".into()), 2));
+        assert_eq!((address.user, address.password.unwrap().bytes()), (None, b"secret".as_slice()));
     }
 
     #[test]
     fn a_database_that_is_no_number_is_refused_without_the_password() {
-        let told = DatabaseAddress::parse("redis://:secret@db/files").err().unwrap().to_string();
-        assert!(told.contains("is a number") && !told.contains("secret"), "{told}");
+        let message = DatabaseAddress::parse("redis://:secret@db/files").err().unwrap().to_string();
+        assert!(message.contains("is a number") && !message.contains("secret"), "{message}");
     }
 }

@@ -70,18 +70,18 @@ impl Reply {
 
 impl Connection {
     /// Connects, authenticates, and selects the database.
-    pub(super) fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let socket =
-            Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
+    pub(super) fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
+        let socket = Socket::open(&address.place, by)
+            .map_err(|error| broken(format!("{}: {error}", address.place)))?;
         let mut connection = Connection { socket, received: Vec::new(), read: 0, script: Vec::new() };
-        if let Some(password) = &way.password {
+        if let Some(password) = &address.password {
             let mut words: Vec<&[u8]> = vec![b"AUTH"];
-            words.extend(way.user.as_deref().map(str::as_bytes));
+            words.extend(address.user.as_deref().map(str::as_bytes));
             words.push(password.bytes());
             connection.command(&words)?;
         }
-        if way.database != 0 {
-            connection.command(&[b"SELECT", way.database.to_string().as_bytes()])?;
+        if address.database != 0 {
+            connection.command(&[b"SELECT", address.database.to_string().as_bytes()])?;
         }
         Ok(connection)
     }

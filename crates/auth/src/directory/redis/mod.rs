@@ -18,7 +18,7 @@ use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
+use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
@@ -40,8 +40,8 @@ pub struct RedisDirectory {
 impl DatabaseConnection for Connection {
     type Address = DatabaseAddress;
 
-    fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let mut connection = Connection::open(way, by)?;
+    fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
+        let mut connection = Connection::open(address, by)?;
         // The script reports an error if the database is not the expected directory.
         connection.ask(&[b"changes"])?;
         Ok(connection)
@@ -77,11 +77,11 @@ impl RedisDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
     /// a newer plimsoll has created the directory.
     pub fn open(url: &str) -> Result<RedisDirectory, NotOpened> {
-        let way = DatabaseAddress::parse(url)?;
-        let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
+        let address = DatabaseAddress::parse(url)?;
+        let mut connection = Connection::open(&address, Deadline::after(DATABASE_CONNECT_TIME))?;
         let count = connection.ask(&[b"open"])?.at(1)?.int()?;
         Ok(RedisDirectory {
-            database: Database::new(way, connection),
+            database: Database::new(address, connection),
             counter: Arc::new(ChangeCounter::new(count)),
         })
     }
@@ -122,7 +122,7 @@ impl Directory for RedisDirectory {
         self.database.disconnect();
     }
 
-    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+    fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
         let count = self.database.call(|connection| connection.ask(&[b"changes"])?.int())?;
         let replace_with = self.counter.replace_with(count);
         Ok(self.database.was_lost() || replace_with)
@@ -155,19 +155,19 @@ impl Directory for RedisDirectory {
         self.ask("add_account", &words)?.as_ref().map(rows::account).transpose()
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
+    fn accounts(&mut self) -> Result<Vec<AccountRow>, DirectoryError> {
         let reply = self.ask::<&str>("accounts", &[])?.ok_or_else(strange)?;
-        let mut records = reply.many()?.iter().map(rows::record).collect::<Result<Vec<_>, _>>()?;
-        records.sort_by(|one, other| one.account.name.cmp(&other.account.name));
-        Ok(records)
+        let mut rows = reply.many()?.iter().map(rows::account_row).collect::<Result<Vec<_>, _>>()?;
+        rows.sort_by(|one, other| one.account.name.cmp(&other.account.name));
+        Ok(rows)
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
-        self.ask("account", &[name])?.as_ref().map(rows::record).transpose()
+    fn account(&mut self, name: &str) -> Result<Option<AccountRow>, DirectoryError> {
+        self.ask("account", &[name])?.as_ref().map(rows::account_row).transpose()
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
-        self.ask("account_of", &[text(id)])?.as_ref().map(rows::record).transpose()
+    fn account_of(&mut self, id: i64) -> Result<Option<AccountRow>, DirectoryError> {
+        self.ask("account_of", &[text(id)])?.as_ref().map(rows::account_row).transpose()
     }
 
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {

@@ -8,7 +8,7 @@ use plimsoll_wire::hex;
 use super::connection::{Reply, strange};
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, unsigned};
-use crate::directory::{DirectoryError, Record};
+use crate::directory::{AccountRow, DirectoryError};
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use plimsoll_rpc::time::{Millis, time};
@@ -25,9 +25,9 @@ pub(super) fn account(reply: &Reply) -> Result<Account, DirectoryError> {
     })
 }
 
-pub(super) fn record(reply: &Reply) -> Result<Record, DirectoryError> {
+pub(super) fn account_row(reply: &Reply) -> Result<AccountRow, DirectoryError> {
     let hash = reply.at(7)?.text()?.to_owned();
-    Ok(Record { account: account(reply)?, hash, version: reply.at(8)?.int()? })
+    Ok(AccountRow { account: account(reply)?, hash, version: reply.at(8)?.int()? })
 }
 
 /// Returns when a session ends, from the element after its account.

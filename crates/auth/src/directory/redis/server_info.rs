@@ -38,21 +38,21 @@ impl RedisInfo {
     }
 }
 
-fn server_info(way: &DatabaseAddress) -> Result<RedisInfo, DirectoryError> {
-    let mut connection = Connection::open(way, Deadline::after(DATABASE_CONNECT_TIME))?;
+fn server_info(address: &DatabaseAddress) -> Result<RedisInfo, DirectoryError> {
+    let mut connection = Connection::open(address, Deadline::after(DATABASE_CONNECT_TIME))?;
     let info = connection.command(&[b"INFO"])?;
     let info = info.text()?;
-    let told = |name: &str| {
+    let field = |name: &str| {
         let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line.unwrap_or_default().to_owned()
     };
-    let number = |name: &str| told(name).parse().map_err(|_| broken(format!("it does not say {name}")));
+    let number = |name: &str| field(name).parse().map_err(|_| broken(format!("it does not say {name}")));
     let connected: u64 = number("connected_clients")?;
     let mut facts = RedisInfo {
-        version: told("redis_version"),
-        appendonly: if told("aof_enabled") == "1" { "yes" } else { "no" }.to_owned(),
+        version: field("redis_version"),
+        appendonly: if field("aof_enabled") == "1" { "yes" } else { "no" }.to_owned(),
         appendfsync: String::new(),
-        eviction: told("maxmemory_policy"),
+        eviction: field("maxmemory_policy"),
         connections_max: number("maxclients")?,
         connections_taken: connected.saturating_sub(1),
     };

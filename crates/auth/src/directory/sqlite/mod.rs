@@ -20,7 +20,7 @@ use rustix::io::Errno;
 
 use super::effective_shares::effective_shares;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, DirectoryError, GivenShare, NewAccount, NewSession, Record, ShareSelection};
+use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
 use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT};
 use crate::networks::NetworkHash;
@@ -29,7 +29,7 @@ use crate::shares::{Permission, Share};
 pub use copying::{CopiedDirectory, copy_file, end_all_sessions};
 use plimsoll_rpc::time::{Millis, millis};
 use revoked::{Revoked, probe};
-use rows::{RECORD, SHARE};
+use rows::{ACCOUNT_COLUMNS, SHARE};
 
 /// A connection to the file.
 pub struct SqliteDirectory {
@@ -55,7 +55,7 @@ impl SqliteDirectory {
     /// # Errors
     /// The error of the kernel or of SQLite, or that a newer plimsoll has created the file.
     pub fn open(path: &Path) -> Result<SqliteDirectory, DirectoryError> {
-        let at = |trouble: DirectoryError| DirectoryError::Failed(format!("{}: {trouble}", path.display()));
+        let at = |failure: DirectoryError| DirectoryError::Failed(format!("{}: {failure}", path.display()));
         make_private(path).map_err(at)?;
         Self::connect(path).map_err(at)
     }
@@ -69,7 +69,7 @@ impl SqliteDirectory {
         set_up(&mut connection)?;
         let (path, revoked) = (path.to_owned(), Revoked::open(path));
         let mut directory = SqliteDirectory { connection, path, revoked, data_version: 0 };
-        directory.changed_elsewhere()?;
+        directory.has_foreign_changes()?;
         Ok(directory)
     }
 
@@ -111,15 +111,15 @@ fn make_private(path: &Path) -> Result<(), DirectoryError> {
 fn set_up(connection: &mut Connection) -> Result<(), DirectoryError> {
     for _ in 1..OPEN_TRIES_MAX {
         schema::bring_up_to_date(connection)?;
-        match turn_to_wal(connection) {
+        match switch_to_wal(connection) {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
             turned => return turned.map_err(failed),
         }
     }
-    turn_to_wal(connection).map_err(failed)
+    switch_to_wal(connection).map_err(failed)
 }
 
-fn turn_to_wal(connection: &Connection) -> rusqlite::Result<()> {
+fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
 }
 
@@ -148,23 +148,28 @@ fn all<T>(
     rows.collect::<rusqlite::Result<_>>().map_err(failed)
 }
 
-fn record_where(
+fn account_where(
     connection: &Connection,
-    what: &str,
+    condition: &str,
     value: impl Params,
-) -> Result<Option<Record>, DirectoryError> {
-    one(connection, &format!("SELECT {RECORD} FROM accounts a WHERE {what} = ?1"), value, rows::record)
-}
-
-fn share_where(what: &str) -> String {
-    format!(
-        "SELECT {SHARE} FROM shares s JOIN accounts o ON o.id = s.owner JOIN accounts h ON h.id = s.holder
-        WHERE (s.expires IS NULL OR s.expires > ?1) AND {what}"
+) -> Result<Option<AccountRow>, DirectoryError> {
+    one(
+        connection,
+        &format!("SELECT {ACCOUNT_COLUMNS} FROM accounts a WHERE {condition} = ?1"),
+        value,
+        rows::account_row,
     )
 }
 
-fn all_shares_where(what: &str) -> String {
-    format!("{} ORDER BY o.name, s.path, h.name", share_where(what))
+fn share_where(condition: &str) -> String {
+    format!(
+        "SELECT {SHARE} FROM shares s JOIN accounts o ON o.id = s.owner JOIN accounts h ON h.id = s.holder
+        WHERE (s.expires IS NULL OR s.expires > ?1) AND {condition}"
+    )
+}
+
+fn all_shares_where(condition: &str) -> String {
+    format!("{} ORDER BY o.name, s.path, h.name", share_where(condition))
 }
 
 /// Finds the first share of an owner (`?2`) and a holder (`?3`) at or after a path (`?4`): one step in
@@ -174,7 +179,7 @@ fn first_share() -> String {
 }
 
 impl Directory for SqliteDirectory {
-    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+    fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
         let has_revoked = self.revoked.refresh();
         self.delete_revoked();
         let version = one(&self.connection, "PRAGMA data_version", (), |row| row.get(0))?.unwrap_or(0);
@@ -219,22 +224,22 @@ impl Directory for SqliteDirectory {
                 new.id,
             ),
         )?;
-        let record = if added == 0 { None } else { record_where(&transaction, "a.name", [&new.name])? };
+        let row = if added == 0 { None } else { account_where(&transaction, "a.name", [&new.name])? };
         transaction.commit().map_err(failed)?;
-        Ok(record.map(|record| record.account))
+        Ok(row.map(|row| row.account))
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
-        let sql = format!("SELECT {RECORD} FROM accounts a ORDER BY a.name");
-        all(&self.connection, &sql, (), rows::record)
+    fn accounts(&mut self) -> Result<Vec<AccountRow>, DirectoryError> {
+        let sql = format!("SELECT {ACCOUNT_COLUMNS} FROM accounts a ORDER BY a.name");
+        all(&self.connection, &sql, (), rows::account_row)
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
-        record_where(&self.connection, "a.name", [name])
+    fn account(&mut self, name: &str) -> Result<Option<AccountRow>, DirectoryError> {
+        account_where(&self.connection, "a.name", [name])
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
-        record_where(&self.connection, "a.id", [id])
+    fn account_of(&mut self, id: i64) -> Result<Option<AccountRow>, DirectoryError> {
+        account_where(&self.connection, "a.id", [id])
     }
 
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
@@ -259,9 +264,9 @@ impl Directory for SqliteDirectory {
             "DELETE FROM sessions WHERE account = (SELECT id FROM accounts WHERE id = ?1 AND NOT enabled)",
             [id],
         )?;
-        let record = record_where(&transaction, "a.id", [id])?;
+        let row = account_where(&transaction, "a.id", [id])?;
         transaction.commit().map_err(failed)?;
-        Ok(record.map(|record| record.account))
+        Ok(row.map(|row| row.account))
     }
 
     fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
@@ -324,7 +329,7 @@ impl Directory for SqliteDirectory {
             return Ok(None);
         }
         let sql = format!(
-            "SELECT {RECORD}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
+            "SELECT {ACCOUNT_COLUMNS}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
             WHERE s.id = ?1 AND s.expires > ?2 AND a.enabled"
         );
         let read = |row: &Row<'_>| Ok((rows::account(row)?, unsigned(row.get("expires")?)));
@@ -338,14 +343,17 @@ impl Directory for SqliteDirectory {
         match run(&self.connection, "DELETE FROM sessions WHERE id = ?1", [id.0]) {
             Ok(deleted) => Ok(deleted > 0),
             // Most likely the disk is full. The row is deleted when there is space again.
-            Err(trouble) => match self.revoked.add(id) {
+            Err(failure) => match self.revoked.add(id) {
                 Ok(()) => {
-                    tracing::warn!(%trouble, "the disk is full: a logout is recorded in reserved space");
+                    tracing::warn!(
+                        trouble = %failure,
+                        "the disk is full: a logout is recorded in reserved space"
+                    );
                     Ok(true)
                 }
                 Err(error) => {
                     tracing::error!(%error, "a logout could not be recorded in reserved space");
-                    Err(trouble)
+                    Err(failure)
                 }
             },
         }

@@ -3,8 +3,8 @@
 //!
 //! A log-out must not need space: on a full disk, SQLite can delete no row. The file is allocated when
 //! the database is opened and is written in place. It is a set of session numbers; a session in it has
-//! ended, even if its row is still there. Each slot has a number and its hash, so that a torn write is an
-//! empty slot. Invariant: a number is removed only after the database has committed that the session's
+//! ended, even if its row is still there. Each entry has a number and its hash, so that a torn write is an
+//! empty entry. Invariant: a number is removed only after the database has committed that the session's
 //! row is gone. A copy-on-write file system (btrfs, ZFS) may still need space for it.
 
 use std::collections::BTreeSet;
@@ -20,8 +20,8 @@ use crate::limits::{DIRECTORY_PROBE_BYTES, REVOKED_SESSIONS_MAX};
 use crate::sessions::SessionId;
 
 const NUMBER_BYTES: usize = 32;
-const SLOT_BYTES: usize = 2 * NUMBER_BYTES;
-const EMPTY: [u8; SLOT_BYTES] = [0; SLOT_BYTES];
+const ENTRY_BYTES: usize = 2 * NUMBER_BYTES;
+const EMPTY: [u8; ENTRY_BYTES] = [0; ENTRY_BYTES];
 
 /// The revoked sessions of one database. Other processes may have the same file open.
 pub(super) struct Revoked {
@@ -90,11 +90,11 @@ impl Revoked {
     pub(super) fn add(&mut self, session: SessionId) -> io::Result<()> {
         let file = self.file.as_ref().ok_or(io::ErrorKind::StorageFull)?;
         let _locked = lock(file)?;
-        let slots = slots(file)?;
-        if !slots.iter().any(|slot| number(slot) == Some(session)) {
-            let free = slots.iter().position(|slot| number(slot).is_none());
+        let entries = entries(file)?;
+        if !entries.iter().any(|entry| number(entry) == Some(session)) {
+            let free = entries.iter().position(|entry| number(entry).is_none());
             let free = free.ok_or(io::ErrorKind::StorageFull)?;
-            file.write_all_at(&slot(session), offset(free))?;
+            file.write_all_at(&entry(session), offset(free))?;
         }
         file.sync_data()?;
         self.sessions.insert(session);
@@ -112,8 +112,8 @@ impl Revoked {
 
     /// Reads changes by other processes. Returns whether a session was added.
     pub(super) fn refresh(&mut self) -> bool {
-        let Some(Ok(slots)) = self.file.as_ref().map(slots) else { return false };
-        let before = std::mem::replace(&mut self.sessions, slots.iter().filter_map(number).collect());
+        let Some(Ok(entries)) = self.file.as_ref().map(entries) else { return false };
+        let before = std::mem::replace(&mut self.sessions, entries.iter().filter_map(number).collect());
         !self.sessions.is_subset(&before)
     }
 }
@@ -123,10 +123,10 @@ pub(super) fn recorded(database: &Path) -> io::Result<BTreeSet<SessionId>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     match rustix::fs::open(path_of(database), flags, Mode::empty()) {
         Err(Errno::NOENT) => Ok(BTreeSet::new()),
-        opened => match slots(&File::from(opened?)) {
+        opened => match entries(&File::from(opened?)) {
             // A server is allocating it, and no session can be in it yet.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(BTreeSet::new()),
-            slots => Ok(slots?.iter().filter_map(number).collect()),
+            entries => Ok(entries?.iter().filter_map(number).collect()),
         },
     }
 }
@@ -154,37 +154,37 @@ fn allocated(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn slots(file: &File) -> io::Result<Vec<[u8; SLOT_BYTES]>> {
-    let mut bytes = vec![0; SLOT_BYTES * REVOKED_SESSIONS_MAX];
+fn entries(file: &File) -> io::Result<Vec<[u8; ENTRY_BYTES]>> {
+    let mut bytes = vec![0; ENTRY_BYTES * REVOKED_SESSIONS_MAX];
     file.read_exact_at(&mut bytes, 0)?;
     Ok(bytes.as_chunks().0.to_vec())
 }
 
 fn clear(file: &File, gone: &[SessionId]) -> io::Result<()> {
     let _locked = lock(file)?;
-    for (at, slot) in slots(file)?.iter().enumerate() {
-        if number(slot).is_some_and(|session| gone.contains(&session)) {
+    for (at, entry) in entries(file)?.iter().enumerate() {
+        if number(entry).is_some_and(|session| gone.contains(&session)) {
             file.write_all_at(&EMPTY, offset(at))?;
         }
     }
     Ok(())
 }
 
-fn offset(slot: usize) -> u64 {
-    (slot * SLOT_BYTES) as u64
+fn offset(entry: usize) -> u64 {
+    (entry * ENTRY_BYTES) as u64
 }
 
-fn slot(session: SessionId) -> [u8; SLOT_BYTES] {
-    let mut slot = EMPTY;
-    slot[..NUMBER_BYTES].copy_from_slice(&session.0);
-    slot[NUMBER_BYTES..].copy_from_slice(blake3::hash(&session.0).as_bytes());
-    slot
+fn entry(session: SessionId) -> [u8; ENTRY_BYTES] {
+    let mut entry = EMPTY;
+    entry[..NUMBER_BYTES].copy_from_slice(&session.0);
+    entry[NUMBER_BYTES..].copy_from_slice(blake3::hash(&session.0).as_bytes());
+    entry
 }
 
-/// Returns the session of a slot, unless it is empty or torn.
-fn number(stored: &[u8; SLOT_BYTES]) -> Option<SessionId> {
+/// Returns the session of an entry, unless it is empty or torn.
+fn number(stored: &[u8; ENTRY_BYTES]) -> Option<SessionId> {
     let (number, _) = stored.split_first_chunk::<NUMBER_BYTES>()?;
-    Some(SessionId(*number)).filter(|session| slot(*session) == *stored)
+    Some(SessionId(*number)).filter(|session| entry(*session) == *stored)
 }
 
 #[cfg(test)]
@@ -212,11 +212,11 @@ mod tests {
     fn an_entry_that_was_written_in_half_revokes_nothing_and_is_used_again() {
         let folder = tempfile::tempdir().unwrap();
         let mut revoked = Revoked::open(&folder.path().join("d.sqlite"));
-        let half = &slot(session(7))[..NUMBER_BYTES + 1];
+        let half = &entry(session(7))[..NUMBER_BYTES + 1];
         revoked.file.as_ref().unwrap().write_all_at(half, 0).unwrap();
         assert!(!revoked.refresh() && revoked.all().is_empty());
         revoked.add(session(8)).unwrap();
-        assert_eq!(number(&slots(revoked.file.as_ref().unwrap()).unwrap()[0]), Some(session(8)));
+        assert_eq!(number(&entries(revoked.file.as_ref().unwrap()).unwrap()[0]), Some(session(8)));
     }
 
     #[test]

@@ -5,13 +5,13 @@
 use rusqlite::{Result, Row};
 
 use crate::account::{Account, Quota};
-use crate::directory::Record;
+use crate::directory::AccountRow;
 use crate::directory::values::{permissions, unsigned};
 use crate::shares::{Permission, Share};
 use plimsoll_rpc::time::time;
 
-/// The columns that [`account`] and [`record`] read.
-pub(super) const RECORD: &str =
+/// The columns that [`account`] and [`account_row`] read.
+pub(super) const ACCOUNT_COLUMNS: &str =
     "a.id, a.name, a.quota_bytes, a.quota_files, a.permissions, a.enabled, a.created, a.hash, a.version";
 
 /// The columns that [`share`] reads.
@@ -29,8 +29,8 @@ pub(super) fn account(row: &Row<'_>) -> Result<Account> {
     })
 }
 
-pub(super) fn record(row: &Row<'_>) -> Result<Record> {
-    Ok(Record { account: account(row)?, hash: row.get(7)?, version: row.get(8)? })
+pub(super) fn account_row(row: &Row<'_>) -> Result<AccountRow> {
+    Ok(AccountRow { account: account(row)?, hash: row.get(7)?, version: row.get(8)? })
 }
 
 pub(super) fn share(row: &Row<'_>) -> Result<Share> {

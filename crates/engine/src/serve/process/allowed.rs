@@ -65,8 +65,8 @@ fn folder_of(line: &str, root: &Path) -> Option<Vec<PathBuf>> {
     };
     // In a container, the path may be that of the host, while the visible tree begins with the group.
     let own = top.join(path.trim_start_matches('/'));
-    let around = own.ancestors().take_while(|folder| folder.starts_with(&top));
-    Some(around.map(Path::to_owned).collect())
+    let parents = own.ancestors().take_while(|folder| folder.starts_with(&top));
+    Some(parents.map(Path::to_owned).collect())
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Child {
         let _entered = driver.enter();
         if let Some(hangup) = driver.sockets().hangup(stopped) {
             driver.spawn(Box::pin(async move {
-                if let Err(error) = hangup.seen().await {
+                if let Err(error) = hangup.wait().await {
                     tracing::warn!(%error, "a connection will not see the order to stop");
                     return;
                 }

@@ -33,7 +33,7 @@ use crate::limits::{
 use crate::ready::{Bound, is_that_connections, peer_of};
 use crate::serve::dispatch::{Accepted, has_disconnected, refuse};
 
-/// The fork master's channels from the program.
+/// The fork master's channels from the main process.
 pub struct Orders {
     pub(super) from: UnixStream,
     pub(super) stopped: OwnedFd,
@@ -52,7 +52,7 @@ pub enum ReloadScope {
 pub struct Forking {
     /// Addresses to listen on, and the protocol of each.
     pub listeners: Vec<(Bound, Setup)>,
-    /// Ordered in each process when the program orders its own.
+    /// Ordered in each process when the main process orders its own.
     pub stop: Stop,
     /// How long after the order connections may continue.
     pub grace: Duration,
@@ -74,7 +74,7 @@ struct Serving {
     /// Connections accepted without a free process: one, or after the order to stop all that were queued.
     held: VecDeque<Newcomer>,
     pid: Pid,
-    /// Whether the program has ordered the master to begin.
+    /// Whether the main process has ordered the master to begin.
     has_begun: bool,
     paused_until: Option<Instant>,
     /// The latest warnings about missing descriptors, and about missing processes.
@@ -106,15 +106,15 @@ struct Stopping {
 }
 
 /// Which process this is after a turn.
-enum Turn {
+enum Side {
     Master,
     /// The process of a connection.
     Child(Newcomer),
 }
 
 impl Orders {
-    /// Accepts and forks until the program orders the end and the last connection has ended. Returns only in
-    /// the master.
+    /// Accepts and forks until the main process orders the end and the last connection has ended. Returns
+    /// only in the master.
     ///
     /// # Errors
     /// Fails if the signal handlers, or the socket pair that SIGCHLD writes to, cannot be created.
@@ -140,14 +140,15 @@ impl Orders {
 }
 
 /// Creates the socket that becomes readable when a child has ended. Also has SIGTERM, SIGINT and SIGHUP
-/// ignored: a terminal or a service manager sends them to all processes, but the program alone acts on them.
+/// ignored: a terminal or a service manager sends them to all processes, but the main process alone acts on
+/// them.
 fn bell() -> io::Result<UnixStream> {
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         signal_hook::flag::register(signal, Arc::<AtomicBool>::default())?;
     }
-    let (bell, rope) = UnixStream::pair()?;
+    let (bell, bell_end) = UnixStream::pair()?;
     bell.set_nonblocking(true)?;
-    signal_hook::low_level::pipe::register(SIGCHLD, rope)?;
+    signal_hook::low_level::pipe::register(SIGCHLD, bell_end)?;
     Ok(bell)
 }
 
@@ -155,14 +156,14 @@ impl Serving {
     fn run(mut self) {
         while !self.is_over() {
             let ready = self.look();
-            self.bury();
-            self.obey();
-            let turn = match self.stopping {
+            self.reap_children();
+            self.execute_order();
+            let side = match self.stopping {
                 None if ready.stopped => self.stop(),
                 None => self.serve_held().or_else(|| self.accept(&ready.listeners)),
                 Some(_) => self.serve_held(),
             };
-            if let Turn::Child(newcomer) = turn {
+            if let Side::Child(newcomer) = side {
                 self.become_child(newcomer);
             }
             self.kill_who_is_late();
@@ -177,10 +178,10 @@ impl Serving {
     }
 }
 
-impl Turn {
+impl Side {
     /// Returns the result of `next`, if this is still the master.
-    fn or_else(self, next: impl FnOnce() -> Turn) -> Turn {
-        if matches!(self, Turn::Master) { next() } else { self }
+    fn or_else(self, next: impl FnOnce() -> Side) -> Side {
+        if matches!(self, Side::Master) { next() } else { self }
     }
 }
 
@@ -239,11 +240,11 @@ impl Serving {
     /// Returns whether another connection may be accepted now at `listener`.
     fn has_room(&self, listener: usize) -> bool {
         let may_accept = self.stopping.is_none() && self.held.is_empty() && self.pause_end().is_none();
-        may_accept && self.has_place(listener)
+        may_accept && self.has_slot(listener)
     }
 
     /// Returns whether there is a slot for a connection of `listener`, even if it must wait for a process.
-    fn has_place(&self, listener: usize) -> bool {
+    fn has_slot(&self, listener: usize) -> bool {
         let (bound, _) = &self.plan.listeners[listener];
         self.has_begun && !self.plan.connections.is_full(bound.service().number)
     }
@@ -271,23 +272,23 @@ impl Serving {
     }
 
     /// Accepts some of the queued connections at each of `listeners`.
-    fn accept(&mut self, listeners: &[usize]) -> Turn {
+    fn accept(&mut self, listeners: &[usize]) -> Side {
         self.take_in(listeners, ACCEPTS_PER_TURN_MAX as usize, Serving::has_room)
     }
 
     /// Accepts up to `max` connections at each of `listeners`, as long as `may` permits.
-    fn take_in(&mut self, listeners: &[usize], max: usize, may: fn(&Serving, usize) -> bool) -> Turn {
+    fn take_in(&mut self, listeners: &[usize], max: usize, may: fn(&Serving, usize) -> bool) -> Side {
         for &listener in listeners {
             for _ in 0..max {
                 let taken = if may(self, listener) { self.take_from(listener) } else { Taken::Nobody };
                 match taken {
                     Taken::One => {}
                     Taken::Nobody => break,
-                    Taken::Child(newcomer) => return Turn::Child(newcomer),
+                    Taken::Child(newcomer) => return Side::Child(newcomer),
                 }
             }
         }
-        Turn::Master
+        Side::Master
     }
 
     fn take_from(&mut self, listener: usize) -> Taken {
@@ -310,14 +311,14 @@ impl Serving {
         };
         let newcomer = Newcomer { accepted: Accepted { fd, peer, admitted }, setup: Arc::clone(setup) };
         if self.held.is_empty() {
-            return self.serve_apart(newcomer);
+            return self.fork_for(newcomer);
         }
         self.held.push_back(newcomer);
         Taken::One
     }
 
     /// Forks a process for `newcomer`, or keeps it waiting if the kernel allows no more processes.
-    fn serve_apart(&mut self, newcomer: Newcomer) -> Taken {
+    fn fork_for(&mut self, newcomer: Newcomer) -> Taken {
         // The client may have disconnected while it waited in the kernel's queue, or here.
         if has_disconnected(&newcomer.accepted) {
             return Taken::One;
@@ -345,15 +346,15 @@ impl Serving {
     }
 
     /// Forks processes for waiting connections, as far as the kernel allows.
-    fn serve_held(&mut self) -> Turn {
+    fn serve_held(&mut self) -> Side {
         while self.pause_end().is_none()
             && let Some(newcomer) = self.held.pop_front()
         {
-            if let Taken::Child(newcomer) = self.serve_apart(newcomer) {
-                return Turn::Child(newcomer);
+            if let Taken::Child(newcomer) = self.fork_for(newcomer) {
+                return Side::Child(newcomer);
             }
         }
-        Turn::Master
+        Side::Master
     }
 
     /// Reduces the copy of the master in a connection's process to what serves the connection.
@@ -369,8 +370,8 @@ impl Serving {
         Child { fd, peer, entry, setup, master, stopped, stop, grace, connections }.live()
     }
 
-    /// Executes the program's next order.
-    fn obey(&mut self) {
+    /// Executes the main process's next order.
+    fn execute_order(&mut self) {
         let Some(from) = &self.orders else { return };
         match orders::next(from) {
             Ok(None) => {}
@@ -384,13 +385,13 @@ impl Serving {
             Ok(Some((Order::Refresh, number))) => {
                 orders::answer(from, number, (self.plan.reload)(ReloadScope::Files));
             }
-            // The program sends no more orders. The order to stop uses the pipe.
+            // The main process sends no more orders. The order to stop uses the pipe.
             Err(_) => self.orders = None,
         }
     }
 
     /// Waits for child processes that have ended.
-    fn bury(&mut self) {
+    fn reap_children(&mut self) {
         if !self.has_rung() {
             return;
         }
@@ -434,15 +435,15 @@ impl Serving {
     }
 
     /// Accepts the connections that were queued when the order to stop came, and no others.
-    fn stop(&mut self) -> Turn {
+    fn stop(&mut self) -> Side {
         let all: Vec<usize> = (0..self.plan.listeners.len()).collect();
-        let turn = self.take_in(&all, ACCEPTS_AT_STOP_MAX, Serving::has_place);
-        if matches!(turn, Turn::Master) {
+        let side = self.take_in(&all, ACCEPTS_AT_STOP_MAX, Serving::has_slot);
+        if matches!(side, Side::Master) {
             self.plan.listeners.clear();
             let killed_at = Instant::now() + self.plan.grace + OWN_END_TIME;
             self.stopping = Some(Stopping { killed_at, is_killed: false });
         }
-        turn
+        side
     }
 
     /// Kills processes that are late: each should end itself when the grace period is over, so one that has

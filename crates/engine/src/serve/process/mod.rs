@@ -1,13 +1,13 @@
-//! A process for each connection: the fork master, which forks them, and the program, which forked the
+//! A process for each connection: the fork master, which forks them, and the main process, which forked the
 //! master.
 //!
-//! The program owns the threads and handles: signals, logs, the configuration file. Before it has any of
+//! The main process owns the threads and handles: signals, logs, the configuration file. Before it has any of
 //! them, [`fork_master`] forks the master, which has one thread, accepts, and forks for each connection. All
 //! processes share counters only ([`shared_cells`](crate::shared_cells)).
 //!
 //! It is not a way to run programs. Invariants: a connection's process has no access to others' connections,
-//! and keeps only what it serves with. It ends when its connection does, and when the program or the master
-//! ends, in any way. A crash of it harms one client only.
+//! and keeps only what it serves with. It ends when its connection does, and when the main process or the
+//! master ends, in any way. A crash of it harms one client only.
 //!
 //! Design: docs/design/process-engine.md.
 
@@ -42,18 +42,18 @@ use orders::{Order, OrderChannel};
 /// Which of the two processes this is after [`fork_master`].
 pub enum Forked {
     /// The process that called it.
-    Program(Master),
+    Main(Master),
     /// The process that accepts and forks.
     Master(Orders),
 }
 
-/// The program's handle of its fork master. If the program ends, so do the master and all connections'
+/// The main process's handle of its fork master. If it ends, so do the master and all connections'
 /// processes.
 pub struct Master {
     pid: Pid,
     line: Arc<Mutex<OrderChannel>>,
     stop: Arc<StopLine>,
-    /// The read end of that pipe, by which the program itself sees the order.
+    /// The read end of that pipe, by which the main process itself sees the order.
     stopped: OwnedFd,
 }
 
@@ -76,17 +76,17 @@ struct StopLine(Mutex<Option<OwnedFd>>);
 pub fn fork_master() -> io::Result<Forked> {
     let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let (ours, masters) = UnixStream::pair()?;
-    let program = getpid();
+    let main = getpid();
     match fork::fork()? {
         Some(pid) => {
             drop(masters);
             let (line, stop) = (OrderChannel::new(ours)?, Arc::new(StopLine(Mutex::new(Some(stop)))));
-            Ok(Forked::Program(Master { pid, line: Arc::new(Mutex::new(line)), stop, stopped }))
+            Ok(Forked::Main(Master { pid, line: Arc::new(Mutex::new(line)), stop, stopped }))
         }
         None => {
             drop((ours, stop));
-            if fork::end_with_parent(program).is_err() {
-                // The program has ended, so there is no process to report to.
+            if fork::end_with_parent(main).is_err() {
+                // The main process has ended, so there is no process to report to.
                 fork::end_with(0, || 0);
             }
             Ok(Forked::Master(Orders { from: masters, stopped }))
@@ -112,7 +112,7 @@ impl Master {
     /// or `grace` is over. A master that hangs is killed then.
     pub fn wait(self, stop: &Stop, grace: Duration) -> MasterEnd {
         let line: Arc<dyn Notify> = Arc::<StopLine>::clone(&self.stop);
-        stop.tell(&line);
+        stop.register(&line);
         let mut ordered_at = None;
         let outcome = self.end(grace, &mut ordered_at);
         MasterEnd { ordered_at, outcome }

@@ -1,4 +1,4 @@
-//! Orders from the program to its fork master, and the answers: two bytes each, an order or result and a
+//! Orders from the main process to its fork master, and the answers: two bytes each, an order or result and a
 //! sequence number.
 //!
 //! The order to stop is not among them: it reaches every process by a pipe. Invariant: an answer is matched
@@ -24,13 +24,13 @@ pub(super) enum Order {
     Refresh,
 }
 
-/// The program's end of the channel.
+/// The main process's end of the channel.
 pub(super) struct OrderChannel {
     stream: UnixStream,
     last: u8,
 }
 
-/// A handle by which the program has its fork master reload the configuration. Clones share the channel.
+/// A handle by which the main process has its fork master reload the configuration. Clones share the channel.
 #[derive(Clone)]
 pub struct Reload(pub(super) Arc<Mutex<OrderChannel>>);
 
@@ -90,7 +90,7 @@ pub(super) fn next(from: &UnixStream) -> io::Result<Option<(Order, u8)>> {
 
 /// Answers the order with that number.
 pub(super) fn answer(to: &UnixStream, number: u8, done: bool) {
-    // If the program has ended, the answer is not needed.
+    // If the main process has ended, the answer is not needed.
     let _ = send(to, &[u8::from(done), number], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 

@@ -177,8 +177,8 @@ impl Fs for SimDisk {
 
     fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
         let state = self.powered()?;
-        let way = state.walk_beneath(state.inode_of(root)?, name)?;
-        state.open(way)
+        let inodes = state.walk_beneath(state.inode_of(root)?, name)?;
+        state.open(inodes)
     }
 
     fn stat(&self, file: &File) -> io::Result<Stat> {
@@ -189,11 +189,11 @@ impl Fs for SimDisk {
     fn list(&self, root: &File, name: &[u8], entries_max: usize) -> io::Result<Vec<Entry>> {
         let state = self.powered()?;
         let root = state.inode_of(root)?;
-        let way = state.walk_beneath(root, name)?;
-        let folder = state.inode_of(&state.open(way.clone())?)?;
+        let inodes = state.walk_beneath(root, name)?;
+        let folder = state.inode_of(&state.open(inodes.clone())?)?;
         let mut entries = Vec::new();
         for name in state.tree.folder(folder)?.keys() {
-            let Ok(inode) = state.follow(way.clone(), name, Walk::Beneath) else { continue };
+            let Ok(inode) = state.follow(inodes.clone(), name, Walk::Beneath) else { continue };
             if entries.len() == entries_max {
                 return Err(io::ErrorKind::QuotaExceeded.into());
             }

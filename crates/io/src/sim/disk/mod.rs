@@ -183,8 +183,8 @@ impl State {
         File::new(Handle::Simulated { inode, cuts: self.cuts, writes })
     }
 
-    fn follow(&self, way: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<u64> {
-        self.tree.walk(way, name, walk)?.pop().ok_or_else(|| io::ErrorKind::NotFound.into())
+    fn follow(&self, inodes: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<u64> {
+        self.tree.walk(inodes, name, walk)?.pop().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Returns the path of nodes to `name` beneath `root`, by the rules of [`crate::Fs::open_beneath`].
@@ -198,8 +198,8 @@ impl State {
         self.tree.walk(vec![top], rest, Walk::Beneath)
     }
 
-    fn open(&self, mut way: Vec<u64>) -> io::Result<File> {
-        let inode = way.pop().ok_or(io::ErrorKind::NotFound)?;
+    fn open(&self, mut inodes: Vec<u64>) -> io::Result<File> {
+        let inode = inodes.pop().ok_or(io::ErrorKind::NotFound)?;
         if self.tree.node(inode)?.forbidden {
             return Err(io::ErrorKind::PermissionDenied.into());
         }

@@ -181,18 +181,18 @@ impl State {
 
     /// Returns the folder at `path`, and creates it and those above it if they are missing.
     fn folders_to(&mut self, path: &Path) -> io::Result<u64> {
-        let mut way = vec![ROOT];
+        let mut inodes = vec![ROOT];
         for step in path.as_os_str().as_bytes().split(|byte| *byte == b'/').filter(|step| !step.is_empty()) {
-            way = match self.tree.walk(way.clone(), step, Walk::Anywhere) {
+            inodes = match self.tree.walk(inodes.clone(), step, Walk::Anywhere) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    let folder = way.last().copied().unwrap_or(ROOT);
-                    way.push(self.plant_in(folder, step, Body::Folder(Default::default()))?);
-                    way
+                    let folder = inodes.last().copied().unwrap_or(ROOT);
+                    inodes.push(self.plant_in(folder, step, Body::Folder(Default::default()))?);
+                    inodes
                 }
                 walked => walked?,
             };
         }
-        let folder = way.last().copied().unwrap_or(ROOT);
+        let folder = inodes.last().copied().unwrap_or(ROOT);
         self.tree.folder(folder).map(|_| folder)
     }
 }

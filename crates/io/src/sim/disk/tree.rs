@@ -226,36 +226,36 @@ impl Tree {
         }
     }
 
-    /// Resolves `name` from the last node of `way`, the nodes from the start of the walk to the current
+    /// Resolves `name` from the last node of `inodes`, the nodes from the start of the walk to the current
     /// folder. Returns the nodes up to the one that `name` stands for.
-    pub(super) fn walk(&self, mut way: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<Vec<u64>> {
+    pub(super) fn walk(&self, mut inodes: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<Vec<u64>> {
         let mut ahead: Vec<Vec<u8>> = Vec::new();
-        self.enter_path(&mut way, &mut ahead, name, walk)?;
+        self.enter_path(&mut inodes, &mut ahead, name, walk)?;
         let mut links = 0;
         while let Some(step) = ahead.pop() {
-            let here = *way.last().ok_or(io::ErrorKind::NotFound)?;
+            let here = *inodes.last().ok_or(io::ErrorKind::NotFound)?;
             let names = self.folder(here)?;
             match &step[..] {
                 b"" | b"." => continue,
-                b".." => step_back(&mut way, walk)?,
+                b".." => step_back(&mut inodes, walk)?,
                 long if long.len() > NAME_BYTES_MAX => return Err(io::ErrorKind::NotFound.into()),
-                name => way.push(*names.get(name).ok_or(io::ErrorKind::NotFound)?),
+                name => inodes.push(*names.get(name).ok_or(io::ErrorKind::NotFound)?),
             }
-            let Some(target) = self.link_at(&way)? else { continue };
+            let Some(target) = self.link_at(&inodes)? else { continue };
             links += 1;
             if links > SYMLINKS_MAX {
                 return Err(io::ErrorKind::NotFound.into());
             }
-            way.pop();
-            self.enter_path(&mut way, &mut ahead, target, walk)?;
+            inodes.pop();
+            self.enter_path(&mut inodes, &mut ahead, target, walk)?;
         }
-        Ok(way)
+        Ok(inodes)
     }
 
     /// Puts the components of `path` before those that are left; an absolute path starts at the root.
     fn enter_path(
         &self,
-        way: &mut Vec<u64>,
+        inodes: &mut Vec<u64>,
         ahead: &mut Vec<Vec<u8>>,
         path: &[u8],
         walk: Walk,
@@ -267,15 +267,15 @@ impl Tree {
             if walk == Walk::Beneath {
                 return Err(io::ErrorKind::NotFound.into());
             }
-            way.clear();
-            way.push(ROOT);
+            inodes.clear();
+            inodes.push(ROOT);
         }
         ahead.extend(path.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
         Ok(())
     }
 
-    fn link_at(&self, way: &[u64]) -> io::Result<Option<&[u8]>> {
-        let here = way.last().ok_or(io::ErrorKind::NotFound)?;
+    fn link_at(&self, inodes: &[u64]) -> io::Result<Option<&[u8]>> {
+        let here = inodes.last().ok_or(io::ErrorKind::NotFound)?;
         Ok(match &self.node(*here)?.body {
             Body::Link(target) => Some(target),
             _ => None,
@@ -296,9 +296,9 @@ impl Tree {
     }
 }
 
-fn step_back(way: &mut Vec<u64>, walk: Walk) -> io::Result<()> {
-    if way.len() > 1 {
-        way.pop();
+fn step_back(inodes: &mut Vec<u64>, walk: Walk) -> io::Result<()> {
+    if inodes.len() > 1 {
+        inodes.pop();
         return Ok(());
     }
     match walk {

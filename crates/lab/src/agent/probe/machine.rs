@@ -63,7 +63,7 @@ impl MachineSample {
         };
         let link = |name: &String, before: &[u64; 2]| {
             let after = after.links.get(name).unwrap_or(before);
-            [0, 1].map(|way| count(before[way], after[way]))
+            [0, 1].map(|direction| count(before[direction], after[direction]))
         };
         MachineSample {
             cores_busy: cores.map(|(before, after)| before + (after - before) * share).collect(),

@@ -19,7 +19,7 @@ use super::{Bounds, Point, Saturation, SaturationRange, Scalability};
 use crate::experiment::load::{RATE, USERS};
 use crate::experiment::template::Values;
 use crate::experiment::{Trial, TrialSettings};
-use crate::results::{Entrant, Measured, Results, TrialRecord};
+use crate::results::{Entrant, FinishedTrial, Measured, Results};
 
 pub use hint::{Hint, Resource, ResourceKind};
 pub use model::{BoundContradiction, Prediction, PredictionError, ServiceDemand, ServiceDemands};
@@ -128,13 +128,14 @@ fn in_order<T>(results: &Results, items: &mut [T], contender: impl Fn(&T) -> &st
 }
 
 fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curve {
-    let own: Vec<&TrialRecord> = results.trials.iter().filter(|trial| trial.contender == contender).collect();
+    let own: Vec<&FinishedTrial> =
+        results.trials.iter().filter(|trial| trial.contender == contender).collect();
     let own = own.into_iter().filter(|trial| {
         let mut fixed = trial.point.clone();
         fixed.remove(axis);
         fixed == values
     });
-    let own: Vec<&TrialRecord> = own.collect();
+    let own: Vec<&FinishedTrial> = own.collect();
     let settings = own.iter().find_map(|trial| settings(results, trial));
     let think = settings.as_ref().and_then(|settings| settings.load.think().ok());
     let mut curve = Curve {
@@ -167,7 +168,7 @@ fn curve(results: &Results, axis: &str, contender: &str, values: Values) -> Curv
 }
 
 /// Returns the points of closed loops of each repetition.
-fn repetitions(results: &Results, trials: &[&TrialRecord]) -> Vec<Vec<Point>> {
+fn repetitions(results: &Results, trials: &[&FinishedTrial]) -> Vec<Vec<Point>> {
     let mut all: BTreeMap<u32, Vec<Point>> = BTreeMap::new();
     for trial in trials {
         let Some(load) = kept(results, trial).map(|one| &one.load).filter(|load| load.pace == "closed")
@@ -182,7 +183,7 @@ fn repetitions(results: &Results, trials: &[&TrialRecord]) -> Vec<Vec<Point>> {
 }
 
 /// Returns what the experiment says about a finished trial. None if its contender is unknown.
-pub(super) fn settings(results: &Results, trial: &TrialRecord) -> Option<TrialSettings> {
+pub(super) fn settings(results: &Results, trial: &FinishedTrial) -> Option<TrialSettings> {
     let contender = results.experiment.contenders.iter().position(|one| one.name == trial.contender)?;
     let (open_loop, repetition) = (trial.open_loop, trial.repetition);
     let planned = Trial { contender, point: trial.point.clone(), open_loop, repetition };
@@ -191,18 +192,18 @@ pub(super) fn settings(results: &Results, trial: &TrialRecord) -> Option<TrialSe
 
 /// Returns the figures of a trial, unless it failed, is discarded, or began on a busy machine while
 /// [`IDLE_ENOUGH`] other repetitions began on an idle one.
-pub(crate) fn kept<'a>(results: &Results, trial: &'a TrialRecord) -> Option<&'a Measured> {
+pub(crate) fn kept<'a>(results: &Results, trial: &'a FinishedTrial) -> Option<&'a Measured> {
     let measured = trial.measured().filter(|_| trial.repetition > results.experiment.order.discarded);
     measured.filter(|_| !is_replaced(results, trial))
 }
 
 /// Returns whether a repetition does not count because it began on a busy machine, and others did not.
-fn is_replaced(results: &Results, trial: &TrialRecord) -> bool {
-    let is_late = |trial: &TrialRecord| trial.repetition > results.experiment.order.discarded;
-    let has = |trial: &TrialRecord, busy: bool| {
+fn is_replaced(results: &Results, trial: &FinishedTrial) -> bool {
+    let is_late = |trial: &FinishedTrial| trial.repetition > results.experiment.order.discarded;
+    let has = |trial: &FinishedTrial, busy: bool| {
         is_late(trial) && trial.measured().is_some_and(|measured| measured.began_busy() == busy)
     };
-    let is_idle_repetition = |other: &&TrialRecord| {
+    let is_idle_repetition = |other: &&FinishedTrial| {
         let is_same = (&other.contender, &other.open_loop, &other.point)
             == (&trial.contender, &trial.open_loop, &trial.point);
         is_same && has(other, false)

@@ -7,7 +7,7 @@ use super::in_order;
 use super::points::{LoadPoint, point};
 use crate::experiment::plan::case;
 use crate::experiment::template::Values;
-use crate::results::{Results, TrialRecord};
+use crate::results::{FinishedTrial, Results};
 
 /// The figures of a contender at a share of its maximum throughput.
 #[derive(Clone, Debug)]
@@ -28,10 +28,10 @@ pub struct OpenLoopPoint {
 
 /// Returns the points of all open loops, in the order of the contenders and of the trials.
 pub fn open_loop_points(results: &Results) -> Vec<OpenLoopPoint> {
-    let mut groups: Vec<(&str, u32, Vec<&TrialRecord>)> = Vec::new();
+    let mut groups: Vec<(&str, u32, Vec<&FinishedTrial>)> = Vec::new();
     for trial in &results.open_loops {
         let Some(percent) = trial.open_loop.map(|one| one.percent) else { continue };
-        let is_same = |group: &&mut (&str, u32, Vec<&TrialRecord>)| {
+        let is_same = |group: &&mut (&str, u32, Vec<&FinishedTrial>)| {
             group.0 == trial.contender && group.1 == percent && group.2[0].point == trial.point
         };
         match groups.iter_mut().find(is_same) {
@@ -46,7 +46,7 @@ pub fn open_loop_points(results: &Results) -> Vec<OpenLoopPoint> {
         .collect()
 }
 
-fn of_group(results: &Results, contender: &str, percent: u32, group: &[&TrialRecord]) -> OpenLoopPoint {
+fn of_group(results: &Results, contender: &str, percent: u32, group: &[&FinishedTrial]) -> OpenLoopPoint {
     let load = point(results, "percent", &group[0].point, group);
     let kept = group.iter().filter_map(|trial| super::kept(results, trial));
     OpenLoopPoint {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{RATE, is_replaced, kept, marks, settings};
 use crate::experiment::template::Values;
-use crate::results::{DiskUse, Latency, LinkUse, Measured, ProcessUse, Results, TrialRecord};
+use crate::results::{DiskUse, FinishedTrial, Latency, LinkUse, Measured, ProcessUse, Results};
 use crate::stats::MeanInterval;
 
 /// A point of a curve.
@@ -100,8 +100,8 @@ pub struct DiskLoad {
 }
 
 /// Returns the points of a curve, by rising level.
-pub(super) fn of(results: &Results, axis: &str, trials: &[&TrialRecord]) -> Vec<LoadPoint> {
-    let mut groups: Vec<(&Values, Vec<&TrialRecord>)> = Vec::new();
+pub(super) fn of(results: &Results, axis: &str, trials: &[&FinishedTrial]) -> Vec<LoadPoint> {
+    let mut groups: Vec<(&Values, Vec<&FinishedTrial>)> = Vec::new();
     for trial in trials {
         match groups.iter_mut().find(|(point, _)| **point == trial.point) {
             Some((_, group)) => group.push(trial),
@@ -114,7 +114,7 @@ pub(super) fn of(results: &Results, axis: &str, trials: &[&TrialRecord]) -> Vec<
     points
 }
 
-pub(super) fn point(results: &Results, axis: &str, values: &Values, trials: &[&TrialRecord]) -> LoadPoint {
+pub(super) fn point(results: &Results, axis: &str, values: &Values, trials: &[&FinishedTrial]) -> LoadPoint {
     let measured: Vec<&Measured> = trials.iter().filter_map(|trial| kept(results, trial)).collect();
     let planned = trials.iter().find_map(|trial| settings(results, trial)?.load.users().ok());
     let users = planned.or_else(|| measured.first().map(|one| one.load.users)).unwrap_or(1);

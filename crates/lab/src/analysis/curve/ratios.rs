@@ -7,7 +7,7 @@
 use super::points::cpu_per_request;
 use super::{Curve, kept};
 use crate::experiment::template::Values;
-use crate::results::{Measured, Results, TrialRecord};
+use crate::results::{FinishedTrial, Measured, Results};
 use crate::stats::MeanInterval;
 use crate::stats::student::holm;
 
@@ -103,8 +103,8 @@ fn ratio(
 pub(crate) fn counterpart<'a>(
     results: &'a Results,
     reference: &str,
-    trial: &TrialRecord,
-) -> Option<&'a TrialRecord> {
+    trial: &FinishedTrial,
+) -> Option<&'a FinishedTrial> {
     let has_values = |point: &Values| point.iter().all(|(name, value)| trial.point.get(name) == Some(value));
     results.trials.iter().find(|other| {
         other.contender == reference && other.repetition == trial.repetition && has_values(&other.point)

@@ -146,7 +146,7 @@ impl Protocol for HttpUser {
     async fn ask(&mut self, request: u64) -> Result<CorrectResponse, Failure> {
         let plan = Arc::clone(&self.plan);
         let is_due = plan.checked.is_due(plan.seed, self.number, request);
-        match &plan.what {
+        match &plan.requests {
             PlannedRequests::Download { files, pick, .. } => {
                 self.download(pick.file(self.number, request, files.count()), is_due).await
             }

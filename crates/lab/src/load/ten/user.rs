@@ -120,9 +120,9 @@ impl TenUser {
         if !self.plan.keeps {
             self.client = self.plan.client(&self.io);
         }
-        let who = json!({ "name": self.own.name, "password": PASSWORD });
-        let answer = self.client.send(post(target, &who)).await.map_err(failure)?;
-        answers::json(answer, 201).await.map(|(said, _)| said)
+        let account = json!({ "name": self.own.name, "password": PASSWORD });
+        let answer = self.client.send(post(target, &account)).await.map_err(failure)?;
+        answers::json(answer, 201).await.map(|(json, _)| json)
     }
 
     async fn log_in(&mut self) -> Result<(), Failure> {

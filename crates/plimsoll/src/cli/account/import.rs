@@ -43,9 +43,9 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let told = self.file.display().to_string();
-        let text = read(&self.file).with_context(|| format!("cannot read {told}"))?;
-        let accounts = parse(&text).with_context(|| told.clone())?;
+        let shown = self.file.display().to_string();
+        let text = read(&self.file).with_context(|| format!("cannot read {shown}"))?;
+        let accounts = parse(&text).with_context(|| shown.clone())?;
         let (all, skip_existing) = (accounts.len(), self.skip_existing);
         let made = self.at.run_making(async move |at| {
             let accounts = without_taken(&at, accounts, skip_existing).await?;
@@ -58,7 +58,7 @@ impl Import {
             0 => String::new(),
             skipped => format!(", {skipped} skipped because their names are taken"),
         };
-        print(format!("Accounts from {told}: {}{skipped}\n", made.len()))
+        print(format!("Accounts from {shown}: {}{skipped}\n", made.len()))
     }
 }
 
@@ -134,13 +134,13 @@ mod tests {
         let line = |name: &str| format!("{{\"name\":\"{name}\",\"password\":\"$argon2id$\"}}\n");
         assert_eq!(parse(&format!("{}\n{}", line("alice"), line("bob"))).unwrap().len(), 2);
         assert_eq!(parse("").unwrap(), []);
-        for (text, said) in [
+        for (text, expected) in [
             (line("alice") + "{\"name\":", "line 2 "),
             (line("../alice"), "line 1"),
             (line("alice") + "\n" + &line("Alice"), "line 3"),
         ] {
             let error = format!("{:#}", parse(&text).unwrap_err());
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -47,7 +47,7 @@ impl Counted {
             StoreAt::Local => stored(&SystemFs, &config.fixed.data, &account.name)
                 .with_context(|| format!("cannot count the files of {}", account.name))?
                 .or(Some(Stored::default())),
-            StoreAt::Apart(_) => None,
+            StoreAt::Remote(_) => None,
         };
         Ok(Counted { account, stored })
     }

@@ -81,14 +81,14 @@ fn changed(before: Permissions, words: &str) -> Result<Permissions, WrongUsage> 
     }
     let mut may = if all_signed { before } else { NONE };
     for word in words.split(',') {
-        *which(word.trim_start_matches(['+', '-']))?(&mut may) = !word.starts_with('-');
+        *permission_named(word.trim_start_matches(['+', '-']))?(&mut may) = !word.starts_with('-');
     }
     Ok(may)
 }
 
-fn which(word: &str) -> Result<PermissionField, WrongUsage> {
+fn permission_named(word: &str) -> Result<PermissionField, WrongUsage> {
     let found = WORDS.iter().find(|(name, _)| *name == word);
-    found.map(|(_, which)| *which).ok_or_else(|| {
+    found.map(|(_, field)| *field).ok_or_else(|| {
         WrongUsage(format!(
             "{word:?} is no permission; they are read, write, delete, share, operate and parents, or all, \
              or none"

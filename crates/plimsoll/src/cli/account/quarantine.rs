@@ -18,27 +18,27 @@ pub(super) fn home_of(data: &Path, name: &str) -> PathBuf {
 }
 
 /// Moves the home of `name` to a unique folder below `removed`. Returns the new path, if there was a home.
-pub(super) fn put_away(data: &Path, name: &str) -> anyhow::Result<Option<PathBuf>> {
+pub(super) fn move_to_removed(data: &Path, name: &str) -> anyhow::Result<Option<PathBuf>> {
     let (home, removed) = (home_of(data, name), data.join("removed"));
     if !home.exists() {
         return Ok(None);
     }
-    let away = removed.join(format!("{name}.{}", now()));
-    let moved = make_private(&removed).and_then(|()| std::fs::rename(&home, &away));
-    moved.with_context(|| format!("cannot move {} to {}", home.display(), away.display()))?;
+    let target = removed.join(format!("{name}.{}", now()));
+    let moved = make_private(&removed).and_then(|()| std::fs::rename(&home, &target));
+    moved.with_context(|| format!("cannot move {} to {}", home.display(), target.display()))?;
     for folder in [&removed, &data.join("accounts")] {
         File::open(folder)
             .and_then(|folder| folder.sync_all())
             .with_context(|| format!("cannot sync {}", folder.display()))?;
     }
-    Ok(Some(away))
+    Ok(Some(target))
 }
 
 /// Deletes a home that was moved away.
-pub(super) fn delete(away: &Path) -> anyhow::Result<()> {
+pub(super) fn delete(target: &Path) -> anyhow::Result<()> {
     // The deletion opens a folder at each level of the deepest path.
     crate::open_files::raise();
-    std::fs::remove_dir_all(away).with_context(|| format!("cannot delete {}", away.display()))
+    std::fs::remove_dir_all(target).with_context(|| format!("cannot delete {}", target.display()))
 }
 
 fn make_private(folder: &Path) -> io::Result<()> {
@@ -60,13 +60,17 @@ mod tests {
         let home = home_of(data.path(), "alice");
         std::fs::create_dir_all(home.join("files/deep")).unwrap();
         std::fs::write(home.join("files/deep/a.txt"), "a").unwrap();
-        let away = put_away(data.path(), "alice").unwrap().unwrap();
+        let target = move_to_removed(data.path(), "alice").unwrap().unwrap();
         assert!(!home.exists());
-        assert!(away.starts_with(data.path().join("removed")), "{}", away.display());
-        assert!(away.file_name().unwrap().to_str().unwrap().starts_with("alice.20"), "{}", away.display());
-        assert_eq!(std::fs::read(away.join("files/deep/a.txt")).unwrap(), b"a");
-        assert_eq!(put_away(data.path(), "alice").unwrap(), None);
-        delete(&away).unwrap();
-        assert!(!away.exists());
+        assert!(target.starts_with(data.path().join("removed")), "{}", target.display());
+        assert!(
+            target.file_name().unwrap().to_str().unwrap().starts_with("alice.20"),
+            "{}",
+            target.display()
+        );
+        assert_eq!(std::fs::read(target.join("files/deep/a.txt")).unwrap(), b"a");
+        assert_eq!(move_to_removed(data.path(), "alice").unwrap(), None);
+        delete(&target).unwrap();
+        assert!(!target.exists());
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::directory_args::{DirectoryArgs, Opened, refused};
 use super::output::AccountJson;
-use super::quarantine::{delete, put_away};
+use super::quarantine::{delete, move_to_removed};
 
 /// Remove an account with its sessions and shares; its files are moved away, or deleted
 #[derive(Args)]
@@ -55,22 +55,22 @@ impl Rm {
             return Err(WrongUsage(text.to_owned()).into());
         }
         let (name, yes, with_files) = (self.name, self.yes, self.with_files);
-        let (account, away, data) = self.at.run(async move |at| {
+        let (account, moved, data) = self.at.run(async move |at| {
             let account = at.auth.account(&at.io, &name).await.map_err(refused(&name))?;
             if !yes {
                 ask(&account.name, with_files)?;
             }
-            let away = remove(&at, &account).await?;
-            Ok((account, away, at.config.fixed.data))
+            let moved = remove(&at, &account).await?;
+            Ok((account, moved, at.config.fixed.data))
         })?;
-        let kept = if with_files { None } else { away.as_ref() };
-        if let Some(away) = away.as_ref().filter(|_| with_files) {
-            delete(away).context("The account is removed, but not all of its files")?;
+        let kept = if with_files { None } else { moved.as_ref() };
+        if let Some(moved) = moved.as_ref().filter(|_| with_files) {
+            delete(moved).context("The account is removed, but not all of its files")?;
         }
         if self.json {
             return print_json(&json!({"removed": AccountJson::from(&account), "files": kept}));
         }
-        let files = match (kept, &away) {
+        let files = match (kept, &moved) {
             (Some(kept), _) => format!("Its files are in {}.", kept.display()),
             (None, Some(_)) => "Its files are deleted.".to_owned(),
             (None, None) => format!(
@@ -104,8 +104,8 @@ async fn remove(at: &Opened, account: &Account) -> anyhow::Result<Option<PathBuf
     at.auth.set_enabled(&at.io, name, false).await.map_err(refused(name))?;
     // Until its cached account expires, a server could create the home again.
     at.io.sleep(POLL_TRUST_TIME + LOOK_TIME).await;
-    let away = put_away(&at.config.fixed.data, name)
+    let moved = move_to_removed(&at.config.fixed.data, name)
         .with_context(|| format!("The account {name} is disabled, but still there"))?;
     at.auth.remove(&at.io, name).await.map_err(refused(name))?;
-    Ok(away)
+    Ok(moved)
 }

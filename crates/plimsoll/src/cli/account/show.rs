@@ -48,7 +48,7 @@ impl Show {
             ("created", time(&created(account))),
             ("files", home_of(&data, &account.name).join("files").display().to_string()),
         ];
-        print(columns(&rows.map(|(what, value)| vec![what.to_owned(), value]), &[]))
+        print(columns(&rows.map(|(label, value)| vec![label.to_owned(), value]), &[]))
     }
 }
 

@@ -123,7 +123,7 @@ impl RunExperiments {
         let program = std::env::current_exe().context("cannot find the path of plimsoll")?;
         let profiler = self.profile.map(Profiler::from);
         let options = Options { out, work: &self.work, program, stop, check_load: &check_load, profiler };
-        let ended = run::run(text, &options, &mut show);
+        let ended = run::run(text, &options, &mut print_progress);
         if std::io::stderr().is_terminal() {
             show_line("\r\x1b[K");
         }
@@ -143,7 +143,7 @@ impl RunExperiments {
 }
 
 /// Shows the next trial and the remaining time.
-fn show(progress: &Progress) {
+fn print_progress(progress: &Progress) {
     let Progress { done, total, next, left } = progress;
     let line = format!("{}/{total}  {next}  {} left", done + 1, clock(*left));
     if std::io::stderr().is_terminal() {

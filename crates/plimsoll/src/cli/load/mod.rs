@@ -233,7 +233,7 @@ impl Load {
         if let Some(path) = &self.xml {
             return self.run_tests(path);
         }
-        let workload = self.meant()?;
+        let workload = self.to_workload()?;
         if let Some(folder) = &self.keep {
             std::fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the folder {}", folder.display()))?;
@@ -277,7 +277,7 @@ impl Load {
     fn trial(&self, workload: &Workload, signals: &EndBySignal) -> anyhow::Result<Option<Outcome>> {
         let Some(stop) = signals.next_trial() else { return Ok(None) };
         let line = watching::ProgressLine::new(self.quiet);
-        let outcome = run(workload, Trial { engine: self.engine, stop, noted: line.noted() });
+        let outcome = run(workload, Trial { engine: self.engine, stop, progress: line.progress() });
         line.end();
         Ok(Some(outcome?).filter(|outcome| !outcome.time.is_zero()))
     }

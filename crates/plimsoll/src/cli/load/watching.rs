@@ -60,7 +60,7 @@ impl ProgressLine {
     }
 
     /// Returns the callback by which a trial updates the line.
-    pub(super) fn noted(&self) -> ProgressReporter {
+    pub(super) fn progress(&self) -> ProgressReporter {
         match self.is_shown {
             true => ProgressReporter::watched(Box::new(|look| write(&line(look)))),
             false => ProgressReporter::default(),

@@ -21,7 +21,7 @@ use crate::trusted_certificates::connector_for;
 
 impl Load {
     /// Returns the workload.
-    pub(super) fn meant(&self) -> anyhow::Result<Workload> {
+    pub(super) fn to_workload(&self) -> anyhow::Result<Workload> {
         let place = Target::parse(&self.url).map_err(|bad| wrong(bad.to_string()))?;
         let ask = self.ask(&place)?;
         self.workload(place, ask)
@@ -73,7 +73,7 @@ impl Load {
     }
 
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
-        let too = |what: &str, max: u64| Err(WrongUsage(format!("{what} must be from 1 to {max}")));
+        let too = |flag: &str, max: u64| Err(WrongUsage(format!("{flag} must be from 1 to {max}")));
         if self.users == 0 || self.users > USERS_MAX {
             return too("--users", USERS_MAX as u64);
         }
@@ -185,8 +185,8 @@ impl Load {
             return Ok(Login::Account { name: name.clone(), password });
         }
         let Some(path) = &self.token_file else { return Ok(Login::Nobody) };
-        let told = || format!("cannot read the token in {}", path.display());
-        let text = std::fs::read_to_string(path).with_context(told)?;
+        let problem = || format!("cannot read the token in {}", path.display());
+        let text = std::fs::read_to_string(path).with_context(problem)?;
         let token = text.lines().next().unwrap_or_default().trim();
         let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         anyhow::ensure!(is_token, "the first line of {} is no token", path.display());

@@ -30,15 +30,17 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     match server_info(url) {
         Ok(None) => Vec::new(),
         Ok(Some(facts)) => judge(&facts),
-        Err(NotOpened::Url(bad)) => vec![Finding::fail(CHECK, bad.to_string()).mend(
+        Err(NotOpened::Url(bad)) => vec![Finding::fail(CHECK, bad.to_string()).with_fix(
             "correct directory in the configuration, or --directory",
             "docs/databases.md has the forms",
         )],
         Err(error) => {
-            vec![Finding::fail(CHECK, format!("{} does not answer: {error}", without_password(url))).mend(
-                "start it, and see that the address, the name and the password are right",
-                "docs/databases.md has the commands",
-            )]
+            vec![
+                Finding::fail(CHECK, format!("{} does not answer: {error}", without_password(url))).with_fix(
+                    "start it, and see that the address, the name and the password are right",
+                    "docs/databases.md has the commands",
+                ),
+            ]
         }
     }
 }

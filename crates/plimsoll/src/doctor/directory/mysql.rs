@@ -21,7 +21,7 @@ fn durability(facts: &MysqlInfo) -> Finding {
     let seen = format!(
         "{server} {version} syncs later than it confirms (innodb_flush_log_at_trx_commit is {flush}): {loses}"
     );
-    Finding::warn(CHECK, seen).mend(set("innodb_flush_log_at_trx_commit = 1"), KEEP)
+    Finding::warn(CHECK, seen).with_fix(set("innodb_flush_log_at_trx_commit = 1"), KEEP)
 }
 
 /// Returns the server's name, which MariaDB's version has.
@@ -33,7 +33,7 @@ const KEEP: &str = "the same line under [mysqld] in a file of /etc/mysql/conf.d"
 
 fn connections(facts: &MysqlInfo) -> Finding {
     room(facts.connections_max, facts.connections_taken)
-        .unwrap_or_else(|full| full.mend(set("max_connections = 500"), KEEP))
+        .unwrap_or_else(|full| full.with_fix(set("max_connections = 500"), KEEP))
 }
 
 fn set(setting: &str) -> String {

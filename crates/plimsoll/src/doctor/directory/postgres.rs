@@ -15,23 +15,23 @@ fn durability(facts: &PostgresInfo) -> Finding {
     let PostgresInfo { version, syncs, synchronous_commit, .. } = facts;
     if !syncs {
         let seen = format!("PostgreSQL {version} syncs nothing (fsync is off): a power cut takes it all");
-        return Finding::fail(CHECK, seen).mend(set("fsync", "on"), "the same: it stays");
+        return Finding::fail(CHECK, seen).with_fix(set("fsync", "on"), "the same: it stays");
     }
     if synchronous_commit == "off" {
         let seen = format!(
             "PostgreSQL {version} confirms what is not on the disk yet (synchronous_commit is off): it can \
              lose the accounts of the last second"
         );
-        return Finding::warn(CHECK, seen).mend(set("synchronous_commit", "on"), "the same: it stays");
+        return Finding::warn(CHECK, seen).with_fix(set("synchronous_commit", "on"), "the same: it stays");
     }
     Finding::ok(CHECK, format!("PostgreSQL {version} keeps what it confirms"))
 }
 
 fn connections(facts: &PostgresInfo) -> Finding {
-    let mend =
+    let lasting =
         format!("{}, and restart it; see also CONNECTION LIMIT of the user", set("max_connections", "200"));
-    let who = "end programs that hold connections to it: SELECT * FROM pg_stat_activity";
-    room(facts.connections_max, facts.connections_taken).unwrap_or_else(|full| full.mend(who, mend))
+    let now = "end programs that hold connections to it: SELECT * FROM pg_stat_activity";
+    room(facts.connections_max, facts.connections_taken).unwrap_or_else(|full| full.with_fix(now, lasting))
 }
 
 fn set(setting: &str, value: &str) -> String {

@@ -19,7 +19,7 @@ fn durability(facts: &RedisInfo) -> Finding {
             "Redis {version} writes down nothing but now and then (appendonly is no): its end takes all that \
              came since"
         );
-        return Finding::fail(CHECK, seen).mend(set("appendonly yes"), KEEP);
+        return Finding::fail(CHECK, seen).with_fix(set("appendonly yes"), KEEP);
     }
     let loses = match appendfsync.as_str() {
         "always" => return Finding::ok(CHECK, format!("Redis {version} keeps what it confirms")),
@@ -27,12 +27,12 @@ fn durability(facts: &RedisInfo) -> Finding {
         "no" => "the accounts of the last half minute",
         _ => {
             let seen = format!("Redis {version} does not say when it syncs (appendfsync)");
-            return Finding::warn(CHECK, seen).mend("ask whoever runs it", "appendfsync always");
+            return Finding::warn(CHECK, seen).with_fix("ask whoever runs it", "appendfsync always");
         }
     };
     let seen =
         format!("Redis {version} syncs later than it confirms ({appendfsync}): a power cut takes {loses}");
-    Finding::warn(CHECK, seen).mend(set("appendfsync always"), KEEP)
+    Finding::warn(CHECK, seen).with_fix(set("appendfsync always"), KEEP)
 }
 
 const KEEP: &str = "redis-cli CONFIG REWRITE, or the same line in /etc/redis/redis.conf";
@@ -41,15 +41,15 @@ fn eviction(facts: &RedisInfo) -> Finding {
     let policy = &facts.eviction;
     if policy.starts_with("allkeys-") {
         let seen = format!("it throws accounts away when its memory is full (maxmemory-policy is {policy})");
-        return Finding::fail(CHECK, seen).mend(set("maxmemory-policy noeviction"), KEEP);
+        return Finding::fail(CHECK, seen).with_fix(set("maxmemory-policy noeviction"), KEEP);
     }
     Finding::ok(CHECK, format!("it throws no account away when its memory is full ({policy})"))
 }
 
 fn connections(facts: &RedisInfo) -> Finding {
-    let (who, mend) =
+    let (now, lasting) =
         ("end programs that hold connections to it: redis-cli CLIENT LIST", set("maxclients 10000"));
-    room(facts.connections_max, facts.connections_taken).unwrap_or_else(|full| full.mend(who, mend))
+    room(facts.connections_max, facts.connections_taken).unwrap_or_else(|full| full.with_fix(now, lasting))
 }
 
 fn set(setting: &str) -> String {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_loss_that_each_setting_permits_is_reported() {
-        for (appendonly, appendfsync, verdict, said) in [
+        for (appendonly, appendfsync, verdict, expected) in [
             ("yes", "always", Verdict::Ok, "keeps what it confirms"),
             ("yes", "everysec", Verdict::Warn, "last second"),
             ("yes", "no", Verdict::Warn, "half minute"),
@@ -84,7 +84,7 @@ mod tests {
         ] {
             let found = durability(&facts(appendonly, appendfsync));
             assert_eq!(found.verdict, verdict, "{appendonly} {appendfsync}");
-            assert!(found.seen.contains(said), "{}", found.seen);
+            assert!(found.seen.contains(expected), "{}", found.seen);
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, password: &[u8]) -> Comman
     c.state.login = Login::None;
     if is_guest(c, &name) {
         c.state.login = Login::Guest;
-        c.shared.services.recorder.begin(&c.visitor(), Operation::LogIn, GUEST, &"").done();
+        c.shared.services.audit_log.begin(&c.visitor(), Operation::LogIn, GUEST, &"").done();
         return Ok(Reply::new(230, "Welcome. What is here can be looked at and downloaded."));
     }
     match log_in(c, &name, password).await {
@@ -41,10 +41,10 @@ async fn log_in(c: &Conversation<'_>, name: &[u8], password: &[u8]) -> Result<Ca
     const WRONG: Reply = Reply::new(530, "The name or the password is wrong.");
     let (operations, visitor) = (c.shared.services.operations.as_ref().ok_or(WRONG)?, c.visitor());
     let tried = String::from_utf8_lossy(name);
-    let record = c.shared.services.recorder.begin(&visitor, Operation::LogIn, &tried, &"");
+    let audit = c.shared.services.audit_log.begin(&visitor, Operation::LogIn, &tried, &"");
     let password = Secret::new(password.to_vec());
     let verified = operations.auth().by_password(&visitor.io, name, &password, &visitor.peer).await;
-    Ok(Caller::new(visitor, record.end(verified)?))
+    Ok(Caller::new(visitor, audit.end(verified)?))
 }
 
 /// Whether `name` is the login name of guests.

@@ -26,7 +26,7 @@ pub(super) async fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> Comman
         finds_hidden: flags.all,
     };
     let listing = c.listing(request, format).await?;
-    listing.record.done();
+    listing.audit.done();
     let mut lines = listing.bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     let first = lines.by_ref().take(STATUS_ENTRIES_MAX);
     let first = first.map(|line| line.strip_suffix(b"\r").unwrap_or(line).to_vec()).collect();

@@ -83,7 +83,7 @@ pub struct Voided {
 
 /// The fetches in progress, shared by all threads.
 pub struct Fetches {
-    table: Mutex<HashMap<Slot, Arc<Fetch>>>,
+    table: Mutex<HashMap<FetchId, Arc<Fetch>>>,
     marks: Cache<Digest, Mark>,
     joined: AtomicU64,
     alone: AtomicU64,
@@ -100,7 +100,7 @@ enum Mark {
 
 /// The place of a fetch in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Slot {
+pub(super) enum FetchId {
     /// Requests with this key join it.
     Shared(Digest),
     /// No request joins it. It is in the table for purges.
@@ -111,7 +111,7 @@ pub(super) enum Slot {
 #[derive(Debug)]
 pub(super) struct Fetch {
     pub(super) key: FetchKey,
-    pub(super) slot: Slot,
+    pub(super) id: FetchId,
     pub(super) state: Mutex<State>,
 }
 
@@ -164,11 +164,11 @@ impl Fetches {
             _ => {}
         }
         let mut table = self.table();
-        if let Some(fetch) = table.get(&Slot::Shared(key.digest)) {
+        if let Some(fetch) = table.get(&FetchId::Shared(key.digest)) {
             self.joined.fetch_add(1, Ordering::Relaxed);
             return Joined::Follow(Follower::new(Arc::clone(fetch)));
         }
-        Joined::Lead(self.start(&mut table, key, Slot::Shared(key.digest)))
+        Joined::Lead(self.start(&mut table, key, FetchId::Shared(key.digest)))
     }
 
     /// Starts a fetch that no other request joins, after the fetch that the request waited for turned out not
@@ -185,7 +185,7 @@ impl Fetches {
     #[must_use]
     pub fn completed(&self, key: &FetchKey) -> Option<Follower> {
         let table = self.table();
-        let fetch = table.get(&Slot::Shared(key.digest))?;
+        let fetch = table.get(&FetchId::Shared(key.digest))?;
         let is_complete = matches!(fetch.lock().phase, Phase::Complete(_));
         is_complete.then(|| Follower::new(Arc::clone(fetch)))
     }
@@ -194,11 +194,16 @@ impl Fetches {
     /// for another's and on which no other may wait.
     #[must_use]
     pub fn lead_alone(self: &Arc<Fetches>, key: &FetchKey) -> Lead {
-        let slot = Slot::Alone(self.alone.fetch_add(1, Ordering::Relaxed));
-        self.start(&mut self.table(), key, slot)
+        let id = FetchId::Alone(self.alone.fetch_add(1, Ordering::Relaxed));
+        self.start(&mut self.table(), key, id)
     }
 
-    fn start(self: &Arc<Fetches>, table: &mut HashMap<Slot, Arc<Fetch>>, key: &FetchKey, slot: Slot) -> Lead {
+    fn start(
+        self: &Arc<Fetches>,
+        table: &mut HashMap<FetchId, Arc<Fetch>>,
+        key: &FetchKey,
+        id: FetchId,
+    ) -> Lead {
         let state = State {
             phase: Phase::Waiting,
             spool: Spool::default(),
@@ -207,8 +212,8 @@ impl Fetches {
             is_stored: false,
             wakers: Vec::new(),
         };
-        let fetch = Arc::new(Fetch { key: key.clone(), slot, state: Mutex::new(state) });
-        table.insert(slot, Arc::clone(&fetch));
+        let fetch = Arc::new(Fetch { key: key.clone(), id, state: Mutex::new(state) });
+        table.insert(id, Arc::clone(&fetch));
         Lead::new(fetch, Arc::clone(self))
     }
 
@@ -241,27 +246,27 @@ impl Fetches {
     /// Removes a fetch that has ended.
     pub(super) fn forget(&self, fetch: &Arc<Fetch>) {
         let mut table = self.table();
-        if table.get(&fetch.slot).is_some_and(|other| Arc::ptr_eq(other, fetch)) {
-            table.remove(&fetch.slot);
+        if table.get(&fetch.id).is_some_and(|other| Arc::ptr_eq(other, fetch)) {
+            table.remove(&fetch.id);
         }
     }
 
     /// Notes that responses to a key are not cacheable, so that requests for it do not wait for each other.
     /// One that was alone proves nothing: it may have had credentials.
     pub(super) fn mark_uncacheable(&self, fetch: &Fetch, now: Instant) {
-        if let Slot::Shared(_) = fetch.slot {
+        if let FetchId::Shared(_) = fetch.id {
             self.marks.insert(fetch.key.mark, Mark::Uncacheable(now + HIT_FOR_MISS_TIME));
         }
     }
 
     /// Notes that bodies of a key cannot be recorded until an instant.
     pub(super) fn mark_unrecordable(&self, fetch: &Fetch, until: Instant) {
-        if let Slot::Shared(_) = fetch.slot {
+        if let FetchId::Shared(_) = fetch.id {
             self.marks.insert(fetch.key.mark, Mark::Unrecordable(until));
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<Slot, Arc<Fetch>>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<FetchId, Arc<Fetch>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -119,9 +119,9 @@ impl Scene {
             disk.mkdir(name).unwrap();
             disk.open_root(Folder::new(name)).unwrap()
         };
-        let whose = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
+        let owner = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
         let common = Arc::new(Common::new(Settings::default(), WeakStore::default()));
-        let home = LocalHome::open(&*disk, whose, (folder("/files"), folder("/pending")), &common);
+        let home = LocalHome::open(&*disk, owner, (folder("/files"), folder("/pending")), &common);
         let home = home.unwrap();
         let (id, now) = (UploadId::parse(&[b'1'; 32]).unwrap(), SystemTime::UNIX_EPOCH);
         let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());

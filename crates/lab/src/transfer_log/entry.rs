@@ -20,7 +20,7 @@ pub enum LogFormat {
 
 /// A transfer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Record<'a> {
+pub(super) struct Entry<'a> {
     /// Microseconds since 1970.
     pub(super) start: u64,
     /// Microseconds since 1970.
@@ -33,7 +33,7 @@ pub(super) struct Record<'a> {
 
 /// The fields of plimsoll's log that are read.
 #[derive(Deserialize)]
-struct JsonRecord<'a> {
+struct JsonEntry<'a> {
     start: u64,
     end: u64,
     #[serde(borrow)]
@@ -76,36 +76,36 @@ impl LogFormat {
     ///
     /// # Errors
     /// The expectation that the line does not meet.
-    pub(super) fn parse(self, line: &[u8]) -> Result<Record<'_>, String> {
+    pub(super) fn parse(self, line: &[u8]) -> Result<Entry<'_>, String> {
         match self {
-            LogFormat::Plimsoll => json_record(line),
-            LogFormat::Xferlog => xferlog_record(line),
+            LogFormat::Plimsoll => json_entry(line),
+            LogFormat::Xferlog => xferlog_entry(line),
         }
     }
 }
 
-fn json_record(line: &[u8]) -> Result<Record<'_>, String> {
-    let record: JsonRecord<'_> = serde_json::from_slice(line).map_err(|error| {
+fn json_entry(line: &[u8]) -> Result<Entry<'_>, String> {
+    let entry: JsonEntry<'_> = serde_json::from_slice(line).map_err(|error| {
         format!(
             "expected a JSON object of plimsoll's transfer log, with the numbers start, end and bytes and \
              the strings operation, path and result; the mistake is at column {}",
             error.column()
         )
     })?;
-    Ok(Record {
-        start: record.start,
-        end: record.end,
-        path: record.path,
-        bytes: record.bytes,
-        is_download: record.operation == "download",
-        is_complete: record.result == "ok",
+    Ok(Entry {
+        start: entry.start,
+        end: entry.end,
+        path: entry.path,
+        bytes: entry.bytes,
+        is_download: entry.operation == "download",
+        is_complete: entry.result == "ok",
     })
 }
 
 /// Parses a line of xferlog(5): date, duration, host, bytes, name, type, special action, direction, access
 /// mode, account, service, authentication method and account, completion. The name may contain spaces, as
 /// that of some servers does.
-fn xferlog_record(line: &[u8]) -> Result<Record<'_>, String> {
+fn xferlog_entry(line: &[u8]) -> Result<Entry<'_>, String> {
     let line = String::from_utf8_lossy(line);
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let Some(name_fields) = fields.len().checked_sub(BEFORE_NAME + AFTER_NAME).filter(|count| *count > 0)
@@ -119,9 +119,9 @@ fn xferlog_record(line: &[u8]) -> Result<Record<'_>, String> {
     let (name, after) = rest.split_at(name_fields);
     let end = date(&before[1..5])
         .ok_or("expected a date in the first five fields, such as `Wed Nov 25 11:00:00 2026`")?;
-    let number = |field: usize, what: &str| {
+    let number = |field: usize, label: &str| {
         let digits = before[field].bytes().all(|byte| byte.is_ascii_digit()).then_some(before[field]);
-        let expected = || format!("expected the {what} in field {}, as a number", field + 1);
+        let expected = || format!("expected the {label} in field {}, as a number", field + 1);
         digits.and_then(|digits| digits.parse::<u64>().ok()).ok_or_else(expected)
     };
     let (seconds, bytes) = (number(5, "duration in seconds")?, number(7, "number of bytes")?);
@@ -134,7 +134,7 @@ fn xferlog_record(line: &[u8]) -> Result<Record<'_>, String> {
     if !matches!(after[8], "c" | "i") {
         return Err("expected the completion status in the last field: c or i".to_owned());
     }
-    Ok(Record {
+    Ok(Entry {
         start: (end * SECOND).saturating_sub(seconds.saturating_mul(SECOND)),
         end: end * SECOND,
         path: name.join(" ").into(),
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn an_xferlog_line_ends_at_its_date_and_starts_its_duration_earlier() {
-        let record = LogFormat::Xferlog.parse(XFERLOG.as_bytes()).unwrap();
-        let expected = Record {
+        let entry = LogFormat::Xferlog.parse(XFERLOG.as_bytes()).unwrap();
+        let expected = Entry {
             start: AT - 3 * SECOND,
             end: AT,
             path: "/a/1MB.same.1.2.3".into(),
@@ -182,17 +182,17 @@ mod tests {
             is_download: true,
             is_complete: true,
         };
-        assert_eq!(record, expected);
+        assert_eq!(entry, expected);
         let one_digit = XFERLOG.replace("Nov 25", "Nov  5");
-        let record = LogFormat::Xferlog.parse(one_digit.as_bytes()).unwrap();
-        assert_eq!(record.end, AT - 20 * 86_400 * SECOND);
+        let entry = LogFormat::Xferlog.parse(one_digit.as_bytes()).unwrap();
+        assert_eq!(entry.end, AT - 20 * 86_400 * SECOND);
     }
 
     #[test]
     fn a_name_with_spaces_does_not_move_the_fields_after_it() {
         let line = XFERLOG.replace("/a/", "/a  b c/");
-        let record = LogFormat::Xferlog.parse(line.as_bytes()).unwrap();
-        assert_eq!((&*record.path, record.is_complete), ("/a b c/1MB.same.1.2.3", true));
+        let entry = LogFormat::Xferlog.parse(line.as_bytes()).unwrap();
+        assert_eq!((&*entry.path, entry.is_complete), ("/a b c/1MB.same.1.2.3", true));
     }
 
     #[test]
@@ -218,9 +218,9 @@ mod tests {
     fn a_json_line_is_read_whatever_other_fields_it_has() {
         let line = br#"{"start":5,"end":9,"protocol":"ftp","operation":"download","peer":"p",
             "account":"a","path":"\/a\u0020b","to":"x","bytes":7,"result":"gone","later":[1]}"#;
-        let record = LogFormat::Plimsoll.parse(line).unwrap();
-        assert_eq!((record.start, record.end, record.bytes), (5, 9, 7));
-        assert_eq!((&*record.path, record.is_download, record.is_complete), ("/a b", true, false));
+        let entry = LogFormat::Plimsoll.parse(line).unwrap();
+        assert_eq!((entry.start, entry.end, entry.bytes), (5, 9, 7));
+        assert_eq!((&*entry.path, entry.is_download, entry.is_complete), ("/a b", true, false));
         for bad in ["{}", "{\"start\":-1}", "{", "[]", "\u{1b}[2J"] {
             let error = LogFormat::Plimsoll.parse(bad.as_bytes()).unwrap_err();
             assert!(error.starts_with("expected a JSON object") && !error.contains('\u{1b}'), "{error}");

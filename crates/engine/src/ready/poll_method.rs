@@ -1,4 +1,4 @@
-//! The two ways to park a thread until a socket is worth a system call.
+//! The two system calls in which a thread waits until a socket is worth a system call.
 //!
 //! poll(2) serves a thread with one connection: each call passes every socket's interest. epoll registers
 //! each socket once, edge-triggered. Invariant: both report the same hints; neither reads or writes.
@@ -37,7 +37,7 @@ pub(super) struct Interest {
 
 /// The system call in which a thread waits.
 #[derive(Clone, Copy)]
-pub(crate) enum Park {
+pub(crate) enum PollMethod {
     /// In poll(2), for a thread with a connection or two.
     Poll,
     /// In epoll, for a thread with thousands; the set is created with the thread's reactor.

@@ -24,7 +24,7 @@ async fn last(scene: &Scene, operation: &str, count: usize) -> (String, u64, Str
 }
 
 /// Returns the expected path, bytes and result of a line.
-fn told(path: &str, bytes: u64, result: &str) -> (String, u64, String) {
+fn entry(path: &str, bytes: u64, result: &str) -> (String, u64, String) {
     (path.to_owned(), bytes, result.to_owned())
 }
 
@@ -32,19 +32,19 @@ async fn transfers_have_a_line_with_their_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     assert_eq!(last(&scene, "login", 1).await.2, "ok");
     client.stor("a b", "hello").await;
-    assert_eq!(last(&scene, "upload", 1).await, told("/a b", 5, "ok"));
+    assert_eq!(last(&scene, "upload", 1).await, entry("/a b", 5, "ok"));
     client.retr("a b").await;
-    assert_eq!(last(&scene, "download", 1).await, told("/a b", 5, "ok"));
-    client.say("REST 3").await.expect(350);
+    assert_eq!(last(&scene, "download", 1).await, entry("/a b", 5, "ok"));
+    client.command("REST 3").await.expect(350);
     client.retr("a b").await;
-    assert_eq!(last(&scene, "download", 2).await, told("/a b", 2, "ok"));
+    assert_eq!(last(&scene, "download", 2).await, entry("/a b", 2, "ok"));
     client.send("APPE a b", "more").await.expect(226);
-    assert_eq!(last(&scene, "upload", 2).await, told("/a b", 4, "ok"));
+    assert_eq!(last(&scene, "upload", 2).await, entry("/a b", 4, "ok"));
     client.refused("RETR none").await.expect(550);
-    assert_eq!(last(&scene, "download", 3).await, told("/none", 0, "not found"));
+    assert_eq!(last(&scene, "download", 3).await, entry("/none", 0, "not found"));
     client.fetch("LIST").await;
     assert_eq!(last(&scene, "list", 1).await.2, "ok");
-    client.say("DELE a b").await.expect(250);
+    client.command("DELE a b").await.expect(250);
     assert_eq!(last(&scene, "delete", 1).await.0, "/a b");
 }
 
@@ -54,30 +54,30 @@ async fn an_aborted_transfer_has_a_line_that_says_so(scene: Scene) {
     data.send("hello").await.unwrap();
     until_moved(&scene, &mut client, 5).await;
     data.abort();
-    client.hear().await.expect(426);
-    assert_eq!(last(&scene, "upload", 1).await, told("/a", 5, "broken off"));
+    client.reply().await.expect(426);
+    assert_eq!(last(&scene, "upload", 1).await, entry("/a", 5, "broken off"));
     client.epsv().await.unwrap();
-    client.say("STOR b").await.expect(150);
-    client.say("ABOR").await.expect(426);
-    assert_eq!(last(&scene, "upload", 2).await, told("/b", 0, "broken off"));
-    client.hear().await.expect(226);
+    client.command("STOR b").await.expect(150);
+    client.command("ABOR").await.expect(426);
+    assert_eq!(last(&scene, "upload", 2).await, entry("/b", 0, "broken off"));
+    client.reply().await.expect(226);
     client.stor("c", "x").await;
     for (count, line) in ["RETR c", "LIST"].into_iter().enumerate() {
         client.epsv().await.unwrap();
-        client.say(line).await.expect(150);
-        client.say("ABOR").await.expect(426);
-        client.hear().await.expect(226);
+        client.command(line).await.expect(150);
+        client.command("ABOR").await.expect(426);
+        client.reply().await.expect(226);
         let operation = ["download", "list"][count];
         assert_eq!(last(&scene, operation, 1).await.2, "broken off", "{line}");
     }
-    client.say("LIST").await.expect(425);
+    client.command("LIST").await.expect(425);
     assert_eq!(last(&scene, "list", 2).await.2, "no data connection");
 }
 
 async fn a_failed_login_has_a_line(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    client.say("USER alice").await.expect(331);
-    client.say("PASS wrong").await.expect(530);
+    client.command("USER alice").await.expect(331);
+    client.command("PASS wrong").await.expect(530);
     let (_, _, result) = last(&scene, "login", 2).await;
     assert_ne!(result, "ok");
     assert!(!scene.accounts().transfers.text().contains("correct horse"));
@@ -86,14 +86,14 @@ async fn a_failed_login_has_a_line(scene: Scene) {
 async fn xferlog_has_files_that_came_and_went(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a b", "hello").await;
-    client.say("TYPE A").await.expect(200);
+    client.command("TYPE A").await.expect(200);
     client.retr("a b").await;
-    client.say("TYPE I").await.expect(200);
+    client.command("TYPE I").await.expect(200);
     let mut data = client.begin("STOR c").await;
     data.send("hel").await.unwrap();
     until_moved(&scene, &mut client, 3).await;
     data.abort();
-    client.hear().await.expect(426);
+    client.reply().await.expect(426);
     let xferlog = &scene.accounts().xferlog;
     scene.until(|| xferlog.text().lines().count() >= 3).await;
     let text = xferlog.text();
@@ -133,7 +133,7 @@ mod delivered {
         client.stor("a", noise(5, BYTES)).await;
         let mut data = client.begin("RETR a").await;
         data.stream().await.unwrap();
-        client.hear().await.expect(226);
+        client.reply().await.expect(226);
         (person, client, data)
     }
 
@@ -141,7 +141,7 @@ mod delivered {
         let (_person, _client, mut data) = sent(&scene).await;
         let before = micros(&scene);
         assert!(data.all().await.unwrap() == noise(5, BYTES));
-        assert_eq!(last(&scene, "download", 1).await, told("/a", BYTES as u64, "ok"));
+        assert_eq!(last(&scene, "download", 1).await, entry("/a", BYTES as u64, "ok"));
         let end = lines(&scene, "download")[0]["end"].as_u64().unwrap();
         assert!(end >= before, "the record has ended {} us before the client read", before - end);
     }
@@ -154,8 +154,8 @@ mod delivered {
 
     async fn the_next_command_ends_the_audit_entry(scene: Scene) {
         let (_person, mut client, mut data) = sent(&scene).await;
-        client.say("NOOP").await.expect(200);
-        assert_eq!(last(&scene, "download", 1).await, told("/a", BYTES as u64, "ok"));
+        client.command("NOOP").await.expect(200);
+        assert_eq!(last(&scene, "download", 1).await, entry("/a", BYTES as u64, "ok"));
         assert!(data.all().await.unwrap() == noise(5, BYTES));
     }
 
@@ -163,7 +163,7 @@ mod delivered {
         let (_person, mut client, mut data) = sent(&scene).await;
         client.end();
         client.expect_end().await;
-        assert_eq!(last(&scene, "download", 1).await, told("/a", BYTES as u64, "ok"));
+        assert_eq!(last(&scene, "download", 1).await, entry("/a", BYTES as u64, "ok"));
         assert!(data.all().await.unwrap() == noise(5, BYTES));
     }
 

@@ -73,9 +73,9 @@ fn an_upload_whose_commit_failed_is_not_reported_whole_and_can_be_completed() {
         assert!(matches!(refused, Err(Error::IsFolder)), "{refused:?}");
         scene.settle().await;
         scene.home.remove(&scene.io, path("a"), RemovalKind::Any, Condition::none()).await.unwrap();
-        let told = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
-        assert_eq!(told, 9);
-        last_part(&scene, kept.id, told, b"9").await.unwrap();
+        let offset = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
+        assert_eq!(offset, 9);
+        last_part(&scene, kept.id, offset, b"9").await.unwrap();
         scene.settle().await;
         assert_eq!(scene.contents("a"), Some(b"0123456789".to_vec()));
         assert!(scene.pending().is_empty());
@@ -90,9 +90,9 @@ fn a_resuming_client_takes_over_from_its_hanging_connection() {
         let mut hanging = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms()).await.unwrap();
         send(&mut hanging, &sent[..70_000], 7_000).await.unwrap();
         // The received bytes are reported while the part continues.
-        let told = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
-        assert_eq!(told, 70_000);
-        last_part(&scene, kept.id, told, &sent[70_000..]).await.unwrap();
+        let offset = scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset;
+        assert_eq!(offset, 70_000);
+        last_part(&scene, kept.id, offset, &sent[70_000..]).await.unwrap();
         assert!(matches!(send(&mut hanging, &sent[70_000..], 70_000).await, Ok(()) | Err(Error::InUse)));
         assert!(matches!(hanging.commit().await, Err(Error::InUse)));
         scene.settle().await;
@@ -193,23 +193,23 @@ fn a_part_with_a_digest_counts_as_a_whole_or_not_at_all() {
     with_home(|scene| async move {
         let kept = keep(&scene, "a", 10).await;
         let digest = |bytes: &[u8]| vec![(Algorithm::Sha256, sha2::Sha256::digest(bytes).to_vec())];
-        let go_on = async |offset, digests, bytes: &[u8]| {
+        let resume = async |offset, digests, bytes: &[u8]| {
             let mut upload =
                 scene.home.resume_upload(&scene.io, kept.id, offset, digests, terms()).await.unwrap();
             send(&mut upload, bytes, 3).await.unwrap();
             upload
         };
-        let wrong = go_on(0, digest(b"other"), b"01234").await.pause().await;
+        let wrong = resume(0, digest(b"other"), b"01234").await.pause().await;
         assert!(matches!(wrong, Err(Error::Digest)));
         assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, 0);
-        drop(go_on(0, digest(b"01234"), b"012").await);
+        drop(resume(0, digest(b"01234"), b"012").await);
         scene.settle().await;
         assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, 0);
-        assert_eq!(go_on(0, digest(b"01234"), b"01234").await.pause().await.unwrap(), 5);
-        let wrong = go_on(5, digest(b"other"), b"56789").await.commit().await;
+        assert_eq!(resume(0, digest(b"01234"), b"01234").await.pause().await.unwrap(), 5);
+        let wrong = resume(5, digest(b"other"), b"56789").await.commit().await;
         assert!(matches!(wrong, Err(Error::Digest)));
         assert_eq!(scene.home.resumable_upload(&scene.io, kept.id).await.unwrap().offset, 5);
-        go_on(5, digest(b"56789"), b"56789").await.commit().await.unwrap();
+        resume(5, digest(b"56789"), b"56789").await.commit().await.unwrap();
         assert_eq!(scene.contents("a"), Some(b"0123456789".to_vec()));
     });
 }

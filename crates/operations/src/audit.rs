@@ -1,7 +1,7 @@
 //! One log line and one count for each operation.
 //!
 //! This module does not write files: lines go to a [`LineSink`], which must not block. Invariant:
-//! however an operation ends, also by a dropped future, its record ends. No byte that a client sends can
+//! however an operation ends, also by a dropped future, its audit entry ends. No byte that a client sends can
 //! end a line.
 
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::operation::Operation;
 use crate::transfer_permit::Permit;
 use crate::xferlog::{self, Entry};
 
-/// The name of a guest in records.
+/// The name of a guest in audit entries.
 pub const GUEST: &str = "anonymous";
 
 /// The destination of a log's lines.
@@ -32,17 +32,17 @@ pub trait LineSink: Send + Sync {
 
 /// Counts operations and writes their log lines. Clones share their state.
 #[derive(Clone)]
-pub struct Recorder(Arc<Records>);
+pub struct AuditLog(Arc<Sinks>);
 
-struct Records {
+struct Sinks {
     meter: Arc<Meter>,
     log: Option<Arc<dyn LineSink>>,
     xferlog: Option<Arc<dyn LineSink>>,
 }
 
-/// The record of an operation in progress. If it is dropped before its end, the operation was aborted.
-pub struct OperationRecord {
-    recorder: Recorder,
+/// The audit entry of an operation in progress. If it is dropped before its end, the operation was aborted.
+pub struct AuditEntry {
+    audit_log: AuditLog,
     io: Io,
     protocol: Protocol,
     operation: Operation,
@@ -83,15 +83,15 @@ struct TransferLine<'a> {
     result: &'a str,
 }
 
-impl Recorder {
+impl AuditLog {
     /// `log` gets the transfer log's lines. `xferlog` gets a line for each file received, sent or removed,
     /// in the form of xferlog(5), with times in UTC.
     pub fn new(
         meter: Arc<Meter>,
         log: Option<Arc<dyn LineSink>>,
         xferlog: Option<Arc<dyn LineSink>>,
-    ) -> Recorder {
-        Recorder(Arc::new(Records { meter, log, xferlog }))
+    ) -> AuditLog {
+        AuditLog(Arc::new(Sinks { meter, log, xferlog }))
     }
 
     /// The counters.
@@ -99,14 +99,14 @@ impl Recorder {
         &self.0.meter
     }
 
-    /// Starts the record of an operation of `account`, which may be unknown yet, or [`GUEST`].
+    /// Starts the entry of an operation of `account`, which may be unknown yet, or [`GUEST`].
     pub fn begin(
         &self,
         visitor: &Visitor,
         operation: Operation,
         account: &str,
         place: &dyn std::fmt::Display,
-    ) -> OperationRecord {
+    ) -> AuditEntry {
         let has_lines = self.0.log.is_some() || self.0.xferlog.is_some();
         let names = || Names {
             peer: visitor.peer.to_string(),
@@ -114,8 +114,8 @@ impl Recorder {
             path: cut(place.to_string(), LOG_PATH_BYTES_MAX),
             to: None,
         };
-        OperationRecord {
-            recorder: self.clone(),
+        AuditEntry {
+            audit_log: self.clone(),
             io: visitor.io.clone(),
             protocol: visitor.protocol,
             operation,
@@ -132,25 +132,25 @@ impl Recorder {
 }
 
 impl Operations {
-    /// Starts the record of an operation of `account`, which may be unknown yet.
-    pub(crate) fn begin(&self, visitor: &Visitor, operation: Operation, account: &str) -> OperationRecord {
-        self.0.recorder.begin(visitor, operation, account, &"")
+    /// Starts the entry of an operation of `account`, which may be unknown yet.
+    pub(crate) fn begin(&self, visitor: &Visitor, operation: Operation, account: &str) -> AuditEntry {
+        self.0.audit_log.begin(visitor, operation, account, &"")
     }
 
-    /// Starts the record of an operation on a file or folder.
+    /// Starts the entry of an operation on a file or folder.
     pub(crate) fn begin_at(
         &self,
         caller: &Caller,
         operation: Operation,
         place: &dyn std::fmt::Display,
-    ) -> OperationRecord {
-        self.0.recorder.begin(&caller.visitor, operation, &caller.identity.account.name, place)
+    ) -> AuditEntry {
+        self.0.audit_log.begin(&caller.visitor, operation, &caller.identity.account.name, place)
     }
 }
 
-impl OperationRecord {
+impl AuditEntry {
     /// Sets the destination of an operation with two paths.
-    pub(crate) fn to(mut self, place: &dyn std::fmt::Display) -> OperationRecord {
+    pub(crate) fn to(mut self, place: &dyn std::fmt::Display) -> AuditEntry {
         if let Some(names) = &mut self.names {
             names.to = Some(cut(place.to_string(), LOG_PATH_BYTES_MAX));
         }
@@ -162,7 +162,7 @@ impl OperationRecord {
         self.bytes = bytes;
     }
 
-    /// Extends the record to all parts of an upload, which began at `start` and has `bytes` in all.
+    /// Extends the entry to all parts of an upload, which began at `start` and has `bytes` in all.
     pub(crate) fn include_earlier(&mut self, start: SystemTime, bytes: u64) {
         self.start = self.start.min(start);
         self.earlier_bytes = bytes.saturating_sub(self.bytes);
@@ -211,19 +211,19 @@ impl OperationRecord {
         self.operation = operation;
     }
 
-    /// Ends the record with the operation's result, and returns that.
+    /// Ends the entry with the operation's result, and returns that.
     pub fn end<T, E: Into<Error>>(mut self, result: Result<T, E>) -> Result<T, Error> {
         let result = result.map_err(Into::into);
         self.write(result.as_ref().err().map(Error::word));
         result
     }
 
-    /// Ends the record of a successful operation.
+    /// Ends the entry of a successful operation.
     pub fn done(mut self) {
         self.write(None);
     }
 
-    /// Ends the record of a failed operation, with the word for the reason.
+    /// Ends the entry of a failed operation, with the word for the reason.
     pub fn failed(mut self, why: &'static str) {
         self.write(Some(why));
     }
@@ -232,19 +232,19 @@ impl OperationRecord {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
-        let records = &self.recorder.0;
-        records.meter.count_bytes(self.protocol, self.operation, self.bytes);
+        let sinks = &self.audit_log.0;
+        sinks.meter.count_bytes(self.protocol, self.operation, self.bytes);
         if self.is_omitted {
             return;
         }
         let end = self.io.wall_exact();
         let time = end.duration_since(self.start).unwrap_or(Duration::ZERO);
-        records.meter.count(self.protocol, self.operation, time, failed.is_some());
+        sinks.meter.count(self.protocol, self.operation, time, failed.is_some());
         let Some(names) = &self.names else { return };
-        if let Some(log) = &records.log {
+        if let Some(log) = &sinks.log {
             log.take(self.line(names, end, failed));
         }
-        if let Some(xferlog) = &records.xferlog
+        if let Some(xferlog) = &sinks.xferlog
             && let Some(entry) = self.entry(names, end, time, failed.is_none())
         {
             xferlog.take(entry.line().into_bytes());
@@ -295,7 +295,7 @@ impl OperationRecord {
     }
 }
 
-impl Drop for OperationRecord {
+impl Drop for AuditEntry {
     fn drop(&mut self) {
         self.write(Some(BROKEN_OFF));
     }
@@ -349,31 +349,31 @@ mod tests {
     }
 
     /// The lines of the two logs after `test`: transfer log, xferlog.
-    fn logged(test: impl FnOnce(&Recorder, &Visitor) + 'static) -> (Vec<String>, Vec<String>) {
+    fn logged(test: impl FnOnce(&AuditLog, &Visitor) + 'static) -> (Vec<String>, Vec<String>) {
         let (log, xferlog) = (Arc::<Lines>::default(), Arc::<Lines>::default());
-        let recorder = Recorder::new(Arc::default(), Some(log.clone()), Some(xferlog.clone()));
+        let audit_log = AuditLog::new(Arc::default(), Some(log.clone()), Some(xferlog.clone()));
         let sim = Sim::new(1, Faults::none());
         let host = sim.host("one");
         let peer = Peer::Ip("192.0.2.7".parse().unwrap(), 40_000);
         let visitor = Visitor { io: host.io(), peer, protocol: Protocol::Ftp, is_protected: true };
-        sim.run(&host, async move { test(&recorder, &visitor) });
+        sim.run(&host, async move { test(&audit_log, &visitor) });
         let taken = |lines: &Lines| std::mem::take(&mut *lines.0.lock().unwrap());
         (taken(&log), taken(&xferlog))
     }
 
     #[test]
     fn a_transfer_that_moved_bytes_or_succeeded_has_a_line_in_xferlog() {
-        let (log, xferlog) = logged(|recorder, visitor| {
-            let begin = |operation| recorder.begin(visitor, operation, "alice", &"/f");
+        let (log, xferlog) = logged(|audit_log, visitor| {
+            let begin = |operation| audit_log.begin(visitor, operation, "alice", &"/f");
             for operation in Operation::ALL {
                 begin(operation).done();
                 begin(operation).failed("not found");
             }
-            for end in [OperationRecord::done, |record: OperationRecord| record.failed("quota"), drop] {
-                let mut record = begin(Operation::Upload);
-                record.in_ascii();
-                record.moved(7);
-                end(record);
+            for end in [AuditEntry::done, |audit: AuditEntry| audit.failed("quota"), drop] {
+                let mut audit = begin(Operation::Upload);
+                audit.in_ascii();
+                audit.moved(7);
+                end(audit);
             }
             let mut listed = begin(Operation::Download);
             listed.becomes(Operation::List);
@@ -396,8 +396,8 @@ mod tests {
 
     #[test]
     fn a_guest_has_a_name_in_both_logs() {
-        let (log, xferlog) = logged(|recorder, visitor| {
-            recorder.begin(visitor, Operation::Download, GUEST, &"/a b").done();
+        let (log, xferlog) = logged(|audit_log, visitor| {
+            audit_log.begin(visitor, Operation::Download, GUEST, &"/a b").done();
         });
         let line: serde_json::Value = serde_json::from_str(&log[0]).unwrap();
         assert_eq!((&line["account"], &line["path"]), (&"anonymous".into(), &"/a b".into()));
@@ -407,8 +407,8 @@ mod tests {
     #[test]
     fn no_name_commands_the_terminal_that_shows_the_log() {
         let path = "/a\u{9b}2J\u{202e}gpj.exe\u{e0041}\u{1b}";
-        let (log, xferlog) = logged(move |recorder, visitor| {
-            recorder.begin(visitor, Operation::Upload, "al\u{85}ice", &path).done();
+        let (log, xferlog) = logged(move |audit_log, visitor| {
+            audit_log.begin(visitor, Operation::Upload, "al\u{85}ice", &path).done();
         });
         let unsafe_in = |line: &str| line.trim_end().chars().any(is_unsafe_to_show);
         assert!(!unsafe_in(&log[0]) && !unsafe_in(&xferlog[0]), "{log:?} {xferlog:?}");
@@ -418,9 +418,9 @@ mod tests {
 
     #[test]
     fn no_name_is_longer_in_a_line_than_a_name_may_be() {
-        let (log, _) = logged(|recorder, visitor| {
+        let (log, _) = logged(|audit_log, visitor| {
             let (name, path) = ("ä".repeat(100), "ä\n".repeat(5_000));
-            recorder.begin(visitor, Operation::LogIn, &name, &path).done();
+            audit_log.begin(visitor, Operation::LogIn, &name, &path).done();
         });
         let line: serde_json::Value = serde_json::from_str(&log[0]).unwrap();
         assert_eq!(line["account"].as_str().unwrap().len(), LOG_NAME_BYTES_MAX);

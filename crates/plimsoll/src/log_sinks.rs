@@ -1,11 +1,11 @@
 //! The request and operation logs, and the threads' access to them.
 //!
-//! It is not the operator's log. Invariants: a log is opened only if this server can record events in it.
+//! It is not the operator's log. Invariants: a log is opened only if this server has events for it.
 //! Lost lines are counted.
 
 use std::sync::Arc;
 
-use plimsoll_operations::{LineSink, Meter, Recorder};
+use plimsoll_operations::{AuditLog, LineSink, Meter};
 use plimsoll_proto::http::{Counters, LogSink};
 
 use crate::config::Fixed;
@@ -24,8 +24,8 @@ pub(crate) struct Logs {
 pub(crate) struct Sinks {
     /// The sink of HTTP requests.
     pub(crate) requests: Option<Arc<dyn LogSink>>,
-    /// The recorder of operations over all protocols.
-    pub(crate) recorder: Recorder,
+    /// The audit log of operations over all protocols.
+    pub(crate) audit_log: AuditLog,
 }
 
 /// The sink of an operation log, for all threads of the server.
@@ -57,7 +57,7 @@ impl Logs {
             (self.transfers.as_ref().map(of_operations), self.xferlog.as_ref().map(of_operations));
         Sinks {
             requests: self.requests.as_ref().map(of_requests),
-            recorder: Recorder::new(Arc::<Meter>::default(), transfers, xferlog),
+            audit_log: AuditLog::new(Arc::<Meter>::default(), transfers, xferlog),
         }
     }
 

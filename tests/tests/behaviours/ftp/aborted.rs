@@ -23,9 +23,9 @@ async fn begun(scene: &Scene, client: &mut FtpClient) -> Data {
 }
 
 /// Resumes the interrupted upload on the same control connection.
-async fn goes_on(scene: &Scene, client: &mut FtpClient) {
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), FIRST.to_string());
-    client.say(format!("REST {FIRST}")).await.expect(350);
+async fn assert_session_continues(scene: &Scene, client: &mut FtpClient) {
+    assert_eq!(client.command("SIZE a").await.expect(213).text(), FIRST.to_string());
+    client.command(format!("REST {FIRST}")).await.expect(350);
     client.send("STOR a", &bytes()[FIRST..]).await.expect(226);
     assert!(client.retr("a").await == bytes());
     scene.until(|| scene.pending("alice").is_empty()).await;
@@ -36,25 +36,25 @@ async fn comes_back(scene: &Scene, sessions: usize) {
     scene.until(|| scene.open() == sessions).await;
     assert!(scene.home("alice").is_empty());
     let mut client = FtpClient::of(scene, "alice").await;
-    goes_on(scene, &mut client).await;
+    assert_session_continues(scene, &mut client).await;
 }
 
 async fn a_data_connection_that_breaks(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     begun(&scene, &mut client).await.abort();
-    client.hear().await.expect(426);
+    client.reply().await.expect(426);
     assert!(scene.home("alice").is_empty());
-    goes_on(&scene, &mut client).await;
+    assert_session_continues(&scene, &mut client).await;
 }
 
 async fn abor_while_the_client_sends_nothing(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let data = begun(&scene, &mut client).await;
-    client.say("ABOR").await.expect(426);
-    client.hear().await.expect(226);
+    client.command("ABOR").await.expect(426);
+    client.reply().await.expect(226);
     drop(data);
     assert!(scene.home("alice").is_empty());
-    goes_on(&scene, &mut client).await;
+    assert_session_continues(&scene, &mut client).await;
 }
 
 async fn abor_as_old_clients_say_it(scene: Scene) {
@@ -62,22 +62,22 @@ async fn abor_as_old_clients_say_it(scene: Scene) {
     let data = begun(&scene, &mut client).await;
     // IAC IP, and the first byte of IAC DM before the line, as RFC 959 specifies.
     client.push(b"\xff\xf4\xff\xf2ABOR\r\n");
-    client.hear().await.expect(426);
-    client.hear().await.expect(226);
+    client.reply().await.expect(426);
+    client.reply().await.expect(226);
     drop(data);
-    goes_on(&scene, &mut client).await;
+    assert_session_continues(&scene, &mut client).await;
 }
 
 async fn abor_before_the_end_of_the_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut data = begun(&scene, &mut client).await;
     client.push("ABOR\r\n");
-    client.hear().await.expect(426);
+    client.reply().await.expect(426);
     // The client's own end comes after ABOR, so it does not mean that all was sent.
     let _ = data.end().await;
-    client.hear().await.expect(226);
+    client.reply().await.expect(226);
     assert!(scene.home("alice").is_empty());
-    goes_on(&scene, &mut client).await;
+    assert_session_continues(&scene, &mut client).await;
 }
 
 async fn a_control_connection_that_breaks(scene: Scene) {
@@ -142,17 +142,17 @@ async fn abor_behind_other_commands_is_heard_at_once_and_answered_after_them(sce
     let data = begun(&scene, &mut client).await;
     client.push("PWD\r\nSYST\r\nABOR\r\nPWD\r\n");
     for code in [426, 257, 215, 226, 257] {
-        client.hear().await.expect(code);
+        client.reply().await.expect(code);
     }
     drop(data);
-    goes_on(&scene, &mut client).await;
+    assert_session_continues(&scene, &mut client).await;
 }
 
 async fn a_client_that_sends_too_many_commands_is_disconnected(scene: Scene) {
     let (person, mut client) = alice(&scene).await;
     let data = begun(&scene, &mut client).await;
     client.push((0..=QUEUED_COMMANDS_MAX).map(|number| format!("CWD {number}\r\n")).collect::<String>());
-    client.hear().await.expect(426);
+    client.reply().await.expect(426);
     client.expect_end().await;
     drop((person, client));
     comes_back(&scene, 0).await;
@@ -163,19 +163,23 @@ async fn a_client_that_takes_back_its_last_bytes(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let data = begun(&scene, &mut client).await;
     drop(data);
-    client.hear().await.expect(426);
-    client.say("ABOR").await.expect(226);
-    goes_on(&scene, &mut client).await;
+    client.reply().await.expect(426);
+    client.command("ABOR").await.expect(226);
+    assert_session_continues(&scene, &mut client).await;
 }
 
 async fn an_upload_over_a_file_leaves_it_as_it_was(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "the old one\n").await;
     begun(&scene, &mut client).await.abort();
-    client.hear().await.expect(426);
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "12", "a download must not be cut short by it");
+    client.reply().await.expect(426);
+    assert_eq!(
+        client.command("SIZE a").await.expect(213).text(),
+        "12",
+        "a download must not be cut short by it"
+    );
     assert_eq!(client.retr("a").await, b"the old one\n");
-    client.say(format!("REST {FIRST}")).await.expect(350);
+    client.command(format!("REST {FIRST}")).await.expect(350);
     client.send("STOR a", &bytes()[FIRST..]).await.expect(226);
     assert!(client.retr("a").await == bytes());
 }
@@ -183,8 +187,8 @@ async fn an_upload_over_a_file_leaves_it_as_it_was(scene: Scene) {
 async fn an_aborted_upload_without_a_byte_leaves_nothing(scene: Scene) {
     let (mut person, mut client) = alice(&scene).await;
     client.begin("STOR a").await.abort();
-    client.hear().await.expect(426);
-    client.say("SIZE a").await.expect(550);
+    client.reply().await.expect(426);
+    client.command("SIZE a").await.expect(550);
     scene.until(|| scene.pending("alice").is_empty()).await;
     assert_eq!(person.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
 }
