@@ -5,7 +5,7 @@
 //! returns an exit code instead.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to whoever typed it")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task prints its results to the terminal")]
 
 mod check;
 mod house;

@@ -186,6 +186,6 @@ pub async fn check_server(address: ServerAddress, io: &Io) -> Result<(), String>
     match response.map_err(|error| error.to_string())? {
         Err(Error::NoSession) => Ok(()),
         Err(error) => Err(error.to_string()),
-        Ok(_) => Err("it knows a session that nobody began".to_owned()),
+        Ok(_) => Err("it reports a session that was never begun".to_owned()),
     }
 }

@@ -192,7 +192,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::NoResponse(Error::Connect { to, source }) => write!(
                 f,
-                "Nobody answers at {to}: {source}. Is the server running? Start one with: plimsoll serve, \
+                "No server answers at {to}: {source}. Is the server running? Start one with: plimsoll serve, \
                  or name another with --server URL."
             ),
             Failure::NoResponse(error) => error.fmt(f),

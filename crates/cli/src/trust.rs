@@ -123,8 +123,8 @@ impl Source {
             (Source::System | Source::Variable(_), Distrust::UnknownAuthority) => {}
             (Source::Known(before), _) => bail!(
                 "The certificate of {url} is not the one that is remembered. It had the fingerprint\n  \
-                 {before}\nand now has\n  {fingerprint}\nSomebody may be between you and the server. If its \
-                 operator has replaced the certificate, trust the new one: give --fingerprint \
+                 {before}\nand now has\n  {fingerprint}\nAnother machine may be between you and the server. \
+                 If its operator has replaced the certificate, trust the new one: give --fingerprint \
                  {fingerprint}, or --ca FILE; or remove {}",
                 StateFolder::of(KNOWN_SERVERS)?.path(&key_of(url)).display()
             ),

@@ -95,7 +95,7 @@ const NO_SITE: &str =
     "--ftp-guests shows the site that is served under /, and there is none: give --site /=DIR";
 const NO_ACCOUNTS: &str = "--classic is for people with accounts: leave accounts on, or leave it out";
 const NOBODY: &str =
-    "nobody could log in by --ftp: leave accounts on, or let guests in with --ftp-guests true";
+    "no client could log in by --ftp: leave accounts on, or let guests in with --ftp-guests true";
 
 #[cfg(test)]
 mod tests {

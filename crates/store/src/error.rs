@@ -63,7 +63,7 @@ pub enum Error {
     #[error("the disk is full")]
     Full,
     /// The home has the maximum number of uploads that are in progress or resumable.
-    #[error("too many uploads under way")]
+    #[error("too many uploads in progress")]
     TooManyUploads,
     /// The upload continues at another offset: this one. If the requested offset is too large, this is the
     /// largest possible one.
@@ -79,7 +79,7 @@ pub enum Error {
     #[error("taken back")]
     Cancelled,
     /// The file permissions, which are the operator's, deny access; or the home is quarantined.
-    #[error("the system refuses it: {0}")]
+    #[error("the kernel denies it: {0}")]
     Denied(#[serde(with = "as_text")] io::Error),
     /// The file system is mounted read-only, as kernels do after a disk error. Nothing has changed.
     #[error("the disk is read-only")]

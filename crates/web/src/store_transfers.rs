@@ -120,7 +120,7 @@ async fn receive_all(
     }
     match ending {
         Some(ending) => Ok(Ok((upload, ending))),
-        None => Err(Refusal::bad("The body ended before its last frame.")),
+        None => Err(Refusal::bad("The body is incomplete: its last frame is missing.")),
     }
 }
 

@@ -160,7 +160,7 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     let required = ["serve", "--ftp", ":0", "--ftp-tls", "require"];
     fails(&required, 2, &["--ftp-tls require needs a certificate"]);
     let nobody = ["serve", "--site", &site, "--ftp", ":0", "--accounts", "false"];
-    fails(&nobody, 2, &["nobody could log in", "--ftp-guests true"]);
+    fails(&nobody, 2, &["no client could log in", "--ftp-guests true"]);
     fails(&["serve", "--site", &site, "--grace", "soon"], 2, &["--grace", next]);
     fails(&["serve", "--site", &site, "--threads", "0"], 2, &["--threads", next]);
 }

@@ -79,7 +79,7 @@ fn the_effects_of_ftp_settings_are_printed_where_ftp_is_on() {
     for word in [
         "listen  ftp://127.0.0.1:7021\n",
         "listen  ftp://[::1]:7021\n",
-        "ports 21000-21010; a client is told the address 203.0.113.7\n",
+        "ports 21000-21010; clients get the address 203.0.113.7\n",
         "guests over FTP: to read the site under /\n",
         "xferlog on standard output\n",
         "admit   nobody",

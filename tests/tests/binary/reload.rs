@@ -138,7 +138,7 @@ fn settings_that_need_a_restart_are_kept_and_reported(kind: EngineKind) {
     let configured = Configured::start(kind, OLD);
     configured.reload(&format!("{NEW}data = \"./elsewhere\"\ngrace = \"1s\"\n"), RELOADED);
     let log = configured.server.stderr();
-    let line = log.lines().find(|line| line.contains("need a restart")).expect("it is told");
+    let line = log.lines().find(|line| line.contains("need a restart")).expect("the log reports it");
     assert!(line.contains("data, grace"), "{line}");
     assert_eq!(configured.version(), b"new\n");
 }

@@ -151,7 +151,7 @@ fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(k
             until("files come", || confirmed() >= before + FILES_BETWEEN);
             running.iter().for_each(|running| running.signal(Signal::KILL));
             let refused = results.lock().unwrap().len();
-            until("somebody is told", || results.lock().unwrap().len() > refused + 1);
+            until("one more client has a result", || results.lock().unwrap().len() > refused + 1);
             // Reaped before the next server takes its folder.
             drop(running.take());
             running = Some(store(&place, kind));

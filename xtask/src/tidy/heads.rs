@@ -16,7 +16,7 @@ const BORDERS: [&str; 10] =
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let head = head(source);
     let advice = if head.is_empty() {
-        "open with `//!`: what this is, what it is not, what must hold"
+        "open with `//!`: the purpose, the limits and the invariants of the file"
     } else if is_exempt(source) || draws_a_border(&head) {
         return Vec::new();
     } else {

@@ -112,14 +112,14 @@ fn a_change_by_one_connection_of_a_process_is_not_reported_to_another() {
         let mut other = one.another().unwrap();
         let alice = add(&mut *one, "alice");
         assert_eq!(other.account("alice").unwrap().unwrap().account, alice);
-        assert!(one.has_foreign_changes().unwrap(), "who has just connected may have missed something");
+        assert!(one.has_foreign_changes().unwrap(), "a new connection may have missed changes");
         other.change(alice.id, Change::Enabled(false)).unwrap().unwrap();
         assert!(!one.has_foreign_changes().unwrap() && !other.has_foreign_changes().unwrap());
         let mut other_process = open(&at.url).unwrap();
         other_process.change(alice.id, Change::Enabled(true)).unwrap().unwrap();
         assert!(
             other.has_foreign_changes().unwrap() && !one.has_foreign_changes().unwrap(),
-            "one of them is told"
+            "one connection of a process reports a change"
         );
     });
 }

@@ -273,7 +273,7 @@ fn a_peer_of_another_protocol_or_version_gets_no_channel() {
         assert_eq!(answer(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"), b"");
         assert_eq!(answer(b"plims"), b"");
         assert_eq!(answer(b""), b"");
-        assert_eq!(answer(&version), offer(0, 0), "it is told the version");
+        assert_eq!(answer(&version), offer(0, 0), "the response has the version");
         while server.meter.get(Count::Refused) < 4 {
             std::thread::sleep(Duration::from_millis(1));
         }

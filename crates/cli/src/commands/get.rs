@@ -36,7 +36,7 @@ use crate::{ApiClient, Failure, Failures, Progress, RemotePath, Runtime};
   plimsoll get a.jpg photos/b.jpg ~/photos  into a local folder
   plimsoll get report.pdf ./final.pdf       under another name
   plimsoll get -r photos backup/            as backup/photos; creates backup
-  plimsoll get bob:report.pdf               what bob shares with you
+  plimsoll get bob:report.pdf               the files that bob shares with you
   plimsoll get backup.tar - | tar x
 
 The last of several is the DIR, as for cp: a local folder, or one to create if it ends with a slash;

@@ -20,7 +20,7 @@ use crate::{ApiClient, RemotePath, Runtime};
 #[command(after_help = "Examples:
   plimsoll ls
   plimsoll ls -l photos/2026
-  plimsoll ls bob:              what bob shares with you
+  plimsoll ls bob:              the files that bob shares with you
   plimsoll ls --json photos
 
 On a terminal, or with -l, it shows kind, size, time (UTC) and name. Otherwise it shows only

@@ -138,7 +138,8 @@ impl Parts<'_, '_> {
         let mut response = self.server.send_ok(request).await?;
         let id = response.field("Location").and_then(|at| at.rsplit('/').next()).map(str::to_owned);
         response.bytes(JSON_BYTES_MAX).await?;
-        let no_location = || Failure::Unexpected("an upload was begun, and not told where".to_owned());
+        let no_location =
+            || Failure::Unexpected("an upload was begun, but the response has no Location".to_owned());
         let target = format!("/uploads/{}", id.ok_or_else(no_location)?);
         let begun = Begun { target: target.clone(), of: self.opened.version.clone() };
         self.state.save(&self.key, &begun)?;

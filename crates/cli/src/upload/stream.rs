@@ -42,7 +42,7 @@ pub(crate) async fn put_stream(
             Err(Failure::Local("The bytes did not arrive as they were sent. Send them again.".to_owned()))
         }
         None => Err(Failure::Local(
-            "Somebody replaced the file before it could be checked. Look at it.".to_owned(),
+            "Another client replaced the file before it could be checked. Look at it.".to_owned(),
         )),
     }
 }

@@ -38,7 +38,7 @@ pub enum Error {
     #[error("The server refused. Check the name, the password and the file.")]
     Refused(Vec<u8>),
     /// The received bytes do not answer the request.
-    #[error("What came is no answer. Check that the address is that of a server of classic.")]
+    #[error("The received bytes are no response. Check that the address is that of a server of classic.")]
     Malformed,
 }
 

@@ -68,7 +68,7 @@ pub enum Error {
     #[error("The session was left in the middle of something. Connect again.")]
     OutOfStep,
     /// The source of an upload failed.
-    #[error("What was to be sent could not be read: {0}. Check it and send it again.")]
+    #[error("The data to send could not be read: {0}. Check it and send it again.")]
     Source(io::Error),
 }
 

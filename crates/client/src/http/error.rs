@@ -70,7 +70,7 @@ pub enum Error {
         bytes_max: usize,
     },
     /// The source of the request's body failed.
-    #[error("What was to be sent could not be read: {0}. Check it and send it again.")]
+    #[error("The data to send could not be read: {0}. Check it and send it again.")]
     Source(io::Error),
 }
 

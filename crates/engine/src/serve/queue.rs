@@ -303,11 +303,11 @@ mod tests {
         assert_eq!(asked(), [false, false]);
         queue.push('a');
         assert_eq!(idle.each_ref().map(Waiter::woken), [1, 1]);
-        assert_eq!(asked(), [true, false], "one is enough, and stays told");
+        assert_eq!(asked(), [true, false], "one is enough, and stays signalled");
         assert_eq!(asked(), [true, false]);
         assert!(!queue.state().is_room_wanted(), "one is making room");
         queue.push('b');
-        assert_eq!(idle[1].woken(), 2, "who was not told waits on");
+        assert_eq!(idle[1].woken(), 2, "a worker that was not signalled waits on");
         assert_eq!(asked(), [true, true]);
     }
 
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(queue.take_overdue(Duration::ZERO, 9), ['d'], "the worker is taken");
         queue.push('e');
         assert!(worker.asks(|cx| queue.poll_room_wanted(0, cx)).is_ready());
-        assert!(queue.take_overdue(Duration::ZERO, 9).is_empty(), "it was told to come");
+        assert!(queue.take_overdue(Duration::ZERO, 9).is_empty(), "its worker was signalled");
     }
 
     #[test]

@@ -129,7 +129,7 @@ pub(super) fn report(world: &World, why: &str) {
 }
 
 /// Records the panic of a connection: the test continues, and finds it in [`super::Sim::panics`].
-#[allow(clippy::print_stderr, reason = "what the test does not look at is still seen when it fails")]
+#[allow(clippy::print_stderr, reason = "the output of a panicked task is shown if the test fails")]
 fn note_panic(world: &World, task: TaskId, message: &str) {
     let host = world.host_of(task);
     world.note_panic(host, message);

@@ -29,7 +29,7 @@ pub(crate) enum Failure {
     #[error("it was refused")]
     Refused,
     /// The received bytes are not a response.
-    #[error("what came is no answer: {0}")]
+    #[error("the received bytes are no response: {0}")]
     Malformed(&'static str),
     /// The body differs from its reference.
     #[error("the body was not what it should be")]

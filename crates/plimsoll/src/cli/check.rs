@@ -109,7 +109,11 @@ pub(super) fn plan(config: &Config) -> Plan {
 
 fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
     let (fixed, live) = (&config.fixed, &config.live);
-    let admitted = if config.sign_up_is_open() { "anyone" } else { "nobody; the operator adds accounts" };
+    let admitted = if config.sign_up_is_open() {
+        "any new account"
+    } else {
+        "no new account; the operator adds accounts"
+    };
     [
         match &fixed.store {
             StoreAt::Local => {
@@ -185,10 +189,7 @@ fn of_ftp(config: &Config) -> [(&'static str, String); 3] {
     [
         (
             "listen",
-            format!(
-                "for data of FTP at ports {}; a client is told the address {announced}",
-                settings.ftp_ports
-            ),
+            format!("for data of FTP at ports {}; clients get the address {announced}", settings.ftp_ports),
         ),
         ("admit", format!("guests over FTP: {guests}")),
         ("encrypt", ftp_encryption(config)),

@@ -35,7 +35,7 @@ impl Doctor {
             false => print(doctor::as_text(&findings))?,
         }
         let failed = findings.iter().filter(|finding| finding.verdict == Verdict::Fail).count();
-        anyhow::ensure!(failed == 0, "checks that failed: {failed}; the lines above say what mends them");
+        anyhow::ensure!(failed == 0, "checks that failed: {failed}; the lines above have the fixes");
         Ok(())
     }
 }

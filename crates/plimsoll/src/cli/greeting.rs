@@ -86,7 +86,7 @@ fn certificates(config: &Config, facts: &[Facts]) -> Vec<(&'static str, String)>
 
 fn sign_up(config: &Config) -> &'static str {
     match (config.sign_up_is_open(), &config.fixed.auth) {
-        (true, _) => "open: anyone who reaches the server can make an account",
+        (true, _) => "open: every client that reaches the server can create an account",
         (false, AuthAt::Embedded) => "closed: add accounts as below, or open it by --signup open",
         (false, AuthAt::Remote(_)) => {
             "closed: add accounts at the authentication server, or open it by --signup open"
@@ -125,7 +125,7 @@ fn next_steps(config: &Config, addresses: &Addresses) -> String {
         }
         steps.push((format!("{curl} {base}{folder}"), "the index page, or what is in the folder"));
         steps.push((format!("{curl} -r 0-99 {base}{folder}"), "its first hundred bytes"));
-        steps.push((format!("{curl} {base}/api/status"), "what the server does"));
+        steps.push((format!("{curl} {base}/api/status"), "the state of the server"));
     }
     let width =
         steps.iter().map(|(line, _)| line.len()).filter(|len| *len <= ALIGNED_COMMAND_CHARS_MAX).max();
@@ -176,7 +176,7 @@ fn over_ftp(config: &Config, at: SocketAddr) -> Vec<Step> {
         steps.push((format!("curl -u alice {base}/hello.txt"), "the same by any client of FTP"));
     }
     if config.live.ftp.ftp_guests {
-        steps.push((format!("curl {base}/"), "what guests see over FTP"));
+        steps.push((format!("curl {base}/"), "the files of guests over FTP"));
     }
     steps
 }

@@ -96,7 +96,7 @@ pub(crate) struct Live {
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
-#[command(next_help_heading = "What a client may send, and how long it may take")]
+#[command(next_help_heading = "Limits on the size and time of requests")]
 struct LimitSettings {
     /// Bytes of a request's head
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_LIMITS_HEAD_BYTES", default_value = "16KiB")]

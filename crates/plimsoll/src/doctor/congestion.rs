@@ -22,7 +22,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 /// Judges the kernel's values of `current` and `available`. `is_local` means that all clients use loopback.
 fn judge(current: &str, available: &str, is_local: bool) -> Finding {
     if current.is_empty() {
-        return Finding::warn(CHECK, "the system does not say which it uses");
+        return Finding::warn(CHECK, "the kernel does not report which it uses");
     }
     if !PACING.contains(&current) {
         return Finding::ok(CHECK, current);

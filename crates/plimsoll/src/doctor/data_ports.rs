@@ -30,10 +30,10 @@ fn judge(ports: Ports, range: &str, reserved: &str) -> Finding {
     let Some(drawn) = both(range.split_whitespace()) else {
         return Finding::warn(
             CHECK,
-            format!("{ports_text}; the system does not say which ports it gives out itself"),
+            format!("{ports_text}; the kernel does not report its own range of ports"),
         );
     };
-    let seen = format!("the system connects from {}-{}", drawn.start(), drawn.end());
+    let seen = format!("the kernel connects from {}-{}", drawn.start(), drawn.end());
     let kept: Vec<RangeInclusive<u16>> =
         reserved.split(',').filter_map(|part| both(part.split('-'))).collect();
     let is_clear = |port: u16| !drawn.contains(&port) || kept.iter().any(|kept| kept.contains(&port));

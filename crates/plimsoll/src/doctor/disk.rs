@@ -79,10 +79,8 @@ fn judge(name: &str, kind: StorageKind, sync: Duration) -> Finding {
             Finding::warn(CHECK, format!("{name}: nothing here survives a restart of the machine"))
                 .with_fix(move_it, "the key data in the configuration")
         }
-        StorageKind::Network => {
-            Finding::warn(CHECK, format!("{seen}; what a sync means is for its server to say"))
-                .with_fix(move_it, "the key data in the configuration")
-        }
+        StorageKind::Network => Finding::warn(CHECK, format!("{seen}; its server decides what a sync means"))
+            .with_fix(move_it, "the key data in the configuration"),
         StorageKind::Disk if sync < SYNC_PLAUSIBLE => Finding::warn(
             CHECK,
             format!("{seen}: too fast to be true; a power cut may lose what was confirmed"),

@@ -34,7 +34,7 @@ fn check_calls() -> Finding {
     match plimsoll_engine::check_kernel() {
         Ok(()) => Finding::ok(
             "kernel",
-            "openat2 keeps names beneath their folder, and epoll_pwait2 waits as long as it is told",
+            "openat2 keeps names beneath their folder, and epoll_pwait2 has precise timeouts",
         ),
         Err(error) => Finding::fail("kernel", error.to_string()).with_fix(
             "allow openat2 and epoll_pwait2 where a container's seccomp profile forbids them",

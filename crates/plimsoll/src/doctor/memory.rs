@@ -27,7 +27,7 @@ fn available(meminfo: &str) -> Option<u64> {
 
 fn judge(bytes: Option<u64>) -> Finding {
     let Some(bytes) = bytes else {
-        return Finding::warn(CHECK, "the system does not say how much there is");
+        return Finding::warn(CHECK, "the kernel does not report how much there is");
     };
     let seen = format!("{} MiB can be had", bytes >> 20);
     let finding = match bytes {

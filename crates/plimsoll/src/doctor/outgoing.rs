@@ -20,7 +20,7 @@ pub(super) fn check(_: &Config) -> Vec<Finding> {
 /// Judges the kernel's value of `range`.
 fn judge(range: &str) -> Finding {
     let Some(drawn) = both(range.split_whitespace()) else {
-        return Finding::warn(CHECK, "the system does not say which ports it gives out");
+        return Finding::warn(CHECK, "the kernel does not report the range of ports");
     };
     let (first, last) = (u32::from(*drawn.start()), u32::from(*drawn.end()));
     let ports = (last + 1).saturating_sub(first);

@@ -21,7 +21,7 @@ fn judge(waiting: Option<u64>) -> Finding {
             format!("sudo sysctl -w {setting}"),
             format!("echo {setting} | sudo tee /etc/sysctl.d/90-plimsoll.conf"),
         ),
-        None => Finding::warn(check, "the system does not say how many connections may wait"),
+        None => Finding::warn(check, "the kernel does not report how many connections may wait"),
     }
 }
 

@@ -78,7 +78,7 @@ fn reply_to_store_error(error: StoreError) -> Reply {
         E::Precondition => (550, "The file was changed meanwhile; look at it and try again."),
         E::Digest | E::Length => (551, "The received bytes are not those that were announced."),
         E::Quota => (552, "That is more than the account may store: delete files or interrupted uploads."),
-        E::Full => (452, "The server's disk is full; what was there before is unchanged."),
+        E::Full => (452, "The server's disk is full; existing files are unchanged."),
         E::TooManyUploads => {
             (452, "Too many uploads are in progress or resumable; wait for one, or discard one.")
         }

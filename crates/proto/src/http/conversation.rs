@@ -182,7 +182,8 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         let generated = self.shared.common.records.counters.generated();
         let reserved = generated.reserve(answer.body.generated_bytes());
         if reserved.is_none() {
-            answer = refusal(Refused::for_now("Too many large answers are under way; try again shortly."));
+            answer =
+                refusal(Refused::for_now("Too many large responses are in progress; try again shortly."));
         }
         let mut answer = self.for_page(answer, block, head);
         self.complete(&mut answer, keep, head.version());

@@ -99,7 +99,12 @@ fn write_server(text: &mut String, status: &StatusPage) {
         ("hot_set_hits_total", "counter", "Files sent without looking for their name.", hot.hits),
         ("hot_set_misses_total", "counter", "Files looked up by their name.", hot.misses),
         ("hot_set_entries", "gauge", "Files that are kept ready.", hot.entries),
-        ("hot_set_bytes", "gauge", "What they take of the budget; an open file, its share.", hot.bytes),
+        (
+            "hot_set_bytes",
+            "gauge",
+            "Bytes of the budget that these files take; an open file takes its share.",
+            hot.bytes,
+        ),
         ("hot_set_bytes_max", "gauge", "The budget of the files kept ready.", hot.bytes_max),
         ("connections_accepted_total", "counter", "Connections accepted.", load.connections_accepted),
         ("connections_refused_total", "counter", "Connections refused.", load.connections_refused),

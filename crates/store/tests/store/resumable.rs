@@ -144,7 +144,7 @@ fn a_part_that_fails_at_any_call_is_reported_no_further_than_its_synced_bytes() 
                     let at = usize::try_from(kept.offset).unwrap();
                     last_part(&scene, kept.id, kept.offset, &sent[at..]).await.unwrap();
                     scene.settle().await;
-                    assert_eq!(scene.contents("a"), Some(sent.to_vec()), "call {call}, told {at}");
+                    assert_eq!(scene.contents("a"), Some(sent.to_vec()), "call {call}, reported {at}");
                     scene
                         .home
                         .remove(&scene.io, path("a"), RemovalKind::Any, Condition::none())

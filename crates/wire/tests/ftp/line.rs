@@ -98,7 +98,7 @@ fn a_line_above_the_limit_is_rejected() {
         for more in [LIMIT + 1, 10 * LIMIT] {
             let bytes = format!("{}{end}NOOP{end}", "x".repeat(more)).into_bytes();
             let expected = vec![Err(TooLong), Ok(b"NOOP".to_vec())];
-            assert_eq!(whole(&bytes), expected, "told once, and the next one is a line again");
+            assert_eq!(whole(&bytes), expected, "reported once, and the next one is a line again");
             assert_eq!(feed(&bytes, 1..=bytes.len()), (expected, true));
         }
     }

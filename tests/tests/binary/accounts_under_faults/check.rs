@@ -90,6 +90,6 @@ impl Looking<'_> {
             status = counts.ok().map(|reply| reply.status);
             status.is_some()
         });
-        status.expect("it was told")
+        status.expect("the reply was received")
     }
 }

@@ -102,9 +102,9 @@ fn an_unreachable_server_is_reported_at_once() {
     let _permit = among_others();
     let unbound = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let alice = Person::logged_out(&format!("http://{unbound}"));
-    alice.fails(&["login", "alice"], 1, &["Nobody answers", "plimsoll serve"]);
+    alice.fails(&["login", "alice"], 1, &["No server answers", "plimsoll serve"]);
     let unbound = format!("https://{unbound}");
-    alice.fails(&["login", "alice", "--server", &unbound], 1, &["Nobody answers", "plimsoll serve"]);
+    alice.fails(&["login", "alice", "--server", &unbound], 1, &["No server answers", "plimsoll serve"]);
     alice.fails(&["login", "alice", "--server", "ftp://localhost"], 2, &["https://HOST:PORT"]);
 }
 

@@ -38,7 +38,7 @@ fn a_client_without_a_worker_is_refused_with_a_retry_time() {
         reply.status == 200
     });
     let mut counted = None;
-    until("the status is told", || {
+    until("the status is reported", || {
         let reply = server.visit().get("/api/status").expect("an answer");
         counted =
             (reply.status == 200).then(|| reply.json()["load"]["connections_refused"].as_u64().unwrap());

@@ -88,7 +88,7 @@ fn asking(server: &Server) -> Visitor {
     visitor
 }
 
-const LOGGED: &str = "has no process for a connection";
+const LOGGED: &str = "allows no process for a connection";
 
 #[test]
 fn a_client_without_a_process_waits_for_one_and_no_client_is_dropped() {
@@ -99,7 +99,7 @@ fn a_client_without_a_process_waits_for_one_and_no_client_is_dropped() {
     assert_small(&mut inside);
     limit_processes(master(&server), Some(1));
     let mut waiting = asking(&server);
-    until("it is told", || server.stderr().contains(LOGGED));
+    until("it is logged", || server.stderr().contains(LOGGED));
     // They wait in the kernel's accept queue.
     let mut others = [asking(&server), asking(&server)];
     waiting.stream.set_read_timeout(Some(NOT_SERVED_TIME)).unwrap();
@@ -123,7 +123,7 @@ fn a_client_that_waits_for_a_process_at_a_stop_is_served_too() {
     let master = master(&server);
     limit_processes(master, Some(1));
     let mut waiting = asking(&server);
-    until("it is told", || server.stderr().contains(LOGGED));
+    until("it is logged", || server.stderr().contains(LOGGED));
     let mut next = asking(&server);
     // The client's end of a connection is ready a moment before the server's.
     until("it waits in the kernel", || process::queued_connections(server.at()) == 1);
@@ -143,7 +143,7 @@ fn a_client_that_waits_for_a_process_after_the_grace_is_cut_off_and_counted() {
     let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "100ms"]) else { return };
     limit_processes(master(&server), Some(1));
     let _waiting = asking(&server);
-    until("it is told", || server.stderr().contains(LOGGED));
+    until("it is logged", || server.stderr().contains(LOGGED));
     server.signal(Signal::TERM);
     assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
     assert!(server.stderr().contains("connections=1"), "{}", server.stderr());

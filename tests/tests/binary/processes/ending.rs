@@ -22,7 +22,7 @@ fn a_connections_process_that_is_killed_is_one_clients_harm() {
     assert_small(&mut second);
     assert_whole(large);
     until("its place is free", || load(&server, "connections_open") == 2);
-    until("it is told", || server.stderr().contains("signal=9"));
+    until("the log reports it", || server.stderr().contains("signal=9"));
     assert!(!children(&server).contains(&child), "it is buried");
     served(&server);
 }

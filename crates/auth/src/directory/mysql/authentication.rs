@@ -107,7 +107,7 @@ fn proof(plugin: &[u8], address: &DatabaseAddress, scramble: &[u8]) -> Result<Ve
             let mixed = Sha256::new().chain_update(Sha256::digest(once)).chain_update(scramble).finalize();
             Ok(mix(&once, &mixed))
         }
-        _ => Err(broken("it asks for a way to show who we are that we do not know")),
+        _ => Err(broken("it requests an authentication method that is not supported")),
     }
 }
 

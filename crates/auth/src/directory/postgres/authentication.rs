@@ -28,7 +28,7 @@ pub(super) fn authenticate(
         }
         Message::AuthenticationSasl(asked) => exchange(connection, &asked, password(address)?)?,
         Message::ErrorResponse(body) => return Err(refusal(&body)),
-        _ => return Err(broken("it asks for a way to show who we are that we do not know")),
+        _ => return Err(broken("it requests an authentication method that is not supported")),
     }
     match connection.receive()? {
         Message::AuthenticationOk => Ok(()),
@@ -55,7 +55,7 @@ fn exchange(
     password: &[u8],
 ) -> Result<(), DirectoryError> {
     if !asked.mechanisms().any(|name| Ok(name == SCRAM_SHA_256)).map_err(broken)? {
-        return Err(broken("it asks for a way to show who we are that we do not know"));
+        return Err(broken("it requests an authentication method that is not supported"));
     }
     let mut scram = ScramSha256::new(password, ChannelBinding::unsupported());
     let mut message = BytesMut::new();

@@ -463,8 +463,8 @@ impl Serving {
 }
 
 /// Logged when the kernel allows no more processes; points the operator to the cause.
-const NO_PROCESS: &str = "the system has no process for a connection, which waits for one; `plimsoll doctor \
-                          --engine process` shows what allows no more";
+const NO_PROCESS: &str = "the kernel allows no process for a connection, which waits for one; `plimsoll \
+                          doctor --engine process` shows the limit";
 
 /// Returns whether a later fork may succeed.
 fn is_for_want(error: &io::Error) -> bool {

@@ -74,8 +74,8 @@ impl Rm {
             (Some(kept), _) => format!("Its files are in {}.", kept.display()),
             (None, Some(_)) => "Its files are deleted.".to_owned(),
             (None, None) => format!(
-                "It had no files in {}. What fronts or a storage server elsewhere have stays there, in \
-                 DATA/accounts/{}: move it away before somebody else has that name.",
+                "It had no files in {}. Files at fronts or at a storage server stay there, in \
+                 DATA/accounts/{}: move them away before another account gets that name.",
                 data.display(),
                 account.name
             ),

@@ -27,7 +27,7 @@ fn durability(facts: &RedisInfo) -> Finding {
         "no" => "the accounts of the last half minute",
         _ => {
             let seen = format!("Redis {version} does not say when it syncs (appendfsync)");
-            return Finding::warn(CHECK, seen).with_fix("ask whoever runs it", "appendfsync always");
+            return Finding::warn(CHECK, seen).with_fix("ask its operator", "appendfsync always");
         }
     };
     let seen =
