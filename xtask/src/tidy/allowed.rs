@@ -25,7 +25,7 @@ impl Allowed {
         Self { entries: entries.collect(), used: BTreeSet::new() }
     }
 
-    /// Whether a crate may still have a name. `kind` is `type`, `module` or `function`.
+    /// Whether a crate may still have a name. `kind` is `type`, `module`, `function` or `local`.
     pub(super) fn permits_name(&mut self, path: &str, kind: &str, name: &str) -> bool {
         self.permits(format!("{} {kind} {name}", package(path)))
     }

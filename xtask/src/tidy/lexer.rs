@@ -23,6 +23,32 @@ pub(super) fn split(text: &str) -> (String, String) {
     (code, comments)
 }
 
+/// A literal of text.
+pub(super) struct Literal {
+    /// The line on which it begins.
+    pub(super) line: usize,
+    /// Its contents as written, without quotes.
+    pub(super) text: String,
+}
+
+/// Returns the literals of text, without single characters.
+pub(super) fn literals(text: &str) -> Vec<Literal> {
+    let (mut found, mut line, mut rest) = (Vec::new(), 1, text);
+    while !rest.is_empty() {
+        let (kind, length) = piece(rest);
+        let (piece, after) = rest.split_at(length);
+        if matches!(kind, TokenKind::Literal) && !piece.starts_with('\'') {
+            let inner = piece.trim_start_matches(['b', 'c', 'r', '#']).trim_end_matches('#');
+            let inner = inner.trim_start_matches('"');
+            let text = inner.strip_suffix('"').unwrap_or(inner).to_owned();
+            found.push(Literal { line, text });
+        }
+        line += piece.matches('\n').count();
+        rest = after;
+    }
+    found
+}
+
 fn blank(piece: &str) -> String {
     piece.chars().map(|character| if character == '\n' { '\n' } else { ' ' }).collect()
 }
@@ -94,7 +120,7 @@ fn word(rest: &str) -> (TokenKind, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::{literals, split};
 
     fn words(text: &str) -> Vec<&str> {
         text.split_whitespace().collect()
@@ -106,6 +132,13 @@ mod tests {
             split("let a = \"b // c\"; // d\n/* e /* f */ g */ h(r#\"i\"#, b\"j\", '\\'', '\"')");
         assert_eq!(words(&code), ["let", "a", "=", ";", "h(", ",", "b", ",", ",", ")"]);
         assert_eq!(words(&comments), ["//", "d", "/*", "e", "/*", "f", "*/", "g", "*/"]);
+    }
+
+    #[test]
+    fn a_literal_has_its_text_and_its_line() {
+        let found = literals("a(\"b c\",\n  r#\"d \"e\"\"#, 'f', b\"g\", \"\")");
+        let found: Vec<_> = found.iter().map(|literal| (literal.line, literal.text.as_str())).collect();
+        assert_eq!(found, [(1, "b c"), (2, "d \"e\""), (2, "g"), (2, "")]);
     }
 
     #[test]

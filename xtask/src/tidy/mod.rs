@@ -13,6 +13,7 @@ mod heads;
 mod lexer;
 mod limits;
 mod links;
+mod locals;
 mod names;
 mod paths;
 mod places;
@@ -20,6 +21,8 @@ mod prose;
 mod purity;
 mod sizes;
 mod source;
+mod test_names;
+mod texts;
 mod threads;
 mod unsafety;
 mod words;
@@ -48,7 +51,7 @@ const RUST_RULES: [Rule; 9] = [
 ];
 
 /// The names of the rules, for escapes.
-const RULE_NAMES: [&str; 13] = [
+const RULE_NAMES: [&str; 15] = [
     heads::RULE,
     sizes::RULE,
     engines::RULE,
@@ -60,6 +63,8 @@ const RULE_NAMES: [&str; 13] = [
     places::RULE,
     arrows::RULE,
     prose::RULE,
+    test_names::RULE,
+    texts::RULE,
     links::RULE,
     limits::RULE,
 ];
@@ -83,6 +88,8 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(arrows::check(&packages, &sources));
     findings.extend(links::check(&sources));
     findings.extend(limits::check_page(&sources));
+    findings.extend(test_names::check(&sources));
+    findings.extend(texts::check(&sources));
     let mut allowed = Allowed::new(&sources);
     findings.extend(prose::check(&sources, &mut allowed));
     findings.extend(names::check(&sources, &mut allowed));

@@ -1,10 +1,11 @@
-//! Rule `names`: a type, module or function has a name that says what it is, to a reader who sees only
-//! the name.
+//! Rule `names`: a type, module, function or local variable has a name that says what it is, to a reader
+//! who sees only the name.
 //!
 //! `xtask/words/empty_names.txt` lists the names that do not, each with a replacement. The rule reads
 //! declarations, not uses, and whole names: `ToldError` is not `Told`.
 
 use super::allowed::Allowed;
+use super::locals;
 use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "names";
@@ -31,7 +32,8 @@ pub(super) fn check(sources: &[Source], allowed: &mut Allowed) -> Vec<Finding> {
     let empty: Vec<Empty> = EMPTY_NAMES.lines().filter_map(empty).collect();
     let mut findings = Vec::new();
     for source in sources.iter().filter(|source| source.is_rust()) {
-        for declared in declared(source) {
+        let code = source.code();
+        for declared in declared(source).into_iter().chain(bound(&code)) {
             let found = empty.iter().find(|e| e.kind == declared.kind && e.name == declared.name);
             if let Some(found) = found
                 && !allowed.permits_name(&source.path, found.kind, found.name)
@@ -47,7 +49,7 @@ pub(super) fn check(sources: &[Source], allowed: &mut Allowed) -> Vec<Finding> {
 fn empty(line: &'static str) -> Option<Empty> {
     let (declaration, instead) = line.split_once(": ")?;
     let (kind, name) = declaration.split_once(' ')?;
-    let kinds = ["type", "module", "function"];
+    let kinds = ["type", "module", "function", "local"];
     kinds.contains(&kind).then_some(Empty { kind, name, instead })
 }
 
@@ -59,6 +61,17 @@ fn declared(source: &Source) -> Vec<Declared<'_>> {
         Some(Declared { line: line.number, kind, name })
     });
     of_path.chain(of_lines).collect()
+}
+
+/// Returns the local variables, and the parameters of functions and closures.
+fn bound(code: &str) -> Vec<Declared<'_>> {
+    let names = locals::bound(code).into_iter();
+    let declared = names.map(|(at, name)| Declared { line: line_of(code, at), kind: "local", name });
+    declared.collect()
+}
+
+fn line_of(code: &str, at: usize) -> usize {
+    code[..at].matches('\n').count() + 1
 }
 
 /// Returns the kind and the name of the item that a line of code declares.
@@ -96,9 +109,17 @@ mod tests {
     }
 
     #[test]
+    fn finds_an_empty_local_name() {
+        let path = "tests/tests/behaviours/uploads.rs";
+        for text in ["let told = a();", "for who in a {", "a(|way| way.b())", "fn a(what: &str) {}"] {
+            assert_eq!(findings(path, text).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
     fn leaves_other_names_and_uses_alone() {
         for text in
-            ["mod utility;", "// mod util;", "struct ToldError;", "let told = tell();", "type Meta = Told;"]
+            ["mod utility;", "// mod util;", "struct ToldError;", "let whole = told();", "type Meta = Told;"]
         {
             assert_eq!(findings("crates/io/src/lib.rs", text), [""; 0], "{text}");
         }

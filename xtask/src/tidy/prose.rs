@@ -60,6 +60,17 @@ pub(super) fn check(sources: &[Source], allowed: &mut Allowed) -> Vec<Finding> {
     found.filter(|finding| !allowed.permits_prose(&finding.path)).collect()
 }
 
+/// Finds house words and hidden subjects in one line of text, such as a message.
+pub(super) fn faults_of_text(
+    source: &Source,
+    (line, text): (usize, &str),
+    phrases: &[Phrase],
+) -> Vec<Finding> {
+    let mut block = Block::new();
+    append(&mut block, line, text.trim());
+    faults(source, &block, phrases)
+}
+
 fn check_one(source: &Source, phrases: &[Phrase]) -> Vec<Finding> {
     blocks(source).iter().flat_map(|block| faults(source, block, phrases)).collect()
 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::lexer;
+use super::lexer::{self, Literal};
 
 /// A violation of a rule, printed as `path:line: rule: advice`.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +38,8 @@ pub(super) struct SourceLine {
 pub(super) struct Source {
     pub(super) path: String,
     pub(super) lines: Vec<SourceLine>,
+    /// The literals of text, if the file is Rust.
+    pub(super) literals: Vec<Literal>,
 }
 
 impl Source {
@@ -56,7 +58,8 @@ impl Source {
                 is_test: whole || tests.contains(&number),
             })
             .collect();
-        Self { path, lines }
+        let literals = if path.ends_with(".rs") { lexer::literals(text) } else { Vec::new() };
+        Self { path, lines, literals }
     }
 
     pub(super) fn is_rust(&self) -> bool {

@@ -1,0 +1,122 @@
+//! Rule `test-names`: the list of tests reads as a specification.
+//!
+//! The name of a test is a sentence about a behaviour: it names its subject, and has no house word. The
+//! rule reads the functions under `#[test]`, and the names that a macro of the test suites turns into
+//! tests.
+
+use super::prose::{self, Phrase};
+use super::source::{Finding, Source};
+
+pub(super) const RULE: &str = "test-names";
+
+/// Macros whose arguments are names of tests.
+const MACROS: [&str; 4] = ["behaviours!", "on_each_engine!", "cases!", "refusals!"];
+/// First words that stand for a subject.
+const PRONOUNS: [&str; 3] = ["who", "what", "it"];
+
+/// Finds names of tests that hide their subject or have a house word.
+pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
+    let phrases = prose::house_words();
+    let rust = sources.iter().filter(|source| source.is_rust());
+    rust.flat_map(|source| check_one(source, &phrases)).collect()
+}
+
+fn check_one(source: &Source, phrases: &[Phrase]) -> Vec<Finding> {
+    let code = source.code();
+    let names = test_names(&code);
+    names.iter().flat_map(|(line, name)| faults(source, *line, name, phrases)).collect()
+}
+
+fn faults(source: &Source, line: usize, name: &str, phrases: &[Phrase]) -> Vec<Finding> {
+    let first = name.split('_').next().unwrap_or_default();
+    let hidden = PRONOUNS.contains(&first).then(|| {
+        let advice = format!("`{name}` hides its subject: name it, as in `a_client_that_…`, `a_file_…`");
+        source.finding(line, RULE, advice)
+    });
+    let words = name.replace('_', " ");
+    let others = prose::faults_of_text(source, (line, &words), phrases);
+    let others = others.into_iter().filter(|_| hidden.is_none());
+    let others: Vec<Finding> =
+        others.map(|found| source.finding(line, RULE, format!("`{name}`: {}", found.advice))).collect();
+    hidden.into_iter().chain(others).collect()
+}
+
+/// Returns the names of tests in code, with their lines.
+fn test_names(code: &str) -> Vec<(usize, &str)> {
+    let of_functions = code.match_indices("#[test]").filter_map(|(at, _)| function(code, at));
+    let of_macros = MACROS.into_iter().flat_map(|name| code.match_indices(name)).flat_map(|(at, name)| {
+        let start = at + name.len();
+        let end = start + arguments_length(&code[start..]);
+        words(&code[start..end]).map(move |(offset, word)| (start + offset, word))
+    });
+    of_functions.chain(of_macros).map(|(at, name)| (line_of(code, at), name)).collect()
+}
+
+/// Returns the name of the function that follows an attribute.
+fn function(code: &str, at: usize) -> Option<(usize, &str)> {
+    let mut after = words(&code[at..]).skip_while(|(_, word)| *word != "fn").skip(1);
+    after.next().map(|(offset, name)| (at + offset, name))
+}
+
+/// Returns the length of a macro's arguments, to the closing bracket.
+fn arguments_length(code: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, character) in code.char_indices() {
+        match character {
+            '(' | '{' | '[' => depth += 1,
+            ')' | '}' | ']' if depth <= 1 => return at,
+            ')' | '}' | ']' => depth -= 1,
+            _ if depth == 0 && !character.is_whitespace() => return 0,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
+    let parts = code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    parts.map(move |word| (word.as_ptr().addr() - code.as_ptr().addr(), word))
+}
+
+fn line_of(code: &str, at: usize) -> usize {
+    code[..at].matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(text: &str) -> Vec<usize> {
+        let source = Source::new("tests/tests/behaviours/uploads.rs".to_owned(), text);
+        check(&[source]).iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn a_name_that_hides_its_subject_is_found() {
+        for name in ["who_asks_waits", "what_is_sent_arrives", "it_ends", "whoever_asks_waits"] {
+            let behaviours = format!("behaviours!(scenario;\n    a_b,\n    {name},\n);\n");
+            assert_eq!(findings(&behaviours), [3], "{name}");
+            assert_eq!(findings(&format!("#[test]\nfn {name}() {{}}\n")), [2], "{name}");
+            assert_eq!(findings(&format!("on_each_engine!(forks: {name});\n")), [1], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_with_a_house_word_is_found() {
+        assert_eq!(findings("#[test]\nfn nobody_waits() {}\n"), [2]);
+        assert_eq!(findings("#[test]\n#[ignore = \"slow\"]\nfn a_client_is_told_why() {}\n"), [3]);
+        assert_eq!(findings("cases! {\n    contents:\n        an_upload_is_broken_off;\n}\n"), [3]);
+    }
+
+    #[test]
+    fn other_names_and_other_functions_are_left_alone() {
+        for text in [
+            "#[test]\nfn a_client_that_waits_is_served() {}\nfn who_am_i() {}\n",
+            "behaviours!(scenario; a_file_is_sent);\nfn what_is_wrong() {}\n",
+            "#[test]\nfn items_are_sorted() { /* who_waits */ }\n",
+            "macro_rules! behaviours { () => {} }\nfn who_asks() {}\n",
+        ] {
+            assert_eq!(findings(text), [0; 0], "{text}");
+        }
+    }
+}
