@@ -6,6 +6,7 @@
 
 pub mod figures;
 pub mod member;
+pub mod ports;
 pub mod process;
 pub mod tool;
 pub mod visitor;
@@ -24,6 +25,7 @@ pub use plimsoll_engine::EngineKind;
 use rustix::process::{Pid, Signal, kill_process};
 
 pub use member::Member;
+pub use ports::{free_address, free_port};
 pub use tool::{Done, tool};
 pub use visitor::{Broken, Reply, Visitor};
 

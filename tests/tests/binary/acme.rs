@@ -8,14 +8,13 @@
 mod pebble;
 
 use std::fs::{self, DirBuilder, Permissions};
-use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pebble::{Behaviour, EXTERNAL, Pebble};
 use plimsoll_tests::binary::tool::{run, tool};
-use plimsoll_tests::binary::{EngineKind, PATIENCE, Server, command, plimsoll, until};
+use plimsoll_tests::binary::{EngineKind, PATIENCE, Server, command, free_port, plimsoll, until};
 use plimsoll_tests::skips::{Need, skip};
 
 use crate::faults::full_disk::{Small, fill};
@@ -45,7 +44,7 @@ impl Front {
     /// `requires_external` is whether the ACME server requires an account at its operator.
     fn of(requires_external: bool) -> Front {
         let folder = tempfile::tempdir().unwrap();
-        let http = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let http = free_port();
         let behaviour = Behaviour { valid_seconds: 3600, requires_external, ..Behaviour::default() };
         let pebble = Pebble::start(&behaviour, http);
         let root = folder.path().join("root.pem").display().to_string();

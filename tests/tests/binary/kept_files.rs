@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use plimsoll_tests::binary::{EngineKind, Server, command, process, until};
+use plimsoll_tests::binary::{EngineKind, Server, command, free_address, process, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
 use super::proxy_cache::make_old;
-use super::reverse_proxy::{curl, free_port};
+use super::reverse_proxy::curl;
 
 /// The proxy's limit of descriptors, of which the cache has an eighth.
 const OPEN_FILES: usize = 512;
@@ -55,7 +55,7 @@ fn passed_files_stay_open_within_a_bound_and_are_closed_by_a_change_and_by_a_pur
     let (site, sockets, cache) = (old_site(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let socket = sockets.path().join("channel");
     let origin = Server::start(kind, site.path(), &["--channel", socket.to_str().unwrap()]);
-    let metrics = format!("127.0.0.1:{}", free_port());
+    let metrics = free_address();
     let proxy = keeping_proxy(kind, &socket, cache.path(), &metrics);
     let open = || process::open_files_below(proxy.pid(), site.path()).len();
     let mut visitor = proxy.visit();

@@ -10,13 +10,14 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use plimsoll_tests::binary::{Broken, EngineKind, Server, Visitor, command, is_long, process, until};
+use plimsoll_tests::binary::{
+    Broken, EngineKind, Server, Visitor, command, free_port, is_long, process, until,
+};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
 
 use super::channel::{mapped, shared_memory_names};
-use super::reverse_proxy::free_port;
 
 /// How often each side is killed.
 const KILLS: usize = 2;

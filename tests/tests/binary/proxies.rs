@@ -1,12 +1,12 @@
 //! Behind real proxies, with the recipes of `packaging/`: nginx, Caddy, and HAProxy with the PROXY protocol.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use plimsoll_tests::binary::tool::{Done, first_installed, kill};
-use plimsoll_tests::binary::{EngineKind, Member, Server, among_others, command, tool, until};
+use plimsoll_tests::binary::{EngineKind, Member, Server, among_others, command, free_port, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
@@ -27,10 +27,6 @@ fn changed(recipe: &str, changes: &[(&str, &str)]) -> String {
         assert!(text.contains(from), "the recipe has {from}: {text}");
         text.replace(from, to)
     })
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A proxy that runs until it is dropped.

@@ -9,12 +9,12 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plimsoll_tests::binary::{EngineKind, Server, command, process, until};
+use plimsoll_tests::binary::{EngineKind, Server, command, free_address, free_port, process, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
 
-use super::reverse_proxy::{curl, free_port, proxy, status};
+use super::reverse_proxy::{curl, proxy, status};
 
 /// Files of the origin: most are larger than what is cached in memory.
 const FILES: usize = 12;
@@ -193,7 +193,7 @@ fn large_responses_are_found_again_after_a_restart(kind: EngineKind) {
 fn purges_are_for_operators_and_remove_for_good(kind: EngineKind) {
     let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
     let origin = Server::start(kind, site.path(), &[]);
-    let metrics = format!("127.0.0.1:{}", free_port());
+    let metrics = free_address();
     let proxy = caching_proxy(kind, &origin, cache.path(), &["--metrics", &metrics]);
     let url = proxy.url("/5.bin");
     let is_hit = || cache_status(&url).starts_with("plimsoll; hit");
@@ -224,10 +224,10 @@ fn purges_are_for_operators_and_remove_for_good(kind: EngineKind) {
 /// machine, it sends that in Host.
 fn a_page_in_a_browser_purges_and_reads_nothing(kind: EngineKind) {
     let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
-    let of_origin = format!("127.0.0.1:{}", free_port());
+    let of_origin = free_address();
     let name = ["--metrics", &of_origin, "--operator-hosts", "server1.example"];
     let origin = Server::start(kind, site.path(), &name);
-    let metrics = format!("127.0.0.1:{}", free_port());
+    let metrics = free_address();
     let proxy = caching_proxy(kind, &origin, cache.path(), &["--metrics", &metrics]);
     let url = proxy.url("/5.bin");
     let is_hit = || cache_status(&url).starts_with("plimsoll; hit");
@@ -274,7 +274,7 @@ fn a_page_in_a_browser_purges_and_reads_nothing(kind: EngineKind) {
 fn answers_are_counted_by_their_kind_and_logged_with_their_bytes(kind: EngineKind) {
     let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
     let origin = Server::start(kind, site.path(), &[]);
-    let metrics = format!("127.0.0.1:{}", free_port());
+    let metrics = free_address();
     let log = cache.path().join("access.log");
     let folder = cache.path().join("cache");
     let mut proxy = command();
@@ -316,7 +316,7 @@ fn a_purge_of_a_replaced_response_survives_kill_9(kind: EngineKind) {
     let large = |seed: u64| noise(seed, 10_007).repeat(1200);
     let (site, cache) = (old_site(), tempfile::tempdir().unwrap());
     let origin = Server::start(kind, site.path(), &[]);
-    let metrics = format!("127.0.0.1:{}", free_port());
+    let metrics = free_address();
     let proxy = caching_proxy(kind, &origin, cache.path(), &["--metrics", &metrics]);
     let url = proxy.url("/large.bin");
     let change = |seed| {

@@ -1,13 +1,13 @@
 //! `plimsoll proxy` as a process, between curl and real servers: plimsoll and nginx.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use plimsoll_tests::binary::tool::Done;
-use plimsoll_tests::binary::{EngineKind, Server, command, tool, until};
+use plimsoll_tests::binary::{EngineKind, Server, command, free_address, free_port, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
@@ -17,10 +17,6 @@ use super::web_servers::{ACCESS_LOG, WebServer, certificate_file, copy_certifica
 
 /// More than the buffers of all connections.
 pub(super) const LARGE_BYTES: usize = 5_000_000;
-
-pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 /// Starts a proxy at a free port.
 pub(super) fn proxy(kind: EngineKind, args: &[&str]) -> Server {
@@ -313,7 +309,7 @@ fn both_sides_of_a_channel_show_its_limits_and_counts(kind: EngineKind) {
     let socket = sockets.path().join("channel");
     let path = socket.to_str().unwrap();
     let origin = Server::start(kind, folder.path(), &["--channel", path, "--channel-slots", "3"]);
-    let (at, metrics) = (format!("unix:{path}"), format!("127.0.0.1:{}", free_port()));
+    let (at, metrics) = (format!("unix:{path}"), free_address());
     let channel = ["--channel", "shm", "--channel-slots", "1", "--metrics", &metrics];
     let proxy = proxy(kind, &[&["--origin", &at], &channel[..]].concat());
     has_files(&proxy);

@@ -5,10 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use plimsoll_tests::binary::{EngineKind, Server, among_others, command, tool, until};
+use plimsoll_tests::binary::{EngineKind, Server, among_others, command, free_address, tool, until};
 use plimsoll_tests::on_each_engine;
 
-use super::reverse_proxy::free_port;
 use super::tiers::{ALICE, Workspace, curl, sign_up};
 use super::web_servers::certificate_file;
 
@@ -118,8 +117,7 @@ fn a_tier_of_tls_13_alone_refuses_tls_12_and_serves_fronts() {
 fn a_front_of_tls_13_alone_connects_to_no_tier_of_tls_12() {
     let _permit = among_others();
     let place = place();
-    let (at, pair) =
-        (format!("127.0.0.1:{}", free_port()), ["server.pem", "server.key"].map(|name| place.path(name)));
+    let (at, pair) = (free_address(), ["server.pem", "server.key"].map(|name| place.path(name)));
     let mut older = tool("openssl");
     older
         .args(["s_server", "-www", "-tls1_2", "-accept", &at, "-cert"])

@@ -9,10 +9,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_tests::binary::tool::{first_installed, kill};
-use plimsoll_tests::binary::{process, tool, until};
+use plimsoll_tests::binary::{free_port, process, tool, until};
 use rustix::process::{Pid, Signal, kill_process};
-
-use super::reverse_proxy::free_port;
 
 /// The name of the access log in the working folder of a server.
 pub(super) const ACCESS_LOG: &str = "access.log";

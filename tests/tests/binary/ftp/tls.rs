@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::binary::tool::{self, Done};
-use plimsoll_tests::binary::{EngineKind, Member, Server};
+use plimsoll_tests::binary::{EngineKind, Member, Server, free_address};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
@@ -32,7 +32,7 @@ pub(super) fn over_tls(kind: EngineKind, more: &[&str]) -> Served {
     let certificate = data("server.pem");
     let tls = ["--certificate", text(&certificate), "--key", text(&key)];
     // A port that is free now: under the engine `process`, two processes would get it if both listened there.
-    let ftps = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let ftps = free_address();
     let at = ["--ftp", "127.0.0.1:0", "--ftps", &ftps];
     let server = Server::on_data(kind, &folder.path().join("data"), &[&tls[..], &at, more].concat());
     let alice = Member::new(&server, "alice");

@@ -3,11 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use plimsoll_tests::binary::{EngineKind, Server, among_others, command, tool, until};
+use plimsoll_tests::binary::{
+    EngineKind, Server, among_others, command, free_address, free_port, tool, until,
+};
 use plimsoll_tests::on_each_engine;
 
 use super::{curl, data, plant};
-use crate::reverse_proxy::free_port;
 
 /// Returns the status and the body of a response to curl, which verifies the server.
 fn fetch(ca: &str, url: &str) -> (String, String) {
@@ -53,7 +54,7 @@ fn a_proxy_has_metrics_over_tls() {
     let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();
     plant(folder.path(), "server", "own");
-    let at = format!("127.0.0.1:{}", free_port());
+    let at = free_address();
     let mut proxy = command();
     proxy.args(["proxy", "--listen", "127.0.0.1:0", "--origin", "http://127.0.0.1:1", "--metrics-tls", &at]);
     proxy.arg("--certificate").arg(folder.path().join("own.pem"));

@@ -1,15 +1,9 @@
 //! The redirect from HTTP to HTTPS, and the order to go on using HTTPS.
 
-use std::net::TcpListener;
-
-use plimsoll_tests::binary::{EngineKind, Reply};
+use plimsoll_tests::binary::{EngineKind, Reply, free_port};
 use plimsoll_tests::on_each_engine;
 
 use super::Secure;
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 fn clients_of_http_are_redirected_under_the_names_of_the_certificate(kind: EngineKind) {
     let port = free_port();

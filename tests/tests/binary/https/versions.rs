@@ -1,17 +1,14 @@
 //! A server that accepts TLS 1.3 alone (`--tls-min-version 1.3`), at each of its listeners.
 
-use std::net::TcpListener;
-
-use plimsoll_tests::binary::EngineKind;
+use plimsoll_tests::binary::{EngineKind, free_address};
 use plimsoll_tests::on_each_engine;
 
 use super::Secure;
-use crate::reverse_proxy::free_port;
 
 fn every_listener_of_a_server_of_tls_13_alone_refuses_tls_12(kind: EngineKind) {
     // Under the engine `process`, two processes would get a free port if both listened at port 0.
-    let ftps = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let metrics = format!("127.0.0.1:{}", free_port());
+    let ftps = free_address();
+    let metrics = free_address();
     let more = ["--ftp", "127.0.0.1:0", "--ftps", &ftps, "--metrics-tls", &metrics];
     for min in ["1.2", "1.3"] {
         let secure = Secure::start(kind, &[&more[..], &["--tls-min-version", min]].concat());

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
-use plimsoll_tests::binary::{self, EngineKind, among_others, tool};
+use plimsoll_tests::binary::{self, EngineKind, among_others, free_address, tool};
 use plimsoll_tests::on_each_engine;
 use rustix::termios::{LocalModes, tcgetattr};
 
@@ -100,7 +100,7 @@ fn a_changed_password_ends_other_sessions_and_says_how_to_go_on() {
 #[test]
 fn an_unreachable_server_is_reported_at_once() {
     let _permit = among_others();
-    let unbound = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unbound = free_address();
     let alice = Person::logged_out(&format!("http://{unbound}"));
     alice.fails(&["login", "alice"], 1, &["No server answers", "plimsoll serve"]);
     let unbound = format!("https://{unbound}");
