@@ -118,16 +118,6 @@ impl ClientRequest<'_> {
     }
 }
 
-/// Whether a request may be repeated: "Of the request methods defined by this specification, PUT, DELETE, and
-/// safe request methods are idempotent" (RFC 9110, section 9.2.2). So are PROPFIND and MKCOL's failure, but a
-/// repeated MKCOL, MOVE or COPY has another result.
-pub(crate) fn is_idempotent(method: Method) -> bool {
-    matches!(
-        method,
-        Method::Get | Method::Head | Method::Put | Method::Delete | Method::Options | Method::Propfind
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use plimsoll_wire::http::head::{HeadLimits, parse_head};

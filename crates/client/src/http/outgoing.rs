@@ -118,8 +118,7 @@ impl<'a> Outgoing<'a> {
     /// the original request was never applied" (RFC 9110, section 9.2.2). A streamed body that was not
     /// started is such a means.
     pub(super) fn may_be_repeated(&self) -> bool {
-        let idempotent = self.is_idempotent
-            || !matches!(self.method, Method::Post | Method::Patch | Method::Connect | Method::Other);
+        let idempotent = self.is_idempotent || self.method.is_idempotent();
         match self.payload {
             Payload::Stream { .. } => !self.is_started,
             Payload::None | Payload::Bytes(_) => idempotent,

@@ -123,6 +123,9 @@ fn only_an_idempotent_request_is_repeated() {
     closed_on(|_| Request::new("POST", "/").body(Body::Bytes(b"hello".to_vec())), false);
     closed_on(|_| Request::new("POST", "/"), false);
     closed_on(|_| Request::new("POST", "/").idempotent_if(true).body(Body::Bytes(b"look".to_vec())), true);
+    closed_on(|_| Request::new("MKCOL", "/"), false);
+    closed_on(|_| Request::new("MOVE", "/"), false);
+    closed_on(|_| Request::new("COPY", "/"), false);
     closed_on(|_| Request::new("SHRUG", "/"), false);
     // A source that was started cannot be repeated; while the client waits for 100 (Continue), it has not
     // been started.

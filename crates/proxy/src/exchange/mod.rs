@@ -34,7 +34,7 @@ use crate::limits::ATTEMPTS_MAX;
 use crate::origin::{ActiveRequest, Connecting, Origin};
 use crate::own_answers::OwnAnswer;
 use crate::proxy::Shared;
-use crate::request_head::{ClientRequest, is_idempotent};
+use crate::request_head::ClientRequest;
 use crate::route::{Destination, Route};
 use crate::side_tasks::SideTasks;
 
@@ -238,7 +238,7 @@ impl<'a> Exchange<'a> {
 
     /// Whether the request could be sent again from its start.
     fn may_repeat(&self) -> bool {
-        is_idempotent(self.request.head.method()) && self.body.is_replayable()
+        self.request.head.method().is_idempotent() && self.body.is_replayable()
     }
 
     /// Whether the request is sent again after this failure.

@@ -110,6 +110,29 @@ impl Method {
         }
     }
 
+    /// Returns whether a request of this method may be repeated: "Of the request methods defined by this
+    /// specification, PUT, DELETE, and safe request methods are idempotent" (RFC 9110, section 9.2.2). PROPFIND
+    /// is safe. A repeated MKCOL, MOVE or COPY has another result, and nothing is known of other methods.
+    #[must_use]
+    pub fn is_idempotent(self) -> bool {
+        match self {
+            Self::Get
+            | Self::Head
+            | Self::Options
+            | Self::Trace
+            | Self::Propfind
+            | Self::Put
+            | Self::Delete => true,
+            Self::Post
+            | Self::Patch
+            | Self::Mkcol
+            | Self::Move
+            | Self::Copy
+            | Self::Connect
+            | Self::Other => false,
+        }
+    }
+
     /// Returns whether this is GET or HEAD, to which ranges and If-Modified-Since apply.
     #[must_use]
     pub fn reads(self) -> bool {
