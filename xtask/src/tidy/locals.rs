@@ -7,7 +7,11 @@ const KEYWORDS: [&str; 7] = ["mut", "ref", "dyn", "impl", "as", "fn", "static"];
 
 /// Returns the bound names, each with its offset in the code.
 pub(super) fn bound(code: &str) -> Vec<(usize, &str)> {
-    [of_lets(code), of_loops(code), of_functions(code), of_closures(code)].concat()
+    let mut found = [of_lets(code), of_loops(code), of_functions(code), of_closures(code)].concat();
+    // A parameter of a function pointer is found twice: in its own list and in the list around it.
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 fn of_lets(code: &str) -> Vec<(usize, &str)> {

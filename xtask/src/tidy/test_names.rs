@@ -24,21 +24,18 @@ pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
 fn check_one(source: &Source, phrases: &[Phrase]) -> Vec<Finding> {
     let code = source.code();
     let names = test_names(&code);
-    names.iter().flat_map(|(line, name)| faults(source, *line, name, phrases)).collect()
+    names.iter().filter_map(|(line, name)| fault(source, *line, name, phrases)).collect()
 }
 
-fn faults(source: &Source, line: usize, name: &str, phrases: &[Phrase]) -> Vec<Finding> {
+/// Returns the first fault of a name.
+fn fault(source: &Source, line: usize, name: &str, phrases: &[Phrase]) -> Option<Finding> {
     let first = name.split('_').next().unwrap_or_default();
-    let hidden = PRONOUNS.contains(&first).then(|| {
+    if PRONOUNS.contains(&first) {
         let advice = format!("`{name}` hides its subject: name it, as in `a_client_that_…`, `a_file_…`");
-        source.finding(line, RULE, advice)
-    });
-    let words = name.replace('_', " ");
-    let others = prose::faults_of_text(source, (line, &words), phrases);
-    let others = others.into_iter().filter(|_| hidden.is_none());
-    let others: Vec<Finding> =
-        others.map(|found| source.finding(line, RULE, format!("`{name}`: {}", found.advice))).collect();
-    hidden.into_iter().chain(others).collect()
+        return Some(source.finding(line, RULE, advice));
+    }
+    let found = prose::faults_of_text(source, (line, &name.replace('_', " ")), phrases);
+    found.first().map(|fault| source.finding(line, RULE, format!("`{name}`: {}", fault.advice)))
 }
 
 /// Returns the names of tests in code, with their lines.
