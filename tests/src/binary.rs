@@ -25,7 +25,7 @@ pub use plimsoll_engine::EngineKind;
 use rustix::process::{Pid, Signal, kill_process};
 
 pub use member::Member;
-pub use ports::{free_address, free_port};
+pub use ports::free_port;
 pub use tool::{Done, tool};
 pub use visitor::{Broken, Reply, Visitor};
 
@@ -100,6 +100,11 @@ pub fn alone() -> RwLockWriteGuard<'static, ()> {
     let test = thread.name().unwrap_or_default();
     assert!(test.contains("alone::"), "{test} must be in a module `alone`");
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns an address of this machine at which nothing listens.
+pub fn free_address() -> String {
+    format!("127.0.0.1:{}", free_port())
 }
 
 /// Longer than any step that a test waits for, also on a slow machine.

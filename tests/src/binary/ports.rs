@@ -13,8 +13,8 @@ const PORTS: Range<u16> = 22_000..32_000;
 /// The number of ports that this program has taken. It gives none twice.
 static TAKEN: AtomicU16 = AtomicU16::new(0);
 
-/// Returns a port of 127.0.0.1 at which nothing listens. Test programs run beside each other, so each begins at
-/// a place of its own.
+/// Returns a port of 127.0.0.1 at which nothing listens. Test programs run beside each other, so each begins
+/// at a place of its own.
 pub fn free_port() -> u16 {
     let count = PORTS.end - PORTS.start;
     let start = std::process::id().wrapping_mul(2_654_435_761) >> 16;
@@ -27,11 +27,6 @@ pub fn free_port() -> u16 {
         }
     }
     panic!("no port of {PORTS:?} is free");
-}
-
-/// Returns an address of this machine at which nothing listens.
-pub fn free_address() -> String {
-    format!("127.0.0.1:{}", free_port())
 }
 
 #[test]

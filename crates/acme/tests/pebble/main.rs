@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod answers;
+#[allow(unreachable_pub, reason = "other tests have this file, too")]
+#[path = "../../../../tests/src/binary/ports.rs"]
+mod ports;
 #[allow(dead_code, reason = "the tests of the binary have this file, too")]
 mod server;
 
@@ -24,6 +27,7 @@ use plimsoll_acme::{
 use plimsoll_engine::{EngineKind, block_on};
 use plimsoll_io::{Either, Io, select};
 use plimsoll_tls::{Clock, Connector, Roots};
+use ports::free_port;
 use server::{Behaviour, EXTERNAL, Pebble};
 use zeroize::Zeroizing;
 

@@ -1,10 +1,12 @@
 //! A real ACME server, `pebble`, with its DNS server. Both end with the test.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use super::free_port;
 
 const CERTIFICATE: &str = include_str!("../../../../tests/data/tls/server.pem");
 const KEY: &str = include_str!("../../../../tests/data/tls/server.key");
@@ -40,7 +42,7 @@ impl Pebble {
     /// Starts a server that validates every name at this port of this machine.
     pub(crate) fn start(behaviour: &Behaviour, http: u16) -> Pebble {
         let folder = tempfile::tempdir().unwrap();
-        let [port, management, dns, dns_management] = free_ports();
+        let [port, management, dns, dns_management] = [(); 4].map(|()| free_port());
         let [certificate, key] = [("server.pem", CERTIFICATE), ("server.key", KEY)].map(|(name, text)| {
             fs::write(folder.path().join(name), text).unwrap();
             folder.path().join(name)
@@ -111,10 +113,4 @@ impl Drop for Pebble {
             program.wait().unwrap();
         }
     }
-}
-
-/// Returns ports that no program listens on now.
-fn free_ports() -> [u16; 4] {
-    let listeners = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
 }
