@@ -53,7 +53,7 @@ fn a_flag_counts_more_than_the_environment_that_more_than_the_file_that_more_tha
     let all = "http = [\":7001\", \":7002\"]\nsite = [\"/=SITE\"]\ngrace = \"11s\"\nthreads = 11\n";
     let file = place.file(all);
     let output = check(&file, &[], &[]).well().text();
-    for word in [":7001\n", ":7002\n", "grace 11s", "loops: 11", "admit   nobody"] {
+    for word in [":7001\n", ":7002\n", "grace 11s", "loops: 11", "admit   no new account"] {
         assert!(output.contains(word), "{word:?} is not in: {output}");
     }
     let set = [("PLIMSOLL_GRACE", "22s"), ("PLIMSOLL_THREADS", "22"), ("PLIMSOLL_HTTP", ":7003")];
@@ -82,12 +82,12 @@ fn the_effects_of_ftp_settings_are_printed_where_ftp_is_on() {
         "ports 21000-21010; clients get the address 203.0.113.7\n",
         "guests over FTP: to read the site under /\n",
         "xferlog on standard output\n",
-        "admit   nobody",
+        "admit   no new account",
     ] {
         assert!(output.contains(word), "{word:?} is not in: {output}");
     }
     let beyond = check(&file, &["--ftp", "0.0.0.0:7021"], &[]).well().text();
-    assert!(beyond.contains("admit   nobody"), "not all listeners are on this machine: {beyond}");
+    assert!(beyond.contains("admit   no new account"), "not all listeners are on this machine: {beyond}");
 }
 
 #[test]

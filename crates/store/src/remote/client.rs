@@ -162,7 +162,7 @@ fn unreachable(error: &CallError) -> Error {
     Error::Away
 }
 
-/// As [`unreachable`], for a transfer.
+/// As [`unreachable()`], for a transfer.
 pub(super) fn broken(error: transport::Error) -> Error {
     unreachable(&error.into())
 }

@@ -111,8 +111,9 @@ impl Method {
     }
 
     /// Returns whether a request of this method may be repeated: "Of the request methods defined by this
-    /// specification, PUT, DELETE, and safe request methods are idempotent" (RFC 9110, section 9.2.2). PROPFIND
-    /// is safe. A repeated MKCOL, MOVE or COPY has another result, and nothing is known of other methods.
+    /// specification, PUT, DELETE, and safe request methods are idempotent" (RFC 9110, section 9.2.2).
+    /// PROPFIND is safe. A repeated MKCOL, MOVE or COPY has another result, and nothing is known of other
+    /// methods.
     #[must_use]
     pub fn is_idempotent(self) -> bool {
         match self {
