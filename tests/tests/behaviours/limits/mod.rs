@@ -18,8 +18,8 @@ use plimsoll_tests::{Client, Engine, Scene};
 
 const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
 
-/// Asserts, in the simulator, that `time` has passed since `from`, and not much more. Over TLS, the first byte
-/// can be read when the whole record has arrived, at a byte in some milliseconds.
+/// Asserts, in the simulator, that `time` has passed since `from`, and not much more. Over TLS, the first
+/// byte can be read when the whole record has arrived, at a byte in some milliseconds.
 fn assert_passed(scene: &Scene, from: Instant, time: Duration) {
     if scene.engine == Engine::Simulator {
         let passed = scene.io.now() - from;
