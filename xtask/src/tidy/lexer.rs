@@ -23,6 +23,31 @@ pub(super) fn split(text: &str) -> (String, String) {
     (code, comments)
 }
 
+/// Returns the words of code, each with its offset.
+pub(super) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
+    let parts = code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    parts.map(move |word| (word.as_ptr().addr() - code.as_ptr().addr(), word))
+}
+
+/// Returns the line of an offset.
+pub(super) fn line_of(code: &str, at: usize) -> usize {
+    code[..at].matches('\n').count() + 1
+}
+
+/// Returns the length of the code before the bracket that closes the one before it.
+pub(super) fn length_in_brackets(code: &str) -> usize {
+    let mut depth = 1_usize;
+    for (at, character) in code.char_indices() {
+        match character {
+            '(' | '{' | '[' => depth += 1,
+            ')' | '}' | ']' if depth == 1 => return at,
+            ')' | '}' | ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
 /// A literal of text.
 pub(super) struct Literal {
     /// The line on which it begins.
@@ -120,7 +145,7 @@ fn word(rest: &str) -> (TokenKind, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{literals, split};
+    use super::{length_in_brackets, line_of, literals, split};
 
     fn words(text: &str) -> Vec<&str> {
         text.split_whitespace().collect()
@@ -132,6 +157,13 @@ mod tests {
             split("let a = \"b // c\"; // d\n/* e /* f */ g */ h(r#\"i\"#, b\"j\", '\\'', '\"')");
         assert_eq!(words(&code), ["let", "a", "=", ";", "h(", ",", "b", ",", ",", ")"]);
         assert_eq!(words(&comments), ["//", "d", "/*", "e", "/*", "f", "*/", "g", "*/"]);
+    }
+
+    #[test]
+    fn brackets_of_all_kinds_are_counted() {
+        assert_eq!(length_in_brackets("a(b[c]){d}) e"), 10);
+        assert_eq!(length_in_brackets("a(b"), 3);
+        assert_eq!(line_of("a\nb\nc", 4), 3);
     }
 
     #[test]

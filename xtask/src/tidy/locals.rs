@@ -2,6 +2,8 @@
 //!
 //! It reads text and is no parser: it does not find names in the arms of a `match` or in braces.
 
+use super::lexer::{length_in_brackets, words};
+
 /// Words of a pattern that are no names.
 const KEYWORDS: [&str; 7] = ["mut", "ref", "dyn", "impl", "as", "fn", "static"];
 
@@ -73,19 +75,6 @@ fn until<'a>(code: &'a str, ends: &[char]) -> &'a str {
     &code[..code.find(ends).unwrap_or(code.len())]
 }
 
-fn length_in_brackets(code: &str) -> usize {
-    let mut depth = 1_usize;
-    for (at, character) in code.char_indices() {
-        match character {
-            '(' | '[' => depth += 1,
-            ')' | ']' if depth == 1 => return at,
-            ')' | ']' => depth -= 1,
-            _ => {}
-        }
-    }
-    code.len()
-}
-
 /// Returns a pattern without the type behind its single colon.
 fn without_type(pattern: &str) -> &str {
     let is_single = |at: &usize| !pattern[at + 1..].starts_with(':') && !pattern[..*at].ends_with(':');
@@ -103,11 +92,6 @@ fn names(at: usize, pattern: &str) -> Vec<(usize, &str)> {
 
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase()) && !KEYWORDS.contains(&word)
-}
-
-fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
-    let parts = code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-    parts.map(move |word| (word.as_ptr().addr() - code.as_ptr().addr(), word))
 }
 
 #[cfg(test)]

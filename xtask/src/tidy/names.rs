@@ -1,10 +1,10 @@
-//! Rule `names`: a type, module, function or local variable has a name that says what it is, to a reader
-//! who sees only the name.
+//! Rule `names`: the name alone says what a type, module, function or local variable is.
 //!
-//! `xtask/words/empty_names.txt` lists the names that do not, each with a replacement. The rule reads
+//! `xtask/words/empty_names.txt` lists the names that say nothing, each with a replacement. The rule reads
 //! declarations, not uses, and whole names: `ToldError` is not `Told`.
 
 use super::allowed::Allowed;
+use super::lexer::{line_of, words};
 use super::locals;
 use super::source::{Finding, Source};
 
@@ -70,13 +70,9 @@ fn bound(code: &str) -> Vec<Declared<'_>> {
     declared.collect()
 }
 
-fn line_of(code: &str, at: usize) -> usize {
-    code[..at].matches('\n').count() + 1
-}
-
 /// Returns the kind and the name of the item that a line of code declares.
 fn declaration(code: &str) -> Option<(&'static str, &str)> {
-    let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let mut words = words(code).map(|(_, word)| word);
     let kind = words.find_map(|word| match word {
         "mod" => Some("module"),
         "fn" => Some("function"),

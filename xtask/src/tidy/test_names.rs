@@ -4,6 +4,7 @@
 //! rule reads the functions under `#[test]`, and the names that a macro of the test suites turns into
 //! tests.
 
+use super::lexer::{length_in_brackets, line_of, words};
 use super::prose::{self, Phrase};
 use super::source::{Finding, Source};
 
@@ -42,9 +43,8 @@ fn fault(source: &Source, line: usize, name: &str, phrases: &[Phrase]) -> Option
 fn test_names(code: &str) -> Vec<(usize, &str)> {
     let of_functions = code.match_indices("#[test]").filter_map(|(at, _)| function(code, at));
     let of_macros = MACROS.into_iter().flat_map(|name| code.match_indices(name)).flat_map(|(at, name)| {
-        let start = at + name.len();
-        let end = start + arguments_length(&code[start..]);
-        words(&code[start..end]).map(move |(offset, word)| (start + offset, word))
+        let list = arguments(&code[at + name.len()..]);
+        words(list).map(|(_, word)| (word.as_ptr().addr() - code.as_ptr().addr(), word))
     });
     of_functions.chain(of_macros).map(|(at, name)| (line_of(code, at), name)).collect()
 }
@@ -55,28 +55,10 @@ fn function(code: &str, at: usize) -> Option<(usize, &str)> {
     after.next().map(|(offset, name)| (at + offset, name))
 }
 
-/// Returns the length of a macro's arguments, to the closing bracket.
-fn arguments_length(code: &str) -> usize {
-    let mut depth = 0_usize;
-    for (at, character) in code.char_indices() {
-        match character {
-            '(' | '{' | '[' => depth += 1,
-            ')' | '}' | ']' if depth <= 1 => return at,
-            ')' | '}' | ']' => depth -= 1,
-            _ if depth == 0 && !character.is_whitespace() => return 0,
-            _ => {}
-        }
-    }
-    code.len()
-}
-
-fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
-    let parts = code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-    parts.map(move |word| (word.as_ptr().addr() - code.as_ptr().addr(), word))
-}
-
-fn line_of(code: &str, at: usize) -> usize {
-    code[..at].matches('\n').count() + 1
+/// Returns the arguments of a macro, without their brackets. Code without brackets has none.
+fn arguments(code: &str) -> &str {
+    let within = code.trim_start().strip_prefix(['(', '{', '[']).unwrap_or_default();
+    &within[..length_in_brackets(within)]
 }
 
 #[cfg(test)]

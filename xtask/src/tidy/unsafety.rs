@@ -4,6 +4,7 @@
 //! Every other crate forbids it at its root: the compiler enforces that, and this rule only checks that
 //! the attribute is there. A reason is a `SAFETY:` comment that ends within three lines above the block.
 
+use super::lexer::words;
 use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "unsafety";
@@ -29,11 +30,7 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
 /// Returns the indexes of the lines with the keyword.
 fn unsafe_lines(source: &Source) -> impl Iterator<Item = usize> {
     let numbered = source.lines.iter().enumerate();
-    numbered.filter(|(_, line)| words(&line.code).any(|word| word == "unsafe")).map(|(at, _)| at)
-}
-
-fn words(code: &str) -> impl Iterator<Item = &str> {
-    code.split(|c: char| !c.is_alphanumeric() && c != '_')
+    numbered.filter(|(_, line)| words(&line.code).any(|(_, word)| word == "unsafe")).map(|(at, _)| at)
 }
 
 /// Whether a path is a crate's root, `main` or `lib`. Fuzz targets are roots too, but their macro is not
