@@ -85,7 +85,10 @@ pub(super) async fn make_all(server: &mut ApiClient, place: &RemotePath) -> Resu
 
 /// Creates a folder unless it exists. Returns whether it existed.
 pub(super) async fn make_one(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
-    match make(server, place).await {
+    // A folder that an earlier try has created is one that exists.
+    let target = place.folder_target();
+    let request = Request::new("MKCOL", &target).idempotent_if(true);
+    match server.send_and_discard(request).await {
         Err(failure) if failure.status() == Some(Status::METHOD_NOT_ALLOWED) || is_conflict(&failure) => {
             let metadata = server.stat(place).await?;
             if metadata.is_some_and(|metadata| metadata.kind == EntryKind::Folder) {
@@ -94,7 +97,7 @@ pub(super) async fn make_one(server: &mut ApiClient, place: &RemotePath) -> Resu
                 Err(failure)
             }
         }
-        made => made.map(|()| false),
+        created => created.map(|()| false),
     }
 }
 
