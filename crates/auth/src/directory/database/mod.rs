@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::DirectoryError;
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME};
-use socket::{Deadline, Socket};
+use socket::Deadline;
 
 /// A connection that speaks a database's protocol.
 pub(super) trait DatabaseConnection: Sized {
@@ -26,8 +26,11 @@ pub(super) trait DatabaseConnection: Sized {
     /// Connects, and checks that the database has the expected directory.
     fn open(address: &Self::Address, by: Deadline) -> Result<Self, DirectoryError>;
 
-    /// Returns its socket.
-    fn socket(&mut self) -> &mut Socket;
+    /// Sets the deadline of the next call.
+    fn set_deadline(&mut self, by: Deadline);
+
+    /// Returns whether the server has not closed it, as far as this is known without a request.
+    fn is_open(&mut self) -> bool;
 }
 
 /// A database, and a connection to it if there is one.
@@ -90,7 +93,7 @@ impl<L: DatabaseConnection> Database<L> {
         let mut known = self.common.timeouts.load(Ordering::SeqCst);
         let done = self.line(by).and_then(|mut kept| {
             known = kept.timeouts;
-            kept.line.socket().set_deadline(by);
+            kept.line.set_deadline(by);
             let done = work(&mut kept.line)?;
             self.line = Some(kept);
             Ok(done)
@@ -121,7 +124,7 @@ impl<L: DatabaseConnection> Database<L> {
         let timeouts = self.common.timeouts.load(Ordering::SeqCst);
         if let Some(mut kept) = self.line.take()
             && kept.timeouts == timeouts
-            && kept.line.socket().is_quiet()
+            && kept.line.is_open()
         {
             return Ok(kept);
         }
@@ -165,7 +168,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::time::Duration;
 
-    use super::socket::Endpoint;
+    use super::socket::{Endpoint, Socket};
     use super::*;
 
     /// A connection to a server that never responds.
@@ -185,8 +188,12 @@ mod tests {
             socket.map(Silent).map_err(|error| DirectoryError::Failed(error.to_string()))
         }
 
-        fn socket(&mut self) -> &mut Socket {
-            &mut self.0
+        fn set_deadline(&mut self, by: Deadline) {
+            self.0.set_deadline(by);
+        }
+
+        fn is_open(&mut self) -> bool {
+            self.0.is_quiet()
         }
     }
 

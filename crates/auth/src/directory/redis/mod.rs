@@ -13,7 +13,7 @@ mod server_info;
 use std::sync::Arc;
 
 use super::database::change_counter::ChangeCounter;
-use super::database::socket::{Deadline, Socket};
+use super::database::socket::Deadline;
 use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;
@@ -47,8 +47,12 @@ impl DatabaseConnection for Connection {
         Ok(connection)
     }
 
-    fn socket(&mut self) -> &mut Socket {
-        &mut self.socket
+    fn set_deadline(&mut self, by: Deadline) {
+        self.socket.set_deadline(by);
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.socket.is_quiet()
     }
 }
 
