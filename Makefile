@@ -27,8 +27,9 @@ test-long: rust ## the same with many more seeds, under process and pool too; ta
 	tests/install
 	@cargo xtask test --long
 
-check: components ## format, house rules, lints, docs, licences
+check: components ## format, house rules, lints, docs, licences, and lints of builds without databases
 	@cargo xtask check
+	@cargo xtask lean
 
 leaks: rust ## the conformance suite under LeakSanitizer
 	tests/install

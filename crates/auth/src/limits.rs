@@ -98,6 +98,11 @@ pub const DATABASE_STATEMENT_TIME: Duration = Duration::from_secs(4);
 pub const DATABASE_RETRY_TIME: Duration = Duration::from_secs(1);
 /// How long creating or upgrading the tables may take, when a server starts.
 pub const DATABASE_MIGRATION_TIME: Duration = Duration::from_secs(120);
+/// Bytes that a database may send in one call: more than the largest list of accounts has.
+pub const DATABASE_REPLY_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Threads of one connection that wait for the C library to resolve a host's name: a call that gave up leaves
+/// its thread there until the library gives up, too.
+pub const DATABASE_RESOLVER_THREADS_MAX: usize = 8;
 /// Bytes of one message of a database: the longest row has two of the longest paths in hexadecimal digits.
 pub const DATABASE_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes that are received from a database in one system call.

@@ -5,6 +5,7 @@
 //! project does not choose them.
 
 mod duplicates;
+mod lean;
 mod licences;
 mod spdx;
 
@@ -14,6 +15,8 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 
 use crate::{house, tidy};
+
+pub(crate) use lean::run as lean;
 
 struct Step {
     name: &'static str,

@@ -1,8 +1,8 @@
 //! Rule `arrows`: a crate depends only on those below it, as ARCHITECTURE.md draws them.
 //!
 //! Only dependencies that cargo links count, not dev-dependencies: a test may use any crate. A crate
-//! must be in the table before it may depend on another of the workspace, and no crate may depend on
-//! tokio.
+//! must be in the table before it may depend on another of the workspace. Only the crate with the clients of
+//! databases may depend on tokio and on their drivers, and a build without these must remain possible.
 
 use serde_json::Value;
 
@@ -33,6 +33,12 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("lab", &["engine", "client", "auth", "store", "tls", "wire", "io"]),
 ];
 
+/// Tokio, and the drivers of databases that need it: optional dependencies of [`HOST`] only.
+const GUESTS: [&str; 5] = ["mysql_async", "redis", "tokio", "tokio-postgres", "tokio-rustls"];
+
+/// The package with the clients of databases.
+const HOST: &str = "plimsoll-auth";
+
 /// Packages that may link any crate.
 const FREE: [&str; 3] = ["plimsoll", "plimsoll-tests", "xtask"];
 
@@ -49,17 +55,29 @@ fn check_package(package: &Value, sources: &[Source]) -> Vec<Finding> {
         .into_iter()
         .flatten()
         .filter(|dependency| dependency["kind"] != "dev");
-    let names = linked.filter_map(|dependency| dependency["name"].as_str());
+    let names =
+        linked.filter_map(|dependency| Some((dependency["name"].as_str()?, dependency["optional"] == true)));
     names
-        .filter_map(|dependency| Some((dependency, advice(name, dependency)?)))
+        .filter_map(|(dependency, is_optional)| {
+            let advice = guest_advice(name, dependency, is_optional).or_else(|| advice(name, dependency));
+            Some((dependency, advice?))
+        })
         .map(|(dependency, advice)| at_manifest(package, sources, dependency, advice))
         .collect()
 }
 
-fn advice(package: &str, dependency: &str) -> Option<String> {
-    if dependency == "tokio" {
-        return Some("no tokio in the core: use the executor, or a process of its own".to_owned());
+fn guest_advice(package: &str, dependency: &str, is_optional: bool) -> Option<String> {
+    if !GUESTS.contains(&dependency) {
+        return None;
     }
+    match (package == HOST, is_optional) {
+        (true, true) => None,
+        (true, false) => Some(format!("make `{dependency}` optional, for builds without databases")),
+        (false, _) => Some("no tokio in the core: use the executor, or a process of its own".to_owned()),
+    }
+}
+
+fn advice(package: &str, dependency: &str) -> Option<String> {
     let dependency = if dependency == "plimsoll" { dependency } else { dependency.strip_prefix(PREFIX)? };
     if FREE.contains(&package) {
         return None;
@@ -91,11 +109,16 @@ mod tests {
     use super::*;
 
     fn findings(package: &str, dependency: &str, kind: Option<&str>) -> Vec<usize> {
+        findings_of(package, &json!({"name": dependency, "kind": kind}))
+    }
+
+    fn findings_of(package: &str, dependency: &Value) -> Vec<usize> {
         let metadata = json!({"packages": [{
             "name": package,
             "manifest_path": "/a/crates/b/Cargo.toml",
-            "dependencies": [{"name": dependency, "kind": kind}],
+            "dependencies": [dependency],
         }]});
+        let dependency = dependency["name"].as_str().unwrap();
         let text = format!("[dependencies]\n{dependency}.workspace = true\n");
         let sources = [Source::new("crates/b/Cargo.toml".to_owned(), &text)];
         check(&metadata, &sources).into_iter().map(|finding| finding.line).collect()
@@ -117,8 +140,20 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_free_and_no_crate_has_tokio() {
+    fn tests_may_depend_on_any_crate() {
         assert!(findings("plimsoll-proto", "plimsoll-engine", Some("dev")).is_empty());
-        assert_eq!(findings("plimsoll", "tokio", None), [2]);
+        assert!(findings("plimsoll-proto", "tokio", Some("dev")).is_empty());
+    }
+
+    #[test]
+    fn a_driver_is_an_optional_dependency_of_one_crate() {
+        for name in GUESTS {
+            assert_eq!(findings("plimsoll", name, None), [2], "{name}");
+            assert_eq!(findings(HOST, name, None), [2], "{name}");
+            for (package, expected) in [(HOST, &[][..]), ("plimsoll-store", &[2])] {
+                let optional = json!({"name": name, "kind": null, "optional": true});
+                assert_eq!(findings_of(package, &optional), expected, "{name} in {package}");
+            }
+        }
     }
 }

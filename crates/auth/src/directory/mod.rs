@@ -8,7 +8,7 @@
 //! Design: docs/design/directory.md.
 
 mod connections;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+#[cfg(feature = "database")]
 mod database;
 mod effective_shares;
 mod memory;

@@ -1,14 +1,20 @@
 //! A keep-alive connection to a database, which is replaced when it breaks.
 //!
 //! It speaks no database's protocol. Invariants: a call succeeds or fails within [`DATABASE_TIME`],
-//! connecting included. Name resolution is the exception: the C library has its own timeout. While a
-//! database is down, one call in [`DATABASE_RETRY_TIME`] waits to find that out. The others fail at once,
-//! so that waits do not add up. A connection that failed is never used again, so that a late response is
-//! never taken for another's. The same holds for all connections made before the database failed to
-//! respond in time.
+//! connecting included. Name resolution is an exception for the databases on `socket.rs`: the C library has
+//! its own timeout. While a database is down, one call in [`DATABASE_RETRY_TIME`] waits to find that out.
+//! The others fail at once, so that waits do not add up. A connection that failed is never used again, so
+//! that a late response is never taken for another's. The same holds for all connections made before the
+//! database failed to respond in time.
 
 pub(super) mod change_counter;
+pub(super) mod deadline;
+pub(super) mod endpoint;
+#[cfg_attr(not(test), allow(dead_code, reason = "the drivers that use it follow"))]
+pub(super) mod guest;
 pub(super) mod socket;
+#[cfg_attr(not(test), allow(dead_code, reason = "the drivers that use it follow"))]
+pub(super) mod stream;
 pub(super) mod url;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::DirectoryError;
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME};
-use socket::Deadline;
+use deadline::Deadline;
 
 /// A connection that speaks a database's protocol.
 pub(super) trait DatabaseConnection: Sized {
@@ -168,7 +174,8 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::time::Duration;
 
-    use super::socket::{Endpoint, Socket};
+    use super::endpoint::Endpoint;
+    use super::socket::Socket;
     use super::*;
 
     /// A connection to a server that never responds.

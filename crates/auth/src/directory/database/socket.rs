@@ -1,61 +1,23 @@
-//! A socket to a database, with a deadline for every wait. No other file of this crate uses a socket or a
-//! clock.
+//! A socket to a database, with a deadline for every wait, for the databases whose protocol is spoken here.
 //!
-//! A directory's calls run where the engine lets them block. SQLite makes its system calls inside its own
-//! code; for the other databases they are here. It knows no database's protocol. Invariant: no wait for
-//! the peer outlasts the deadline.
+//! A directory's calls run where the engine lets them block. It knows no database's protocol. Invariant: no
+//! wait for the peer outlasts the deadline.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 
-/// The address of a database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::directory) enum Endpoint {
-    /// Host and port.
-    Tcp(String, u16),
-    /// The path of a Unix socket.
-    Unix(PathBuf),
-}
+use super::deadline::Deadline;
+use super::endpoint::Endpoint;
 
-impl std::fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Endpoint::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Endpoint::Unix(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
-
-/// The end of a wait.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::directory) struct Deadline(Instant);
-
-impl Deadline {
-    /// Returns the time `time` from now.
-    pub(in crate::directory) fn after(time: Duration) -> Deadline {
-        Deadline(Instant::now() + time)
-    }
-
-    /// Returns the earlier of this one and the time `time` from now.
-    pub(in crate::directory) fn within(self, time: Duration) -> Deadline {
-        Deadline(self.0.min(Instant::now() + time))
-    }
-
-    pub(in crate::directory) fn is_over(self) -> bool {
-        Instant::now() >= self.0
-    }
-
-    /// Returns the time left, which is more than zero.
-    fn left(self) -> io::Result<Duration> {
-        let left = self.0.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(late()) } else { Ok(left) }
-    }
+/// Returns the time left, which is more than zero.
+fn left(by: Deadline) -> io::Result<Duration> {
+    let left = by.left();
+    if left.is_zero() { Err(late()) } else { Ok(left) }
 }
 
 fn late() -> io::Error {
@@ -104,7 +66,7 @@ impl Socket {
     /// Sends all of `bytes`.
     pub(in crate::directory) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match self.stream.send(bytes, self.by.left()?) {
+            match self.stream.send(bytes, left(self.by)?) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(timeout_error(error)),
@@ -116,7 +78,7 @@ impl Socket {
     /// Receives at least one byte into `block`. Returns the count.
     pub(in crate::directory) fn receive(&mut self, block: &mut [u8]) -> io::Result<usize> {
         loop {
-            match self.stream.receive(block, self.by.left()?) {
+            match self.stream.receive(block, left(self.by)?) {
                 Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "it closed the connection")),
                 Ok(received) => return Ok(received),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -129,7 +91,7 @@ impl Socket {
 fn open_tcp(host: &str, port: u16, by: Deadline) -> io::Result<TcpStream> {
     let mut failed = io::Error::new(ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, by.left()?) {
+        match TcpStream::connect_timeout(&address, left(by)?) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 return Ok(stream);

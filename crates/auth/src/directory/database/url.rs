@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::socket::Endpoint;
+use super::endpoint::Endpoint;
 use crate::directory::open::{BadUrl, without_password};
 use plimsoll_rpc::Secret;
 

@@ -8,7 +8,7 @@ use sha2::Sha256;
 use super::address::DatabaseAddress;
 use super::packets::{Packets, Reader, broken, strange};
 use crate::directory::DirectoryError;
-use crate::directory::database::socket::Endpoint;
+use crate::directory::database::endpoint::Endpoint;
 use crate::limits::MYSQL_PACKET_BYTES_MAX;
 use plimsoll_rpc::Secret;
 

@@ -7,7 +7,8 @@ use super::address::DatabaseAddress;
 use super::authentication::{self, Greeting};
 use super::packets::{Packets, Reader, broken, strange};
 use crate::directory::DirectoryError;
-use crate::directory::database::socket::{Deadline, Socket};
+use crate::directory::database::deadline::Deadline;
+use crate::directory::database::socket::Socket;
 use crate::limits::{DATABASE_STATEMENT_TIME, MYSQL_COLUMNS_MAX, PATH_BYTES_MAX};
 
 /// A row of a result.

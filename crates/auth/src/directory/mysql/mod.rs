@@ -17,7 +17,7 @@ mod server_info;
 use std::sync::Arc;
 
 use super::database::change_counter::ChangeCounter;
-use super::database::socket::Deadline;
+use super::database::deadline::Deadline;
 use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;
@@ -59,7 +59,8 @@ impl DatabaseConnection for Connection {
     }
 }
 
-/// Increments the change counter if the last statement changed a row, and returns it as `LAST_INSERT_ID`.
+/// Increments the change counter if the last statement changed a row, and returns it as
+/// `LAST_INSERT_ID`.
 const RAISE: &str = "UPDATE plimsoll_state SET changes = LAST_INSERT_ID(changes + 1) WHERE ROW_COUNT() > 0";
 
 /// Locks rows of accounts, so that later statements see the changes of others to them.
@@ -93,8 +94,8 @@ impl MysqlDirectory {
     /// `mysql://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://USER@/DATABASE?socket=/PATH`. This blocks.
     ///
     /// # Errors
-    /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
-    /// a newer plimsoll has created the tables.
+    /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or
+    /// if a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<MysqlDirectory, NotOpened> {
         let address = DatabaseAddress::parse(url)?;
         let mut connection = Connection::open(&address, Deadline::after(DATABASE_CONNECT_TIME))?;

@@ -8,7 +8,7 @@
 use super::connection::Connection;
 use super::packets::broken;
 use crate::directory::DirectoryError;
-use crate::directory::database::socket::Deadline;
+use crate::directory::database::deadline::Deadline;
 use crate::limits::DATABASE_MIGRATION_TIME;
 
 /// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions`

@@ -3,7 +3,7 @@
 //! It does not connect. Invariant: the URL means the same as to PostgreSQL's own programs, or is
 //! rejected.
 
-use crate::directory::database::socket::Endpoint;
+use crate::directory::database::endpoint::Endpoint;
 use crate::directory::database::url::Url;
 use crate::directory::open::BadUrl;
 use plimsoll_rpc::Secret;

@@ -16,7 +16,8 @@ use postgres_protocol::message::frontend;
 
 use super::address::DatabaseAddress;
 use crate::directory::DirectoryError;
-use crate::directory::database::socket::{Deadline, Socket};
+use crate::directory::database::deadline::Deadline;
+use crate::directory::database::socket::Socket;
 use crate::limits::{
     DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, DATABASE_STATEMENT_TIME, STATEMENTS_KEPT,
 };

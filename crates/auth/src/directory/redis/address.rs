@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use crate::directory::database::socket::Endpoint;
+use crate::directory::database::endpoint::Endpoint;
 use crate::directory::database::url::Url;
 use crate::directory::open::BadUrl;
 use plimsoll_rpc::Secret;

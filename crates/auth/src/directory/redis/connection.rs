@@ -5,7 +5,8 @@
 
 use super::address::DatabaseAddress;
 use crate::directory::DirectoryError;
-use crate::directory::database::socket::{Deadline, Socket};
+use crate::directory::database::deadline::Deadline;
+use crate::directory::database::socket::Socket;
 use crate::limits::{
     DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, REDIS_DEPTH_MAX, REDIS_LINE_BYTES_MAX,
 };

@@ -13,7 +13,7 @@ mod server_info;
 use std::sync::Arc;
 
 use super::database::change_counter::ChangeCounter;
-use super::database::socket::Deadline;
+use super::database::deadline::Deadline;
 use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::open::NotOpened;

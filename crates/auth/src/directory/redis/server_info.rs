@@ -6,7 +6,7 @@
 use super::address::DatabaseAddress;
 use super::connection::{Connection, broken};
 use crate::directory::DirectoryError;
-use crate::directory::database::socket::Deadline;
+use crate::directory::database::deadline::Deadline;
 use crate::directory::open::NotOpened;
 use crate::limits::DATABASE_CONNECT_TIME;
 
