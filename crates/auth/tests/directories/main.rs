@@ -7,6 +7,7 @@ mod accounts;
 mod database;
 mod file;
 mod networks;
+mod postgres;
 mod servers;
 mod sessions;
 mod shares;

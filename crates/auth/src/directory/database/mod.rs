@@ -10,10 +10,11 @@
 pub(super) mod change_counter;
 pub(super) mod deadline;
 pub(super) mod endpoint;
-#[cfg_attr(not(test), allow(dead_code, reason = "the drivers that use it follow"))]
+#[cfg(feature = "postgres")]
 pub(super) mod guest;
+#[cfg(any(feature = "mysql", feature = "redis"))]
 pub(super) mod socket;
-#[cfg_attr(not(test), allow(dead_code, reason = "the drivers that use it follow"))]
+#[cfg(feature = "postgres")]
 pub(super) mod stream;
 pub(super) mod url;
 

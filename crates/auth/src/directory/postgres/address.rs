@@ -3,7 +3,10 @@
 //! It does not connect. Invariant: the URL means the same as to PostgreSQL's own programs, or is
 //! rejected.
 
+use std::sync::Arc;
+
 use crate::directory::database::endpoint::Endpoint;
+use crate::directory::database::guest::IdleRuntimes;
 use crate::directory::database::url::Url;
 use crate::directory::open::BadUrl;
 use plimsoll_rpc::Secret;
@@ -16,6 +19,7 @@ pub(super) struct DatabaseAddress {
     pub(super) user: String,
     pub(super) password: Option<Secret>,
     pub(super) database: String,
+    pub(super) runtimes: Arc<IdleRuntimes>,
 }
 
 impl DatabaseAddress {
@@ -35,7 +39,7 @@ impl DatabaseAddress {
             (None, Some(_)) => return Err(url.bad("host= is for the folder of a Unix socket")),
             (None, None) => url.place(PORT),
         };
-        Ok(DatabaseAddress { place, user, password: url.password, database })
+        Ok(DatabaseAddress { place, user, password: url.password, database, runtimes: Arc::default() })
     }
 }
 

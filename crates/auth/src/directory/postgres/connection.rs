@@ -1,27 +1,33 @@
-//! A connection to PostgreSQL: authentication, and batches of statements.
+//! A connection to PostgreSQL: transactions and single reads, by the driver `tokio-postgres`.
 //!
-//! The messages are those of `postgres-protocol`. The socket is our own, because the driver for them
-//! cannot bound a wait for a response. It does not speak TLS. Invariants: the statements of a batch are
-//! one transaction and one exchange. After any error the connection is not used again.
+//! A connection's settings permit no statement to change anything outside of a transaction that begins with
+//! [`BEGIN`]. Invariants: the statements of a transaction take one exchange. They are executed in one
+//! transaction or not at all: without a successful [`BEGIN`], each of them fails. After any error the
+//! connection is not used again.
 
 use std::collections::HashMap;
-use std::io;
-use std::ops::Range;
+use std::error::Error as _;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
-use bytes::{Bytes, BytesMut};
-use fallible_iterator::FallibleIterator as _;
-use postgres_protocol::IsNull;
-use postgres_protocol::message::backend::{DataRowBody, ErrorResponseBody, Message};
-use postgres_protocol::message::frontend;
+use bytes::BytesMut;
+use futures_util::TryStreamExt as _;
+use futures_util::future::{join_all, join3, try_join_all};
+use tokio_postgres::tls::{NoTls, NoTlsStream};
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, Error, Row};
 
 use super::address::DatabaseAddress;
 use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
-use crate::directory::database::socket::Socket;
-use crate::limits::{
-    DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, DATABASE_STATEMENT_TIME, STATEMENTS_KEPT,
-};
-use plimsoll_wire::hex;
+use crate::directory::database::guest::Guest;
+use crate::directory::database::stream::Stream;
+use crate::limits::{DATABASE_STATEMENT_TIME, STATEMENTS_KEPT};
+
+/// Begins a transaction that may change something.
+pub(super) const BEGIN: &str = "BEGIN READ WRITE";
 
 /// A parameter of a statement, of one of the types that the tables use.
 #[derive(Clone, Copy)]
@@ -36,10 +42,7 @@ pub(super) enum Value<'a> {
 pub(super) type Statement<'a> = (&'a str, &'a [Value<'a>]);
 
 /// A row of a result.
-pub(super) struct PostgresRow {
-    bytes: Bytes,
-    cells: Vec<Option<Range<usize>>>,
-}
+pub(super) struct PostgresRow(Row);
 
 /// The result of a statement.
 #[derive(Default)]
@@ -51,13 +54,22 @@ pub(super) struct Answered {
 
 /// A connection.
 pub(super) struct Connection {
-    pub(super) socket: Socket,
-    received: BytesMut,
-    /// The names of the statements that the server has prepared, by their text.
-    statements: HashMap<String, String>,
+    client: Client,
+    /// Sends the client's requests and receives the responses, while it is polled.
+    driver: tokio_postgres::Connection<Stream, NoTlsStream>,
+    /// By their text, the statements that were run.
+    statements: HashMap<String, KnownStatement>,
+    /// The last field: it is dropped after the driver.
+    guest: Guest,
 }
 
-pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
+/// A statement that was run before.
+enum KnownStatement {
+    Once,
+    Prepared(tokio_postgres::Statement),
+}
+
+pub(super) fn broken(error: impl fmt::Display) -> DirectoryError {
     DirectoryError::Failed(format!("PostgreSQL: {error}"))
 }
 
@@ -65,209 +77,229 @@ fn strange(description: &str) -> DirectoryError {
     broken(format!("the response does not fit the request ({description}); check the server's version"))
 }
 
-impl Value<'_> {
-    /// Returns the type's number in PostgreSQL (`pg_type.oid`).
-    fn type_oid(self) -> u32 {
-        match self {
-            Value::Bool(_) => 16,
-            Value::Bytes(_) => 17,
-            Value::Int(_) => 20,
-            Value::Text(_) => 25,
+/// Converts an error of the server or of the driver.
+fn failed(error: &Error) -> DirectoryError {
+    let Some(response) = error.as_db_error() else {
+        let (mut text, mut cause) = (error.to_string(), error.source());
+        while let Some(next) = cause {
+            text = format!("{text}: {next}");
+            cause = next.source();
         }
-    }
-
-    /// Returns 1 for binary format, 0 for text.
-    fn format(self) -> i16 {
-        i16::from(matches!(self, Value::Bytes(_)))
-    }
-
-    fn write(self, into: &mut BytesMut) -> IsNull {
-        match self {
-            Value::Int(None) | Value::Bytes(None) => return IsNull::Yes,
-            Value::Int(Some(number)) => into.extend_from_slice(number.to_string().as_bytes()),
-            Value::Bool(is_so) => into.extend_from_slice(if is_so { b"t" } else { b"f" }),
-            Value::Text(text) => into.extend_from_slice(text.as_bytes()),
-            Value::Bytes(Some(bytes)) => into.extend_from_slice(bytes),
-        }
-        IsNull::No
+        return broken(text);
+    };
+    let code = response.code().code();
+    let text = format!("PostgreSQL: {} (SQLSTATE {code})", response.message());
+    match code {
+        // `disk_full`
+        "53100" => DirectoryError::Full(text),
+        // `serialization_failure`, `deadlock_detected`
+        "40001" | "40P01" => DirectoryError::RolledBack(text),
+        _ => DirectoryError::Failed(text),
     }
 }
 
+impl Value<'_> {
+    fn sql_type(self) -> Type {
+        match self {
+            Value::Int(_) => Type::INT8,
+            Value::Bool(_) => Type::BOOL,
+            Value::Text(_) => Type::TEXT,
+            Value::Bytes(_) => Type::BYTEA,
+        }
+    }
+}
+
+/// Without the value: the driver passes parameters to its log.
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.sql_type().name())
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        sql_type: &Type,
+        into: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Value::Int(number) => number.to_sql(sql_type, into),
+            Value::Bool(is_so) => is_so.to_sql(sql_type, into),
+            Value::Text(text) => text.to_sql(sql_type, into),
+            Value::Bytes(bytes) => bytes.to_sql(sql_type, into),
+        }
+    }
+
+    fn accepts(sql_type: &Type) -> bool {
+        [Type::INT8, Type::BOOL, Type::TEXT, Type::BYTEA].contains(sql_type)
+    }
+
+    to_sql_checked!();
+}
+
 impl PostgresRow {
-    fn read(body: &DataRowBody) -> io::Result<PostgresRow> {
-        Ok(PostgresRow { bytes: body.buffer_bytes().clone(), cells: body.ranges().collect()? })
-    }
-
-    fn cell(&self, at: usize) -> Option<&[u8]> {
-        self.bytes.get(self.cells.get(at)?.clone()?)
-    }
-
     pub(super) fn text(&self, at: usize) -> Result<&str, DirectoryError> {
-        let cell = self.cell(at).ok_or_else(|| strange("nothing where a value was"))?;
-        std::str::from_utf8(cell).map_err(|_| strange("no text"))
+        self.0.try_get(at).map_err(|_| strange("no text"))
     }
 
     pub(super) fn maybe_int(&self, at: usize) -> Result<Option<i64>, DirectoryError> {
-        self.cell(at).map(|_| self.int(at)).transpose()
+        self.0.try_get(at).map_err(|_| strange("no number"))
     }
 
     pub(super) fn int(&self, at: usize) -> Result<i64, DirectoryError> {
-        self.text(at)?.parse().map_err(|_| strange("no number"))
+        self.maybe_int(at)?.ok_or_else(|| strange("nothing where a number was"))
     }
 
     pub(super) fn is_true(&self, at: usize) -> Result<bool, DirectoryError> {
-        Ok(self.text(at)? == "t")
+        self.0.try_get(at).map_err(|_| strange("neither true nor false"))
     }
 
     pub(super) fn bytes(&self, at: usize) -> Result<Vec<u8>, DirectoryError> {
-        let digits = self.text(at)?.strip_prefix("\\x").and_then(|digits| hex::decode(digits.as_bytes()));
-        digits.ok_or_else(|| strange("no bytes"))
+        self.0.try_get(at).map_err(|_| strange("no bytes"))
     }
 
     /// Returns the last cell, as a number.
     pub(super) fn last_int(&self) -> Result<i64, DirectoryError> {
-        self.int(self.cells.len().saturating_sub(1))
+        self.int(self.0.len().saturating_sub(1))
     }
 }
 
 impl Connection {
     /// Connects, authenticates, and sets the server's timeout for statements.
     pub(super) fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let socket = Socket::open(&address.place, by)
-            .map_err(|error| broken(format!("{}: {error}", address.place)))?;
-        let mut connection = Connection { socket, received: BytesMut::new(), statements: HashMap::new() };
-        let statement_time = DATABASE_STATEMENT_TIME.as_millis().to_string();
-        let asked = [
-            ("user", address.user.as_str()),
-            ("database", &address.database),
-            ("client_encoding", "UTF8"),
-            ("application_name", "plimsoll"),
-            ("search_path", "plimsoll"),
-            ("bytea_output", "hex"),
-            ("default_transaction_isolation", "read committed"),
-            ("statement_timeout", &statement_time),
-        ];
-        let mut message = BytesMut::new();
-        frontend::startup_message(asked, &mut message).map_err(broken)?;
-        connection.send(&message)?;
-        super::authentication::authenticate(&mut connection, address)?;
-        connection.until_ready(|_| Ok(()))?;
-        Ok(connection)
-    }
-
-    pub(super) fn send(&mut self, message: &[u8]) -> Result<(), DirectoryError> {
-        self.socket.send(message).map_err(broken)
-    }
-
-    /// Receives the next message, except notices and parameter reports. An error is a message, too.
-    pub(super) fn receive(&mut self) -> Result<Message, DirectoryError> {
-        let mut block = [0; DATABASE_BLOCK_BYTES];
-        loop {
-            match Message::parse(&mut self.received).map_err(broken)? {
-                Some(Message::NoticeResponse(_) | Message::ParameterStatus(_)) => {}
-                Some(message) => return Ok(message),
-                None if self.received.len() > DATABASE_MESSAGE_BYTES_MAX => {
-                    return Err(strange("a message that has no end"));
-                }
-                None => {
-                    let received = self.socket.receive(&mut block).map_err(broken)?;
-                    self.received.extend_from_slice(&block[..received]);
-                }
-            }
+        let guest = Guest::new(&address.runtimes, by).map_err(broken)?;
+        let stream =
+            guest.connect(&address.place).map_err(|error| broken(format!("{}: {error}", address.place)))?;
+        let mut config = tokio_postgres::Config::new();
+        config.user(&address.user).dbname(&address.database).application_name("plimsoll");
+        config.options(format!(
+            "-c search_path=plimsoll -c default_transaction_isolation=read\\ committed \
+             -c default_transaction_read_only=on -c statement_timeout={}",
+            DATABASE_STATEMENT_TIME.as_millis()
+        ));
+        // Without one, the driver fails if the server requires it.
+        if let Some(password) = &address.password {
+            config.password(password.bytes());
         }
+        let connected = guest.run(config.connect_raw(stream, NoTls)).map_err(broken)?;
+        let (client, driver) = connected.map_err(|error| failed(&error))?;
+        Ok(Connection { client, driver, statements: HashMap::new(), guest })
+    }
+
+    pub(super) fn set_deadline(&mut self, by: Deadline) {
+        self.guest.set_deadline(by);
+    }
+
+    /// Returns whether the server has not closed the connection, as far as it has been received.
+    pub(super) fn is_open(&mut self) -> bool {
+        let driver = &mut self.driver;
+        self.guest.poll_once(|cx| Pin::new(&mut *driver).poll(cx)).is_pending()
     }
 
     /// Runs the statements in one transaction. Returns the result of each.
-    pub(super) fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, DirectoryError> {
-        let mut messages = BytesMut::new();
-        for (sql, values) in batch {
-            self.ask(sql, values, &mut messages).map_err(broken)?;
-        }
-        frontend::sync(&mut messages);
-        self.send(&messages)?;
-        self.answers(batch.len())
+    pub(super) fn transact(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, DirectoryError> {
+        self.prepare(batch)?;
+        let (client, statements) = (&self.client, &self.statements);
+        let all = batch.iter().map(|statement| answer(client, statements, *statement));
+        // Each is queued at its first poll, so in this order, before the driver sends anything.
+        let work = join3(client.batch_execute(BEGIN), join_all(all), client.batch_execute("COMMIT"));
+        drive(&self.guest, &mut self.driver, async {
+            let (begun, answers, committed) = work.await;
+            begun?;
+            // A transaction with an error is rolled back, and that is a successful COMMIT.
+            let answers = answers.into_iter().collect::<Result<_, _>>()?;
+            committed?;
+            Ok(answers)
+        })
     }
 
-    /// Runs a text of statements without results, in one transaction.
+    /// Runs a statement that changes nothing.
+    pub(super) fn read(&mut self, statement: Statement<'_>) -> Result<Answered, DirectoryError> {
+        self.prepare(&[statement])?;
+        drive(&self.guest, &mut self.driver, answer(&self.client, &self.statements, statement))
+    }
+
+    /// Runs a text of statements without results. They are one transaction if the text has none of its own.
     pub(super) fn script(&mut self, sql: &str) -> Result<(), DirectoryError> {
-        let mut message = BytesMut::new();
-        frontend::query(sql, &mut message).map_err(broken)?;
-        self.send(&message)?;
-        self.until_ready(|_| Ok(()))
+        drive(&self.guest, &mut self.driver, self.client.batch_execute(sql))
     }
 
-    /// Appends the messages that run a statement. Has the server prepare it at the first time.
-    fn ask(&mut self, sql: &str, values: &[Value<'_>], messages: &mut BytesMut) -> io::Result<()> {
-        let name = match self.statements.get(sql) {
-            Some(name) => name.clone(),
-            None => {
-                // The program has few statements, which do not depend on input: this limit is not meant
-                // to be reached.
-                let is_kept = self.statements.len() < STATEMENTS_KEPT;
-                let name = if is_kept { format!("s{}", self.statements.len()) } else { String::new() };
-                let types = values.iter().map(|value| value.type_oid());
-                frontend::parse(&name, sql, types, messages)?;
-                if is_kept {
-                    self.statements.insert(sql.to_owned(), name.clone());
-                }
-                name
-            }
-        };
-        let formats = values.iter().map(|value| value.format());
-        let write = |value: &Value<'_>, into: &mut BytesMut| Ok(value.write(into));
-        let bound = frontend::bind("", &name, formats, values, write, None::<i16>, messages);
-        bound.map_err(|error| match error {
-            frontend::BindError::Conversion(error) => io::Error::other(error),
-            frontend::BindError::Serialization(error) => error,
-        })?;
-        frontend::execute("", 0, messages)
-    }
-
-    fn answers(&mut self, expected: usize) -> Result<Vec<Answered>, DirectoryError> {
-        let (mut answers, mut answer) = (Vec::with_capacity(expected), Answered::default());
-        self.until_ready(|message| {
-            match message {
-                Message::DataRow(body) => answer.rows.push(PostgresRow::read(&body)?),
-                Message::CommandComplete(body) => {
-                    let count = body.tag()?.rsplit(' ').next().and_then(|count| count.parse().ok());
-                    answer.count = count.unwrap_or(0);
-                    answers.push(std::mem::take(&mut answer));
-                }
-                _ => {}
-            }
-            Ok(())
-        })?;
-        if answers.len() == expected { Ok(answers) } else { Err(strange("too few answers")) }
-    }
-
-    /// Passes on each message until the server is ready for the next query. Then returns its error, if
-    /// there was one.
-    fn until_ready(&mut self, mut each: impl FnMut(Message) -> io::Result<()>) -> Result<(), DirectoryError> {
-        let mut failed = None;
-        loop {
-            match self.receive() {
-                Ok(Message::ErrorResponse(body)) => failed = Some(refusal(&body)),
-                Ok(Message::ReadyForQuery(_)) => return failed.map_or(Ok(()), Err),
-                Ok(message) => each(message).map_err(broken)?,
-                // The server reported an error and closed the connection: the report tells more than the
-                // end of the stream.
-                Err(error) => return Err(failed.unwrap_or(error)),
+    /// Has the server prepare those of the statements that run for the second time. At the first time that
+    /// would cost a connection for one request another exchange.
+    fn prepare(&mut self, batch: &[Statement<'_>]) -> Result<(), DirectoryError> {
+        let is_second =
+            |(sql, _): &Statement<'_>| matches!(self.statements.get(*sql), Some(KnownStatement::Once));
+        let again: Vec<Statement<'_>> = batch.iter().copied().filter(is_second).collect();
+        if !again.is_empty() {
+            let all = try_join_all(again.iter().map(|statement| prepared(&self.client, *statement)));
+            for ((sql, _), prepared) in again.iter().zip(drive(&self.guest, &mut self.driver, all)?) {
+                self.statements.insert((*sql).to_owned(), KnownStatement::Prepared(prepared));
             }
         }
+        for (sql, _) in batch {
+            // The program has few statements, which do not depend on input: this limit is not meant to be
+            // reached.
+            if !self.statements.contains_key(*sql) && self.statements.len() < STATEMENTS_KEPT {
+                self.statements.insert((*sql).to_owned(), KnownStatement::Once);
+            }
+        }
+        Ok(())
     }
 }
 
-/// Converts an error response: its text and its code.
-pub(super) fn refusal(body: &ErrorResponseBody) -> DirectoryError {
-    let (mut code, mut text) = (String::new(), String::new());
-    let mut fields = body.fields();
-    while let Ok(Some(field)) = fields.next() {
-        let value = || String::from_utf8_lossy(field.value_bytes()).into_owned();
-        match field.type_() {
-            b'C' => code = value(),
-            b'M' => text = value(),
-            _ => {}
-        }
+/// Has the server prepare a statement.
+async fn prepared(client: &Client, (sql, values): Statement<'_>) -> Result<tokio_postgres::Statement, Error> {
+    let types: Vec<Type> = values.iter().map(|value| value.sql_type()).collect();
+    client.prepare_typed(sql, &types).await
+}
+
+/// Runs a statement.
+async fn answer(
+    client: &Client,
+    statements: &HashMap<String, KnownStatement>,
+    (sql, values): Statement<'_>,
+) -> Result<Answered, Error> {
+    let rows = match statements.get(sql) {
+        Some(KnownStatement::Prepared(statement)) => client.query_raw(statement, values).await?,
+        _ => client.query_typed_raw(sql, values.iter().map(|value| (value, value.sql_type()))).await?,
+    };
+    let mut rows = pin!(rows);
+    let mut answered = Answered::default();
+    while let Some(row) = rows.try_next().await? {
+        answered.rows.push(PostgresRow(row));
     }
-    broken(format!("{text} (SQLSTATE {code})"))
+    answered.count = rows.rows_affected().unwrap_or(0);
+    Ok(answered)
+}
+
+/// Polls `work` and the driver that it waits for, until `work` or the connection ends.
+fn drive<T>(
+    guest: &Guest,
+    driver: &mut tokio_postgres::Connection<Stream, NoTlsStream>,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, DirectoryError> {
+    let mut work = pin!(work);
+    let done = guest.run(poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(done);
+        }
+        let ended = Pin::new(&mut *driver).poll(cx);
+        // The driver has passed on all that it received before its end.
+        match (work.as_mut().poll(cx), ended) {
+            (Poll::Ready(Err(error)), Poll::Ready(Err(why))) if error.is_closed() => Poll::Ready(Err(why)),
+            (Poll::Pending, Poll::Ready(Err(why))) => Poll::Ready(Err(why)),
+            (done, _) => done,
+        }
+    }));
+    done.map_err(broken)?.map_err(|error| failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_not_shown_in_a_log() {
+        assert_eq!(format!("{:?}", [Value::Text("secret"), Value::Bytes(Some(b"secret"))]), "[text, bytea]");
+    }
 }

@@ -7,7 +7,6 @@
 //! the commit was lost.
 
 mod address;
-mod authentication;
 mod connection;
 mod rows;
 mod schema;
@@ -51,11 +50,11 @@ impl DatabaseConnection for Connection {
     }
 
     fn set_deadline(&mut self, by: Deadline) {
-        self.socket.set_deadline(by);
+        self.set_deadline(by);
     }
 
     fn is_open(&mut self) -> bool {
-        self.socket.is_quiet()
+        self.is_open()
     }
 }
 
@@ -129,9 +128,9 @@ impl PostgresDirectory {
     pub fn open(url: &str) -> Result<PostgresDirectory, NotOpened> {
         let address = DatabaseAddress::parse(url)?;
         let mut connection = Connection::open(&address, Deadline::after(DATABASE_CONNECT_TIME))?;
-        connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
+        connection.set_deadline(Deadline::after(DATABASE_TIME));
         schema::bring_up_to_date(&mut connection)?;
-        connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
+        connection.set_deadline(Deadline::after(DATABASE_TIME));
         let count = changes(&mut connection)?;
         Ok(PostgresDirectory {
             database: Database::new(address, connection),
@@ -140,7 +139,12 @@ impl PostgresDirectory {
     }
 
     fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, DirectoryError> {
-        self.database.call(|connection| connection.run(batch))
+        self.database.call(|connection| connection.transact(batch))
+    }
+
+    /// Runs a statement that changes nothing.
+    fn read(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Answered, DirectoryError> {
+        self.database.call(|connection| connection.read((sql, values)))
     }
 
     /// Runs a batch, and returns the result of its last statement.
@@ -162,14 +166,14 @@ impl PostgresDirectory {
         condition: &str,
         value: Value<'_>,
     ) -> Result<Option<AccountRow>, DirectoryError> {
-        let answered = self.last(&[(&accounts_where(condition), &[value])])?;
+        let answered = self.read(&accounts_where(condition), &[value])?;
         answered.rows.first().map(rows::account_row).transpose()
     }
 }
 
 fn changes(connection: &mut Connection) -> Result<i64, DirectoryError> {
-    let answered = connection.run(&[("SELECT changes FROM state", &[])])?;
-    answered[0].rows.first().map_or(Ok(0), |row| row.int(0))
+    let answered = connection.read(("SELECT changes FROM state", &[]))?;
+    answered.rows.first().map_or(Ok(0), |row| row.int(0))
 }
 
 impl Directory for PostgresDirectory {
@@ -225,7 +229,7 @@ impl Directory for PostgresDirectory {
     }
 
     fn accounts(&mut self) -> Result<Vec<AccountRow>, DirectoryError> {
-        let answered = self.last(&[(&accounts_where("true ORDER BY a.name"), &[])])?;
+        let answered = self.read(&accounts_where("true ORDER BY a.name"), &[])?;
         answered.rows.iter().map(rows::account_row).collect()
     }
 
@@ -336,7 +340,7 @@ impl Directory for PostgresDirectory {
             "SELECT {ACCOUNT_COLUMNS}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
             WHERE s.id = $1 AND s.expires > $2 AND a.enabled"
         );
-        let answered = self.last(&[(&sql, &[bytes(&id.0), time(now)])])?;
+        let answered = self.read(&sql, &[bytes(&id.0), time(now)])?;
         let read = |row| Ok((rows::account(row)?, unsigned(row.last_int()?)));
         answered.rows.first().map(read).transpose()
     }
@@ -348,7 +352,7 @@ impl Directory for PostgresDirectory {
 
     fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, DirectoryError> {
         let sql = "SELECT seen FROM networks WHERE account = $1 AND network = $2";
-        let answered = self.last(&[(sql, &[number(account), bytes(&network.0)])])?;
+        let answered = self.read(sql, &[number(account), bytes(&network.0)])?;
         answered.rows.first().map(|row| row.int(0).map(unsigned)).transpose()
     }
 
@@ -400,7 +404,7 @@ impl Directory for PostgresDirectory {
         let answered = self.change_counted(&batch)?;
         let Some(id) = answered.rows.first().map(|row| row.text(0)).transpose()? else { return Ok(None) };
         let sql = shares_where("s.id = $2");
-        self.last(&[(&sql, &[created, Text(id)])])?.rows.first().map(rows::share).transpose()
+        self.read(&sql, &[created, Text(id)])?.rows.first().map(rows::share).transpose()
     }
 
     fn shares(&mut self, given: ShareSelection, now: Millis) -> Result<Vec<Share>, DirectoryError> {
@@ -409,7 +413,7 @@ impl Directory for PostgresDirectory {
             ShareSelection::With(holder) => ("s.holder = $2 AND o.enabled", holder),
         };
         let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(condition));
-        self.last(&[(&sql, &[time(now), number(id)])])?.rows.iter().map(rows::share).collect()
+        self.read(&sql, &[time(now), number(id)])?.rows.iter().map(rows::share).collect()
     }
 
     fn shares_around(
@@ -423,8 +427,8 @@ impl Directory for PostgresDirectory {
         self.database.call(|connection| {
             effective_shares(path, |from| {
                 let values = [time(now), number(owner), number(with), bytes(from)];
-                let answered = connection.run(&[(&sql, &values)])?;
-                answered[0].rows.first().map(rows::share).transpose()
+                let answered = connection.read((&sql, &values))?;
+                answered.rows.first().map(rows::share).transpose()
             })
         })
     }

@@ -5,7 +5,7 @@
 //! A database that has had more than this program knows is not changed. Of two servers that start at
 //! once, one creates the tables.
 
-use super::connection::Connection;
+use super::connection::{BEGIN, Connection};
 use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
 use crate::limits::DATABASE_MIGRATION_TIME;
@@ -70,13 +70,13 @@ const LOCK: i64 = 0x0070_6c69_6d73_6f6c;
 
 /// Returns the number of migrations that the database has had.
 fn version(connection: &mut Connection) -> Result<usize, DirectoryError> {
-    let is_made = connection.run(&[("SELECT to_regclass('plimsoll.state') IS NOT NULL", &[])])?;
-    let is_made = is_made[0].rows.first().map(|row| row.is_true(0)).transpose()?;
+    let is_made = connection.read(("SELECT to_regclass('plimsoll.state') IS NOT NULL", &[]))?;
+    let is_made = is_made.rows.first().map(|row| row.is_true(0)).transpose()?;
     if is_made != Some(true) {
         return Ok(0);
     }
-    let state = connection.run(&[("SELECT version FROM state", &[])])?;
-    let version = state[0].rows.first().map(|row| row.int(0)).transpose()?.unwrap_or(0);
+    let state = connection.read(("SELECT version FROM state", &[]))?;
+    let version = state.rows.first().map(|row| row.int(0)).transpose()?.unwrap_or(0);
     usize::try_from(version).map_err(|_| unknown(version))
 }
 
@@ -102,12 +102,12 @@ pub(super) fn check(connection: &mut Connection) -> Result<(), DirectoryError> {
 /// Applies the missing migrations.
 pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), DirectoryError> {
     if version(connection)? < STEPS.len() {
-        connection.socket.set_deadline(Deadline::after(DATABASE_MIGRATION_TIME));
+        connection.set_deadline(Deadline::after(DATABASE_MIGRATION_TIME));
         let time = DATABASE_MIGRATION_TIME.as_millis();
         // The lock is taken before the transaction begins, which then sees the work of its previous
         // owner.
         connection.script(&format!("SET statement_timeout = {time}; SELECT pg_advisory_lock({LOCK})"))?;
-        connection.script("BEGIN")?;
+        connection.script(BEGIN)?;
         let had = version(connection)?;
         for sql in STEPS.get(had..).unwrap_or_default() {
             connection.script(sql)?;

@@ -52,8 +52,8 @@ impl PostgresInfo {
 
 fn server_info(address: &DatabaseAddress) -> Result<PostgresInfo, DirectoryError> {
     let mut connection = Connection::open(address, Deadline::after(DATABASE_TIME))?;
-    let answered = connection.run(&[(ASKED, &[])])?;
-    let row = answered[0].rows.first().ok_or_else(|| super::connection::broken("it said nothing"))?;
+    let answered = connection.read((ASKED, &[]))?;
+    let row = answered.rows.first().ok_or_else(|| super::connection::broken("it said nothing"))?;
     Ok(PostgresInfo {
         version: row.text(0)?.to_owned(),
         syncs: row.is_true(1)?,
