@@ -113,6 +113,8 @@ pub(crate) fn exposures(config: &Config, reporter: Reporter) -> Vec<Exposure> {
     found.extend(of_file(&fixed.secret_file, "the secret that the tiers share"));
     found.extend(key_files(config).iter().filter_map(|file| of_file(file, "a private key of TLS")));
     found.extend(file_of(&fixed.directory).and_then(|file| of_directory(&file)));
+    let password = fixed.directory_password_file.as_deref();
+    found.extend(password.and_then(|file| of_file(file, "the password of the directory of accounts")));
     found.extend(config_file(std::env::args_os()).and_then(|file| of_config(&file, &fixed.directory)));
     found.extend(of_arguments(std::env::args_os()));
     found
@@ -188,10 +190,9 @@ fn of_arguments(mut args: impl Iterator<Item = OsString>) -> Option<Exposure> {
     args.any(has_password).then(|| Exposure {
         seen: "the command line has a URL with a password, which ps shows to every user of this machine"
             .to_owned(),
-        remedy:
-            "put the URL into the environment (PLIMSOLL_DIRECTORY), or into a file of mode 600 that --config \
-                 names; then change the password"
-                .to_owned(),
+        remedy: "put the password into a file of mode 600 that --directory-password-file names, or into the \
+                 environment (PLIMSOLL_DIRECTORY_PASSWORD); then change it"
+            .to_owned(),
     })
 }
 

@@ -16,7 +16,7 @@ use plimsoll_store::{FoundHome, NO_ACCOUNT, give_home, homes};
 
 use crate::config::{AuthAt, Config};
 use crate::limits::NAMES_SHOWN_MAX;
-use crate::tiers::open_directory;
+use crate::tiers::{directory_url, open_directory};
 
 /// The marker file. It exists once the owner of each home in the data folder has been looked up.
 const SETTLED: &str = "homes.settled";
@@ -59,7 +59,7 @@ pub(crate) fn settle(config: &Config) -> anyhow::Result<()> {
     // Checked before the directory is opened, because opening creates a missing file.
     let is_missing = file_of(&fixed.directory).is_some_and(|file| !file.exists());
     anyhow::ensure!(!(has_unmarked && is_missing), no_directory_for_old_homes(config));
-    let mut directory = open_directory(&fixed.directory)?;
+    let mut directory = open_directory(&directory_url(fixed)?)?;
     // With a wrong directory, every home would be marked as ownerless for good.
     let is_empty = directory.accounts().with_context(failed)?.is_empty();
     anyhow::ensure!(!(has_unmarked && is_empty), no_directory_for_old_homes(config));

@@ -160,7 +160,7 @@ fn follow_changes(auth: Auth) -> io::Result<()> {
 
 /// Opens the auth tier in this process.
 pub(crate) fn open_auth_here(config: &Config) -> anyhow::Result<Auth> {
-    let directory = open_directory(&config.fixed.directory)?;
+    let directory = open_directory(&directory_url(&config.fixed)?)?;
     Ok(Auth::local(directory, auth_settings(config)))
 }
 
@@ -212,6 +212,41 @@ fn store_settings(config: &Config) -> plimsoll_store::Settings {
     };
     let homes_open_max = open_files::homes_max(open_files::raise());
     plimsoll_store::Settings { durability, homes_open_max, ..plimsoll_store::Settings::default() }
+}
+
+/// The variable with the password of a directory of accounts.
+pub(crate) const DIRECTORY_PASSWORD: &str = "PLIMSOLL_DIRECTORY_PASSWORD";
+
+/// Returns the URL of the directory of accounts, with the password from its file or from the environment.
+pub(crate) fn directory_url(fixed: &Fixed) -> anyhow::Result<Zeroizing<String>> {
+    let from_environment = std::env::var_os(DIRECTORY_PASSWORD).filter(|text| !text.is_empty());
+    let from_environment = from_environment.map(std::ffi::OsString::into_string).transpose();
+    let from_environment =
+        from_environment.map_err(|_| WrongUsage(format!("{DIRECTORY_PASSWORD} must be UTF-8")))?;
+    let password = match (&fixed.directory_password_file, from_environment.map(Zeroizing::new)) {
+        (None, None) => return Ok(Zeroizing::new(fixed.directory.clone())),
+        (None, Some(password)) => password,
+        (Some(file), None) => read_directory_password(file)?,
+        (Some(_), Some(_)) => {
+            let advice = format!("give only one of --directory-password-file and {DIRECTORY_PASSWORD}");
+            return Err(WrongUsage(advice).into());
+        }
+    };
+    let url = directory::with_password(&fixed.directory, &password);
+    url.map_err(|bad| WrongUsage(bad.to_string()).into())
+}
+
+/// Reads the first line of a file.
+fn read_directory_password(file: &Path) -> anyhow::Result<Zeroizing<String>> {
+    let path = file.display();
+    let text = std::fs::read_to_string(file).map(Zeroizing::new);
+    let text = text.map_err(|error| {
+        WrongUsage(format!("cannot read the password of the directory of accounts, {path}: {error}"))
+    })?;
+    match text.lines().next().unwrap_or_default() {
+        "" => Err(WrongUsage(format!("the first line of {path} must be the password, and is empty")).into()),
+        line => Ok(Zeroizing::new(line.to_owned())),
+    }
 }
 
 /// Opens the directory of accounts that a URL names.

@@ -131,6 +131,37 @@ on_each_engine!(
 );
 
 #[test]
+fn the_password_of_a_database_comes_from_a_file_or_from_the_environment() {
+    const VARIABLE: &str = "PLIMSOLL_DIRECTORY_PASSWORD";
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    std::fs::write(&file, "sesame\n").unwrap();
+    for kind in KINDS {
+        let url = fresh(kind).replace(":sesame", "");
+        let with_file = |args: &[&str]| {
+            let mut account = account(&url, args);
+            account.arg("--directory-password-file").arg(&file);
+            account
+        };
+        tool::run(&mut with_file(&["add", "alice"])).well();
+        tool::run(account(&url, &["show", "alice"]).env(VARIABLE, "sesame")).well();
+        let of_variable = [("PLIMSOLL_DIRECTORY", url.as_str()), (VARIABLE, "sesame")];
+        tool::run(command().args(["account", "show", "alice"]).envs(of_variable)).well();
+        let wrong = tool::run(account(&url, &["show", "alice"]).env(VARIABLE, "nonsense"));
+        assert!(!wrong.status.success() && !wrong.stderr.contains("nonsense"), "{kind}: {}", wrong.stderr);
+        let both = tool::run(with_file(&["show", "alice"]).env(VARIABLE, "sesame"));
+        assert_eq!(both.status.code(), Some(2), "{kind}: {}", both.stderr);
+        let twice = tool::run(account(&fresh(kind), &["show", "alice"]).env(VARIABLE, "other"));
+        assert!(
+            twice.status.code() == Some(2) && !twice.stderr.contains("sesame"),
+            "{kind}: {}",
+            twice.stderr
+        );
+    }
+}
+
+#[test]
 fn accounts_move_between_any_two_stores_and_nothing_is_lost() {
     let _permit = among_others();
     let folder = tempfile::tempdir().unwrap();

@@ -32,7 +32,7 @@ pub(crate) use connections::Connections;
 pub use memory::MemoryDirectory;
 #[cfg(feature = "mysql")]
 pub use mysql::{MysqlDirectory, MysqlInfo};
-pub use open::{BadUrl, NotOpened, ServerInfo, file_of, open, server_info, without_password};
+pub use open::{BadUrl, NotOpened, ServerInfo, file_of, open, server_info, with_password, without_password};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresDirectory, PostgresInfo};
 #[cfg(feature = "redis")]

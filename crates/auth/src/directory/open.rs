@@ -3,7 +3,10 @@
 //! It knows only the names of the stores. Invariant: a store that this program was built without gives
 //! another error than an unknown one.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
 
 use super::{Directory, DirectoryError, SqliteDirectory};
 
@@ -21,6 +24,36 @@ pub fn without_password(url: &str) -> String {
         }
         None => url.to_owned(),
     }
+}
+
+/// Adds a password to the URL of a database.
+///
+/// # Errors
+/// The URL has one, or names no database server.
+pub fn with_password(url: &str, password: &str) -> Result<Zeroizing<String>, BadUrl> {
+    let bad = |problem: &str| Err(BadUrl(format!("{:?}: {problem}", without_password(url))));
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return bad("a directory in a file has no password; leave it out");
+    };
+    // A path or a query may contain the sign, too.
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let (user, place) = match authority.rfind('@') {
+        Some(end) => (&rest[..end], &rest[end + 1..]),
+        None => ("", rest),
+    };
+    if user.contains(':') {
+        return bad("the URL has a password, and another one is given beside it; leave one out");
+    }
+    let mut url = Zeroizing::new(format!("{scheme}://{user}:"));
+    for byte in password.bytes() {
+        // Writing to memory cannot fail.
+        let _ = match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => write!(url, "{}", char::from(byte)),
+            _ => write!(url, "%{byte:02X}"),
+        };
+    }
+    let _ = write!(url, "@{place}");
+    Ok(url)
 }
 
 /// Why a directory was not opened.
@@ -131,6 +164,25 @@ mod tests {
         assert_eq!(without_password("mysql://me:p@ss@db/files"), "mysql://me@db/files");
         assert_eq!(without_password("redis://:secret@db/0"), "redis://@db/0");
         assert_eq!(without_password("sqlite:./a@b.sqlite"), "sqlite:./a@b.sqlite");
+    }
+
+    #[test]
+    fn a_password_is_added_to_a_url_that_has_none() {
+        for (url, expected) in [
+            ("postgres://me@db/files", "postgres://me:p%40s%2F1@db/files"),
+            ("redis://db/0", "redis://:p%40s%2F1@db/0"),
+            ("mysql://me@/files?socket=/a@b", "mysql://me:p%40s%2F1@/files?socket=/a@b"),
+            ("redis+unix:///run/a@b?db=1", "redis+unix://:p%40s%2F1@/run/a@b?db=1"),
+        ] {
+            assert_eq!(*with_password(url, "p@s/1").unwrap(), expected);
+        }
+        for url in ["postgres://me:first@db/files", "sqlite:/a/b"] {
+            let error = with_password(url, "secret").unwrap_err().to_string();
+            assert!(
+                error.contains("leave") && !error.contains("first") && !error.contains("secret"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -52,6 +52,10 @@ pub(crate) struct AuthServer {
     #[arg(long, value_name = "URL")]
     directory: Option<String>,
 
+    /// The file with the password for the URL of --directory; default: by the configuration
+    #[arg(long, value_name = "FILE")]
+    directory_password_file: Option<PathBuf>,
+
     /// The folder of a directory that is a file; a front or a storage server needs another one
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -84,6 +88,7 @@ impl AuthServer {
         let given = [
             ("--secret-file=", self.secret_file.clone().map(OsString::from)),
             ("--directory=", self.directory.clone().map(OsString::from)),
+            ("--directory-password-file=", self.directory_password_file.clone().map(OsString::from)),
             ("--data=", self.data.clone().map(OsString::from)),
             ("--engine=", self.engine.clone().map(OsString::from)),
             ("--threads=", self.threads.clone().map(OsString::from)),

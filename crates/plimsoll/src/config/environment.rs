@@ -6,10 +6,11 @@ use clap::{Command, CommandFactory as _};
 use plimsoll_lab::nearest::nearest;
 
 use crate::cli::Plimsoll;
+use crate::tiers::DIRECTORY_PASSWORD;
 
 const PREFIX: &str = "PLIMSOLL_";
 /// The variables of passwords, which belong to no argument.
-const PASSWORDS: [&str; 2] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_NEW_PASSWORD"];
+const PASSWORDS: [&str; 3] = [DIRECTORY_PASSWORD, "PLIMSOLL_PASSWORD", "PLIMSOLL_NEW_PASSWORD"];
 
 /// Returns a warning for each unknown variable.
 pub(crate) fn unknown_variables() -> Vec<String> {

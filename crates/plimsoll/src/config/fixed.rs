@@ -155,6 +155,11 @@ pub(crate) struct Fixed {
     #[arg(hide_env_values = true)]
     pub(crate) directory: String,
 
+    /// The file with the password for the URL of --directory, which then has none; or put the password into
+    /// PLIMSOLL_DIRECTORY_PASSWORD
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_DIRECTORY_PASSWORD_FILE")]
+    pub(crate) directory_password_file: Option<PathBuf>,
+
     /// When uploads are confirmed: full (once they survive a power cut) or none
     #[arg(
         long,

@@ -9,7 +9,7 @@ use super::Finding;
 use crate::access;
 use crate::config::{AuthAt, Config, StoreAt};
 use crate::homes::{Quarantined, quarantined};
-use crate::tiers::open_directory;
+use crate::tiers::{directory_url, open_directory};
 
 const CHECK: &str = "homes";
 
@@ -31,7 +31,7 @@ fn look(config: &Config) -> anyhow::Result<Quarantined> {
     let mut directory: Option<Box<dyn Directory>> = match fixed.auth {
         // Opening the directory would create it.
         AuthAt::Embedded if is_missing => return quarantined_without_directory(config),
-        AuthAt::Embedded => Some(open_directory(&fixed.directory)?),
+        AuthAt::Embedded => Some(open_directory(&directory_url(fixed)?)?),
         AuthAt::Remote(_) => None,
     };
     match &mut directory {

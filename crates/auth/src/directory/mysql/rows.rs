@@ -1,7 +1,7 @@
 //! Conversion of rows to values, and of values to text in statements.
 //!
-//! It runs no statement. Invariants: the columns have the order of the constants below. Text from outside
-//! is in a statement as hexadecimal digits only.
+//! It runs no statement. Invariants: the columns have the order of the constants below. Text from
+//! outside is in a statement as hexadecimal digits only.
 
 use plimsoll_wire::hex;
 

@@ -20,7 +20,7 @@ use crate::config::{Config, LogLevel};
 use crate::exposure::warn_of_arguments;
 use crate::locked_folder::make_data_folder;
 use crate::operator_log::OperatorLog;
-use crate::tiers::{auth_settings, open_directory};
+use crate::tiers::{auth_settings, directory_url, open_directory};
 
 /// The arguments that name the directory.
 #[derive(Args)]
@@ -36,6 +36,10 @@ pub(in crate::cli) struct DirectoryArgs {
     /// Where accounts are kept; default: by the configuration, else in the data folder
     #[arg(long, value_name = "URL", env = "PLIMSOLL_DIRECTORY", hide_env_values = true)]
     directory: Option<String>,
+
+    /// The file with the password for the URL of --directory; default: by the configuration
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_DIRECTORY_PASSWORD_FILE")]
+    directory_password_file: Option<PathBuf>,
 }
 
 /// An open directory, with the settings of a server that uses it.
@@ -86,7 +90,9 @@ impl DirectoryArgs {
     pub(in crate::cli) fn config(&self) -> anyhow::Result<Config> {
         let data = self.data.as_deref().map(|data| flag("--data=", data));
         let directory = self.directory.as_ref().map(|url| flag("--directory=", url));
-        Config::of_server(data.into_iter().chain(directory), self.config.clone())
+        let password = self.directory_password_file.as_deref();
+        let password = password.map(|file| flag("--directory-password-file=", file));
+        Config::of_server(data.into_iter().chain(directory).chain(password), self.config.clone())
     }
 }
 
@@ -109,7 +115,8 @@ fn run_on<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     let log = OperatorLog::start(config.fixed.log_format, LogLevel(tracing::Level::WARN));
     let log = log.context("cannot start the log")?;
     warn_of_arguments();
-    let done = open_directory(&config.fixed.directory).and_then(|directory| {
+    let directory = directory_url(&config.fixed).and_then(|url| open_directory(&url));
+    let done = directory.and_then(|directory| {
         let auth = Auth::local(directory, auth_settings(&config));
         block_on(EngineKind::Epoll, |io| command(Opened { io, auth, config }))
             .context("cannot run the command")?

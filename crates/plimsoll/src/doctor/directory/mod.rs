@@ -16,30 +16,36 @@ use plimsoll_auth::limits::DATABASE_CONNECTIONS_MAX;
 
 use super::Finding;
 use crate::config::{AuthAt, Config};
+use crate::tiers::directory_url;
 
 const CHECK: &str = "directory";
 /// The most connections of a server and one operator command.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
 const CONNECTIONS: u64 = DATABASE_CONNECTIONS_MAX + 1;
 
+/// The remedy for a URL that cannot be used, and the page about it.
+const FORMS: (&str, &str) =
+    ("correct directory in the configuration, or --directory", "docs/databases.md has the forms");
+
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let url = &config.fixed.directory;
     if !config.fixed.accounts || config.fixed.auth != AuthAt::Embedded {
         return Vec::new();
     }
-    match server_info(url) {
+    let url = match directory_url(&config.fixed) {
+        Ok(url) => url,
+        Err(error) => return vec![Finding::fail(CHECK, error.to_string()).with_fix(FORMS.0, FORMS.1)],
+    };
+    match server_info(&url) {
         Ok(None) => Vec::new(),
         Ok(Some(facts)) => judge(&facts),
-        Err(NotOpened::Url(bad)) => vec![Finding::fail(CHECK, bad.to_string()).with_fix(
-            "correct directory in the configuration, or --directory",
-            "docs/databases.md has the forms",
-        )],
+        Err(NotOpened::Url(bad)) => vec![Finding::fail(CHECK, bad.to_string()).with_fix(FORMS.0, FORMS.1)],
         Err(error) => {
             vec![
-                Finding::fail(CHECK, format!("{} does not answer: {error}", without_password(url))).with_fix(
-                    "start it, and see that the address, the name and the password are right",
-                    "docs/databases.md has the commands",
-                ),
+                Finding::fail(CHECK, format!("{} does not answer: {error}", without_password(&url)))
+                    .with_fix(
+                        "start it, and see that the address, the name and the password are right",
+                        "docs/databases.md has the commands",
+                    ),
             ]
         }
     }
