@@ -1,17 +1,18 @@
 //! A database server for a test, run by the script `tests/database`.
 //!
-//! It knows no database's language. No server outlives the process that started it, not even a killed one:
-//! the script ends the server when its standard input ends.
+//! It knows no database's language. No server outlives the process that started it, not even a killed
+//! one: the script ends the server when its standard input ends.
 
 #![allow(
     unreachable_pub,
+    dead_code,
     clippy::expect_used,
     missing_docs,
     reason = "more than one crate's tests have this file"
 )]
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A server that runs until it is dropped.
@@ -20,6 +21,25 @@ pub struct Database {
     orders: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     made: usize,
+    folder: PathBuf,
+}
+
+/// How a client reaches the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Unix,
+    Tcp,
+    Tls,
+}
+
+impl Transport {
+    fn name(self) -> &'static str {
+        match self {
+            Transport::Unix => "unix",
+            Transport::Tcp => "tcp",
+            Transport::Tls => "tls",
+        }
+    }
 }
 
 /// An empty database on the server.
@@ -47,16 +67,40 @@ impl Database {
         let mut script = command.spawn().expect("bash is there");
         let orders = script.stdin.take();
         let output = BufReader::new(script.stdout.take().expect("a pipe"));
-        let mut database = Database { script, orders, output, made: 0 };
+        let mut database = Database { script, orders, output, made: 0, folder: PathBuf::new() };
         let ready = database.line();
-        assert_eq!(ready, "ready", "{kind} did not start");
+        let folder =
+            ready.strip_prefix("ready ").and_then(|rest| rest.split_once(' ')).map(|(folder, _)| folder);
+        database.folder = folder.expect("the server starts").into();
         database
     }
 
-    /// Creates a database for exclusive use.
+    /// Creates a database for exclusive use, reached by the Unix socket.
     pub fn fresh(&mut self) -> Fresh {
+        self.fresh_over(Transport::Unix)
+    }
+
+    /// Creates a database for exclusive use, reached over this transport.
+    pub fn fresh_over(&mut self, transport: Transport) -> Fresh {
         self.made += 1;
-        Fresh { url: self.execute("fresh"), number: self.made }
+        Fresh { url: self.execute(&format!("fresh {}", transport.name())), number: self.made }
+    }
+
+    /// Returns the URL of a database over another transport.
+    pub fn url(&mut self, of: &Fresh, transport: Transport) -> String {
+        self.execute(&format!("url {} {}", of.number, transport.name()))
+    }
+
+    /// Returns the path of a certificate or key, in PEM: `ca.pem`, the authority of the server's
+    /// certificate, or
+    /// `client.pem` with `client.key`, for the user `certified`.
+    pub fn certificate(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Has the server present the certificate `server` or `expired` from its next start on.
+    pub fn present(&mut self, name: &str) {
+        assert_eq!(self.execute(&format!("present {name}")), "done");
     }
 
     /// Runs a command in a database, in the server's own language.
