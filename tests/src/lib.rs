@@ -20,6 +20,7 @@ pub mod database;
 pub mod forked;
 pub mod ftp;
 pub mod proxy;
+pub mod relay;
 pub mod scene;
 pub mod service;
 pub mod skips;
