@@ -1,7 +1,8 @@
 //! Sessions as a client: the trusted certificates, and the connector.
 //!
 //! It resolves no names. Invariants: a server's certificate is verified before anything is sent: for the name
-//! that the caller passes, or by its fingerprint. Nothing turns that off.
+//! that the caller passes, or by its fingerprint. Nothing turns that off; only a database's client may demand
+//! less (`blocking.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,7 +3,8 @@
 //! [`Secured`] is a handler that performs the server's handshake and passes the encrypted stream to another
 //! handler; [`Connector`] performs the client's. Both put a `Tls` on the stream (`transport.rs`), which
 //! encrypts what is pushed at once and decrypts what is received. A session is in `session.rs`, the only file
-//! that calls rustls for one. [`BoundSession`] proves that several connections come from one client.
+//! that calls rustls for one, except [`BlockingConnector`]: it serves the clients of databases, which block.
+//! [`BoundSession`] proves that several connections come from one client.
 //!
 //! It knows no protocol: callers pass certificates as bytes, and the names of protocols for ALPN. Only the
 //! operating system's trusted certificates are read from files. Invariants: no byte of a conversation leaves
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod blocking;
 mod bound_session;
 mod certificates;
 mod challenges;
@@ -32,6 +34,7 @@ mod verifier;
 mod versions;
 
 pub use admission::{Admission, Handshakes, Outcome};
+pub use blocking::{BlockingConnector, BlockingTls, ServerCheck};
 pub use bound_session::{BoundSession, Direction, Proof};
 pub use certificates::{BadCertificate, Certificates, Identity};
 pub use challenges::ChallengeCertificates;

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 
 use crate::client::{Roots, Trust};
 use crate::fingerprint::Fingerprint;
@@ -91,6 +92,8 @@ pub(crate) struct Verifier {
 enum Check {
     Chain { chain: Arc<WebPkiServerVerifier>, named: Arc<[Fingerprint]> },
     Fingerprint(Fingerprint),
+    Authority { store: Arc<RootCertStore>, named: Arc<[Fingerprint]> },
+    Nothing,
 }
 
 impl Verifier {
@@ -103,7 +106,33 @@ impl Verifier {
                 Check::Chain { chain, named: Arc::clone(named) }
             }
         };
-        Ok(Verifier { check, algorithms: provider().signature_verification_algorithms })
+        Ok(Verifier::by(check))
+    }
+
+    /// Trusts certificates that `roots` vouch for, whatever their name.
+    pub(crate) fn of_authority(roots: &Roots) -> Verifier {
+        let Roots { store, named } = roots.clone();
+        Verifier::by(Check::Authority { store, named })
+    }
+
+    /// Trusts every certificate.
+    pub(crate) fn of_nothing() -> Verifier {
+        Verifier::by(Check::Nothing)
+    }
+
+    fn by(check: Check) -> Verifier {
+        Verifier { check, algorithms: provider().signature_verification_algorithms }
+    }
+
+    fn check_authority(
+        &self,
+        store: &RootCertStore,
+        (leaf, chain): (&CertificateDer<'_>, &[CertificateDer<'_>]),
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let leaf = ParsedCertificate::try_from(leaf)?;
+        verify_server_cert_signed_by_trust_anchor(&leaf, store, chain, now, self.algorithms.all)?;
+        Ok(ServerCertVerified::assertion())
     }
 }
 
@@ -121,7 +150,13 @@ impl ServerCertVerifier for Verifier {
             Check::Fingerprint(expected) if *expected == fingerprint => Ok(ServerCertVerified::assertion()),
             Check::Fingerprint(_) => Err(Distrust::OtherFingerprint),
             // The file has this very certificate.
-            Check::Chain { named, .. } if named.contains(&fingerprint) => Ok(ServerCertVerified::assertion()),
+            Check::Chain { named, .. } | Check::Authority { named, .. } if named.contains(&fingerprint) => {
+                Ok(ServerCertVerified::assertion())
+            }
+            Check::Nothing => Ok(ServerCertVerified::assertion()),
+            Check::Authority { store, .. } => {
+                self.check_authority(store, (leaf, chain), now).map_err(Distrust::from)
+            }
             Check::Chain { chain: roots, .. } => {
                 roots.verify_server_cert(leaf, chain, name, ocsp, now).map_err(Distrust::from)
             }
