@@ -19,6 +19,12 @@ pub(super) struct Packets {
 
 /// The code of a deadlock: the server has rolled back the transaction, which may be retried.
 const DEADLOCK: u16 = 1213;
+/// The codes of a full disk (`ER_DISK_FULL`) and of a full table space (`ER_RECORD_FILE_FULL`).
+const DISK_FULL: [u16; 2] = [1021, 1114];
+/// The codes of all errors of a file (`EE_WRITE`, `ER_ERROR_ON_WRITE`, `ER_GET_ERRNO`).
+const OF_A_FILE: [u16; 3] = [3, 1026, 1030];
+const ENOSPC: &str = "28";
+
 pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
     DirectoryError::Failed(format!("MariaDB or MySQL: {error}"))
 }
@@ -76,6 +82,13 @@ impl Packets {
     }
 }
 
+/// Whether an error is that the disk is full. Some codes are those of all errors of a file, and their text has
+/// the kernel's number.
+fn is_disk_full(code: u16, text: &str) -> bool {
+    let has_number = || text.split(|letter: char| !letter.is_ascii_digit()).any(|number| number == ENOSPC);
+    DISK_FULL.contains(&code) || (OF_A_FILE.contains(&code) && has_number())
+}
+
 /// Converts an error packet: its code, an SQL state, which is dropped, and its text.
 fn refusal(payload: &[u8]) -> DirectoryError {
     let mut reader = Reader(payload);
@@ -85,6 +98,8 @@ fn refusal(payload: &[u8]) -> DirectoryError {
     let text = format!("{text} ({code})");
     if code == DEADLOCK {
         DirectoryError::RolledBack(format!("MariaDB or MySQL: {text}"))
+    } else if is_disk_full(code, &text) {
+        DirectoryError::Full(format!("MariaDB or MySQL: {text}"))
     } else {
         broken(text)
     }
@@ -162,5 +177,20 @@ mod tests {
         assert_eq!(error, DirectoryError::Failed("MariaDB or MySQL: Access denied (1045)".to_owned()));
         let error = refusal(b"\xff\xbd\x04#40001Deadlock found");
         assert_eq!(error, DirectoryError::RolledBack("MariaDB or MySQL: Deadlock found (1213)".to_owned()));
+    }
+
+    #[test]
+    fn a_full_disk_is_distinguished_from_other_file_errors() {
+        let is_full = |packet: &[u8]| matches!(refusal(packet), DirectoryError::Full(_));
+        assert!(is_full(b"\xff\x5a\x04#HY000The table 'plimsoll_sessions' is full"));
+        assert!(is_full(b"\xff\xfd\x03#HY000Disk full (/tmp); waiting for someone to free some space"));
+        assert!(is_full(
+            b"\xff\x06\x04#HY000Got error 28 \"No space left on device\" from storage engine InnoDB"
+        ));
+        assert!(is_full(
+            b"\xff\x03\0#HY000Error writing file './x' (Errcode: 28 \"No space left on device\")"
+        ));
+        assert!(!is_full(b"\xff\x06\x04#HY000Got error 128 from storage engine InnoDB"));
+        assert!(!is_full(b"\xff\x15\x04#28000Access denied for user 28"));
     }
 }
