@@ -6,6 +6,7 @@ mod accounts;
 #[path = "../../../../tests/src/database.rs"]
 mod database;
 mod file;
+mod impostor;
 mod networks;
 mod postgres;
 mod servers;
