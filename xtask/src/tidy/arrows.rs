@@ -21,7 +21,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("tls", &["io"]),
     ("client", &["tls", "wire", "io"]),
     ("rpc", &["client", "wire", "io"]),
-    ("auth", &["rpc", "wire", "io"]),
+    ("auth", &["rpc", "tls", "wire", "io"]),
     ("store", &["rpc", "wire", "io"]),
     ("acme", &["client", "tls", "wire", "io"]),
     ("content", &["store", "wire", "io"]),
@@ -34,7 +34,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
 ];
 
 /// Tokio, and the drivers of databases that need it: optional dependencies of [`HOST`] only.
-const GUESTS: [&str; 5] = ["mysql_async", "redis", "tokio", "tokio-postgres", "tokio-rustls"];
+const GUESTS: [&str; 4] = ["redis", "tokio", "tokio-postgres", "tokio-rustls"];
 
 /// The package with the clients of databases.
 const HOST: &str = "plimsoll-auth";

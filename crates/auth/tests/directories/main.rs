@@ -9,14 +9,17 @@ mod file;
 mod impostor;
 mod networks;
 mod postgres;
+#[path = "../../../../tests/src/relay.rs"]
+mod relay;
 mod servers;
 mod sessions;
 mod shares;
+mod tls;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use database::{Database, Fresh};
+use database::{Database, Fresh, Transport};
 use plimsoll_auth::directory::open;
 use plimsoll_auth::directory::{NewAccount, NewSession};
 use plimsoll_auth::{Account, Directory, MemoryDirectory, Permissions, Quota, SessionId, SqliteDirectory};
@@ -26,6 +29,9 @@ const NOW: u64 = 1_800_000_000_123;
 
 /// The kinds of database servers.
 const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
+
+/// Those that are reached over TLS, and their ports for it.
+const TLS_KINDS: [(&str, u16); 1] = [("mysql", 3306)];
 
 /// A server of each kind that all tests share. Each test has its own database there.
 static SERVERS: [Mutex<Option<Database>>; KINDS.len()] = [const { Mutex::new(None) }; KINDS.len()];
@@ -41,13 +47,20 @@ fn fresh(kind: &str) -> Fresh {
     with_server(kind, Database::fresh)
 }
 
+/// Returns an empty database of each kind, over each transport that clients use with it.
+fn each_fresh() -> impl Iterator<Item = Fresh> {
+    let over_tls = TLS_KINDS.map(|(kind, _)| kind).into_iter();
+    let over_tls = over_tls.map(|kind| with_server(kind, |server| server.fresh_over(Transport::Tls)));
+    KINDS.into_iter().map(fresh).chain(over_tls)
+}
+
 /// Runs `test` over an empty directory of each kind.
 fn each(test: impl Fn(&mut dyn Directory)) {
     test(&mut MemoryDirectory::new());
     let folder = tempfile::tempdir().unwrap();
     test(&mut SqliteDirectory::open(&folder.path().join("directory.sqlite")).unwrap());
-    for kind in KINDS {
-        test(&mut *open(&fresh(kind).url).unwrap());
+    for at in each_fresh() {
+        test(&mut *open(&at.url).unwrap());
     }
 }
 

@@ -8,7 +8,7 @@ use plimsoll_auth::directory::{DirectoryError, GivenShare, open};
 use plimsoll_auth::{Account, Change, Directory, NetworkHash, Permission, Permissions, Quota};
 
 use crate::database::{Database, Fresh};
-use crate::{KINDS, NOW, add, fresh, new_account, session, session_id, with_server};
+use crate::{KINDS, NOW, add, each_fresh, fresh, new_account, session, session_id, with_server};
 
 /// Longer than any server takes to be reachable again, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,8 +23,8 @@ fn two(at: &Fresh) -> [Boxed; 2] {
 
 /// Runs `test` on an empty database of each kind of server.
 fn each_server(test: impl Fn(&Fresh)) {
-    for kind in KINDS {
-        test(&fresh(kind));
+    for at in each_fresh() {
+        test(&at);
     }
 }
 
@@ -38,8 +38,8 @@ fn beside_each_other(test: impl Fn(&str) + Sync) {
     });
 }
 
-/// Retries `ask` until the server is back, and returns the result. Attempts within the retry time fail at
-/// once.
+/// Retries `ask` until the server is back, and returns the result. Attempts within the retry time fail
+/// at once.
 fn once_found<T>(mut ask: impl FnMut() -> Result<T, DirectoryError>) -> T {
     let start = Instant::now();
     loop {
@@ -267,7 +267,8 @@ fn a_server_that_hangs_is_an_error_and_never_a_yes() {
         let alice = add(&mut *directory, "alice");
         directory.add_session(&session(1, &alice, 0), 9).unwrap().unwrap();
         server.stop();
-        // The first call waits for the response. The next two fail at once. Opening waits for a greeting.
+        // The first call waits for the response. The next two fail at once. Opening waits for a
+        // greeting.
         directory.session(session_id(1), NOW).unwrap_err();
         directory.has_foreign_changes().unwrap_err();
         directory.end_session(session_id(1)).unwrap_err();

@@ -16,6 +16,8 @@ pub(super) mod guest;
 pub(super) mod socket;
 #[cfg(feature = "postgres")]
 pub(super) mod stream;
+#[cfg(feature = "mysql")]
+pub(super) mod tls;
 pub(super) mod url;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

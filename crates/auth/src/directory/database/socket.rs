@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use plimsoll_tls::{BlockingConnector, BlockingTls};
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::deadline::Deadline;
@@ -38,6 +39,8 @@ pub(in crate::directory) struct Socket {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    /// It has the same deadline.
+    Tls(Box<BlockingTls<Socket>>),
 }
 
 impl Socket {
@@ -50,14 +53,33 @@ impl Socket {
         Ok(Socket { stream, by })
     }
 
+    /// Encrypts the connection to the server of this name. The caller has received nothing beyond the
+    /// agreement to do so: such bytes may be an attacker's.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code, reason = "no other client of our own has TLS"))]
+    pub(in crate::directory) fn encrypt(
+        self,
+        connector: &BlockingConnector,
+        name: &str,
+    ) -> io::Result<Socket> {
+        let by = self.by;
+        let stream = Stream::Tls(Box::new(connector.connect(self, name)?));
+        Ok(Socket { stream, by })
+    }
+
     /// Sets the deadline from now on.
     pub(in crate::directory) fn set_deadline(&mut self, by: Deadline) {
         self.by = by;
+        if let Stream::Tls(tls) = &mut self.stream {
+            tls.stream_mut().set_deadline(by);
+        }
     }
 
     /// Returns whether no bytes are left to receive. Bytes after a response mean that the server closes
     /// the connection.
-    pub(in crate::directory) fn is_quiet(&self) -> bool {
+    pub(in crate::directory) fn is_quiet(&mut self) -> bool {
+        if let Stream::Tls(tls) = &mut self.stream {
+            return tls.is_drained() && tls.stream_mut().is_quiet();
+        }
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let seen = rustix::net::recv(self.stream.as_fd(), &mut [0_u8; 1], flags);
         matches!(seen, Err(rustix::io::Errno::AGAIN))
@@ -66,24 +88,48 @@ impl Socket {
     /// Sends all of `bytes`.
     pub(in crate::directory) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match self.stream.send(bytes, left(self.by)?) {
-                Ok(sent) => bytes = &bytes[sent..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(timeout_error(error)),
-            }
+            bytes = &bytes[self.write(bytes)?..];
         }
-        Ok(())
+        self.flush()
     }
 
     /// Receives at least one byte into `block`. Returns the count.
     pub(in crate::directory) fn receive(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        match self.read(block)? {
+            0 => Err(io::Error::new(ErrorKind::UnexpectedEof, "it closed the connection")),
+            received => Ok(received),
+        }
+    }
+
+    /// Repeats a system call that a signal interrupts, until the deadline.
+    fn repeat(
+        &mut self,
+        mut call: impl FnMut(&mut Stream, Duration) -> io::Result<usize>,
+    ) -> io::Result<usize> {
         loop {
-            match self.stream.receive(block, left(self.by)?) {
-                Ok(0) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "it closed the connection")),
-                Ok(received) => return Ok(received),
+            match call(&mut self.stream, left(self.by)?) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(timeout_error(error)),
+                done => return done.map_err(timeout_error),
             }
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        self.repeat(|stream, time| stream.receive(block, time))
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.repeat(|stream, time| stream.send(bytes, time))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Tls(tls) => tls.flush(),
+            Stream::Tcp(_) | Stream::Unix(_) => Ok(()),
         }
     }
 }
@@ -117,6 +163,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.set_write_timeout(Some(time)).and_then(|()| stream.write(bytes)),
             Stream::Unix(stream) => stream.set_write_timeout(Some(time)).and_then(|()| stream.write(bytes)),
+            Stream::Tls(tls) => tls.write(bytes),
         }
     }
 
@@ -124,6 +171,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.set_read_timeout(Some(time)).and_then(|()| stream.read(block)),
             Stream::Unix(stream) => stream.set_read_timeout(Some(time)).and_then(|()| stream.read(block)),
+            Stream::Tls(tls) => tls.read(block),
         }
     }
 
@@ -131,6 +179,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.as_fd(),
             Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tls(tls) => tls.stream().stream.as_fd(),
         }
     }
 }

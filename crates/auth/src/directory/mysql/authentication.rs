@@ -1,6 +1,8 @@
-//! Authentication at a MySQL server, with the plugin that it requests.
+//! Authentication at a MySQL server, with the plugin that it requests, and the begin of TLS.
 //!
-//! Invariant: a password in clear is sent only through a Unix socket.
+//! Invariants: a password in clear is sent only through a Unix socket, or TLS that the URL demands. It
+//! is never sent under a public key that the server itself hands out, because an impostor can do that as
+//! well.
 
 use sha1::{Digest as _, Sha1};
 use sha2::Sha256;
@@ -9,6 +11,7 @@ use super::address::DatabaseAddress;
 use super::packets::{Packets, Reader, broken, strange};
 use crate::directory::DirectoryError;
 use crate::directory::database::endpoint::Endpoint;
+use crate::directory::database::tls::Encryption;
 use crate::limits::MYSQL_PACKET_BYTES_MAX;
 use plimsoll_rpc::Secret;
 
@@ -21,6 +24,8 @@ const BY_SOCKET: [&[u8]; 2] = [b"unix_socket", b"auth_socket"];
 /// `SECURE_CONNECTION`, `MULTI_STATEMENTS`, `MULTI_RESULTS`, `PLUGIN_AUTH`.
 const CAPABILITIES: u32 =
     0x0001 | 0x0004 | 0x0008 | 0x0200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000;
+/// The capability `SSL`.
+const TLS: u32 = 0x0800;
 /// The collation `binary`: all text is bytes.
 const BINARY: u8 = 63;
 
@@ -29,6 +34,7 @@ pub(super) struct Greeting {
     /// The challenge, hashed with the password so that the proof cannot be replayed.
     scramble: Vec<u8>,
     plugin: Vec<u8>,
+    offers_tls: bool,
 }
 
 impl Greeting {
@@ -40,12 +46,28 @@ impl Greeting {
         reader.word();
         reader.skip(4)?;
         let mut scramble = reader.take(8)?.to_vec();
-        // A zero, capabilities, collation, status, more capabilities, the length of the challenge,
-        // reserved bytes.
-        reader.skip(1 + 2 + 1 + 2 + 2 + 1 + 10)?;
+        reader.skip(1)?;
+        let offers_tls = u32::from(reader.u16()?) & TLS != 0;
+        // Collation, status, more capabilities, the length of the challenge, reserved bytes.
+        reader.skip(1 + 2 + 2 + 1 + 10)?;
         scramble.extend_from_slice(reader.take(12)?);
         reader.skip(1)?;
-        Ok(Greeting { scramble, plugin: reader.word().to_vec() })
+        Ok(Greeting { scramble, plugin: reader.word().to_vec(), offers_tls })
+    }
+}
+
+/// Encrypts the connection, if the URL demands that, or permits it and the server offers it.
+pub(super) fn encrypt(
+    mut packets: Packets,
+    address: &DatabaseAddress,
+    greeting: &Greeting,
+) -> Result<Packets, DirectoryError> {
+    match (address.encryption.connector(greeting.offers_tls).map_err(broken)?, &address.place) {
+        (Some(connector), Endpoint::Tcp(host, _)) => {
+            packets.send(&head(TLS))?;
+            packets.encrypt(connector, host)
+        }
+        _ => Ok(packets),
     }
 }
 
@@ -56,7 +78,7 @@ pub(super) fn authenticate(
     greeting: &Greeting,
 ) -> Result<(), DirectoryError> {
     let first = proof(&greeting.plugin, address, &greeting.scramble).unwrap_or_default();
-    packets.send(&introduction(address, &greeting.plugin, &first))?;
+    packets.send(&introduction(address, greeting, &first))?;
     loop {
         let packet = packets.receive()?;
         let mut reader = Reader(&packet);
@@ -75,16 +97,23 @@ pub(super) fn authenticate(
     }
 }
 
-fn introduction(address: &DatabaseAddress, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
-    let mut packet = CAPABILITIES.to_le_bytes().to_vec();
+/// The start of our first packet, and all of a request for TLS.
+fn head(more_capabilities: u32) -> Vec<u8> {
+    let mut packet = (CAPABILITIES | more_capabilities).to_le_bytes().to_vec();
     packet.extend_from_slice(&MYSQL_PACKET_BYTES_MAX.to_le_bytes());
     packet.push(BINARY);
     packet.extend_from_slice(&[0; 23]);
+    packet
+}
+
+fn introduction(address: &DatabaseAddress, greeting: &Greeting, proof: &[u8]) -> Vec<u8> {
+    let is_encrypted = matches!(address.encryption.connector(greeting.offers_tls), Ok(Some(_)));
+    let mut packet = head(if is_encrypted { TLS } else { 0 });
     packet.extend_from_slice(address.user.as_bytes());
     // A proof has 20 or 32 bytes.
     packet.extend_from_slice(&[0, u8::try_from(proof.len()).unwrap_or(0)]);
     packet.extend_from_slice(proof);
-    for word in [address.database.as_bytes(), plugin] {
+    for word in [address.database.as_bytes(), &greeting.plugin] {
         packet.extend_from_slice(word);
         packet.push(0);
     }
@@ -117,12 +146,13 @@ fn mix(one: &[u8], other: &[u8]) -> Vec<u8> {
 
 /// Returns the password in clear, for a server that has only its hash.
 fn plain(address: &DatabaseAddress) -> Result<Vec<u8>, DirectoryError> {
-    let Endpoint::Unix(_) = address.place else {
+    // TLS that is only preferred may end at an impostor.
+    if !matches!((&address.place, &address.encryption), (Endpoint::Unix(_), _) | (_, Encryption::Always(_))) {
         return Err(broken(
-            "it asks for the password as it is, which we send through a Unix socket only; log in by one \
-             once, or use mysql_native_password",
+            "it asks for the password as it is, which is sent through a Unix socket or TLS only; add \
+             sslmode=verify-full to the URL",
         ));
-    };
+    }
     let password = address.password.as_ref().map_or(&[][..], Secret::bytes);
     Ok([password, &[0]].concat())
 }

@@ -1,6 +1,6 @@
 //! A connection to MySQL or MariaDB: authentication, and batches of statements.
 //!
-//! It speaks the text protocol, without TLS. Invariants: text from outside is in a statement as
+//! It speaks the text protocol. Invariants: text from outside is in a statement as
 //! hexadecimal digits only. After any error the connection is not used again.
 
 use super::address::DatabaseAddress;
@@ -58,6 +58,7 @@ impl Connection {
             .map_err(|error| broken(format!("{}: {error}", address.place)))?;
         let mut packets = Packets::new(socket);
         let greeting = Greeting::read(&packets.receive()?)?;
+        let mut packets = authentication::encrypt(packets, address, &greeting)?;
         authentication::authenticate(&mut packets, address, &greeting)?;
         let mut connection = Connection { packets };
         // MariaDB executes the text in such a comment. MySQL has no such timeout.

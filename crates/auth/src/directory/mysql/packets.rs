@@ -3,6 +3,8 @@
 //! It knows no statement. Invariants: packets are received whole and in order. An error packet from the
 //! server is returned as an error.
 
+use plimsoll_tls::BlockingConnector;
+
 use crate::directory::DirectoryError;
 use crate::directory::database::socket::Socket;
 use crate::limits::{DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX};
@@ -40,6 +42,20 @@ impl Packets {
 
     pub(super) fn socket(&mut self) -> &mut Socket {
         &mut self.socket
+    }
+
+    /// Encrypts the packets from now on, for the server of this name.
+    pub(super) fn encrypt(
+        self,
+        connector: &BlockingConnector,
+        name: &str,
+    ) -> Result<Packets, DirectoryError> {
+        // An attacker may have inserted these, to be taken for the encrypted response to the log-in.
+        if self.read < self.received.len() {
+            return Err(strange());
+        }
+        let socket = self.socket.encrypt(connector, name).map_err(broken)?;
+        Ok(Packets { socket, ..self })
     }
 
     /// Begins an exchange.
@@ -82,8 +98,8 @@ impl Packets {
     }
 }
 
-/// Whether an error is that the disk is full. Some codes are those of all errors of a file, and their text has
-/// the kernel's number.
+/// Whether an error is that the disk is full. Some codes are those of all errors of a file, and their
+/// text has the kernel's number.
 fn is_disk_full(code: u16, text: &str) -> bool {
     let has_number = || text.split(|letter: char| !letter.is_ascii_digit()).any(|number| number == ENOSPC);
     DISK_FULL.contains(&code) || (OF_A_FILE.contains(&code) && has_number())
