@@ -1,8 +1,8 @@
 //! Sessions as a client over a blocking stream: for databases, whose clients run outside of the engine.
 //!
-//! It opens no connection. The stream bounds the time of each read and write, and so that of the handshake.
-//! Invariant: the server's certificate is verified as [`ServerCheck`] demands before anything of the caller is
-//! sent.
+//! It opens no connection. The stream bounds the time of each read and write, and so that of the
+//! handshake. Invariant: the server's certificate is verified as [`ServerCheck`] demands before anything
+//! of the caller is sent.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::provider::provider;
 use crate::verifier::{Untrusted, Verifier};
 use crate::versions::MinVersion;
 
-/// What a client demands of the certificate of a database server.
+/// The checks that a client demands of the certificate of a database server.
 #[derive(Clone, Debug)]
 pub enum ServerCheck {
     /// A trusted certificate vouches for it, and for the server's name.
@@ -62,6 +62,17 @@ impl BlockingConnector {
             None => config.with_no_client_auth(),
         };
         Ok(BlockingConnector { config: Arc::new(config) })
+    }
+
+    /// Returns the configuration, for a driver that performs the handshake itself.
+    pub fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// Gives an error of a handshake, or of an encrypted stream, the sentence of [`Untrusted`], or names
+    /// TLS.
+    pub fn readable(error: io::Error) -> io::Error {
+        readable(error)
     }
 
     /// Performs the handshake with the server of this name or address.

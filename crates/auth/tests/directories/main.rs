@@ -6,9 +6,11 @@ mod accounts;
 #[path = "../../../../tests/src/database.rs"]
 mod database;
 mod file;
+mod impersonator;
 mod impostor;
 mod networks;
 mod postgres;
+mod postgres_tls;
 #[path = "../../../../tests/src/relay.rs"]
 mod relay;
 mod servers;

@@ -16,7 +16,7 @@ pub(super) mod guest;
 pub(super) mod socket;
 #[cfg(feature = "postgres")]
 pub(super) mod stream;
-#[cfg(feature = "mysql")]
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(super) mod tls;
 pub(super) mod url;
 

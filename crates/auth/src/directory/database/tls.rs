@@ -1,7 +1,8 @@
 //! The TLS of a connection to a database, as a URL demands it.
 //!
-//! The keys and values are those of PostgreSQL's URLs. It reads the files that a URL names; it connects to
-//! nothing. Invariants: each key is obeyed, or the URL is rejected. A key that others can read is rejected.
+//! The keys and values are those of PostgreSQL's URLs. It reads the files that a URL names; it connects
+//! to nothing. Invariants: each key is obeyed, or the URL is rejected. A key that others can read is
+//! rejected.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -28,6 +29,8 @@ pub(in crate::directory) struct TlsKeys {
     pub(in crate::directory) authorities: &'static [&'static str],
     pub(in crate::directory) certificate: &'static [&'static str],
     pub(in crate::directory) key: &'static [&'static str],
+    /// Whether TLS is used without a mode if the server offers it.
+    pub(in crate::directory) is_preferred: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,8 +57,7 @@ const MODES: [(&str, Mode); 10] = [
 ];
 
 impl Encryption {
-    /// Reads the keys of a URL. Without a mode, nothing is encrypted. A Unix socket, which `is_local` says, has
-    /// no TLS.
+    /// Reads the keys of a URL. A Unix socket, which `is_local` says, has no TLS.
     pub(in crate::directory) fn of(url: &Url, keys: TlsKeys, is_local: bool) -> Result<Encryption, BadUrl> {
         let value =
             |names: &[&str]| match names.iter().filter_map(|name| url.value(name)).collect::<Vec<_>>()[..] {
@@ -63,7 +65,8 @@ impl Encryption {
                 [value] => Ok(Some(value)),
                 _ => Err(url.bad(&format!("give only one of {}", names.join(" and ")))),
             };
-        let mode = value(keys.mode)?.map_or(Ok(Mode::Disable), |mode| mode_of(mode, url))?;
+        let default = if keys.is_preferred { Mode::Prefer } else { Mode::Disable };
+        let mode = value(keys.mode)?.map_or(Ok(default), |mode| mode_of(mode, url))?;
         let authorities = value(keys.authorities)?;
         let files = (value(keys.certificate)?, value(keys.key)?);
         if is_local && !matches!(mode, Mode::Disable | Mode::Prefer) {
@@ -91,7 +94,8 @@ impl Encryption {
         })
     }
 
-    /// Returns the means to encrypt a connection to a server that offers TLS or not; `None` if it stays plain.
+    /// Returns the means to encrypt a connection to a server that offers TLS or not; `None` if it stays
+    /// plain.
     ///
     /// # Errors
     /// TLS is demanded and not offered.
@@ -156,6 +160,7 @@ mod tests {
         authorities: &["sslrootcert"],
         certificate: &["sslcert"],
         key: &["sslkey"],
+        is_preferred: false,
     };
     const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tls");
 

@@ -17,6 +17,7 @@ const TLS_KEYS: TlsKeys = TlsKeys {
     authorities: &["sslrootcert", "ssl-ca"],
     certificate: &["sslcert", "ssl-cert"],
     key: &["sslkey", "ssl-key"],
+    is_preferred: false,
 };
 
 /// Address, user and database.
@@ -31,7 +32,7 @@ pub(super) struct DatabaseAddress {
 impl DatabaseAddress {
     /// Parses `mysql://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://USER@/DATABASE?socket=/PATH`.
     pub(super) fn parse(url: &str) -> Result<DatabaseAddress, BadUrl> {
-        let TlsKeys { mode, authorities, certificate, key } = TLS_KEYS;
+        let TlsKeys { mode, authorities, certificate, key, .. } = TLS_KEYS;
         let url = Url::parse(url, &[&["socket"][..], mode, authorities, certificate, key].concat())?;
         let user = url.user.clone().ok_or_else(|| url.bad("say as whom: mysql://USER@HOST/DATABASE"))?;
         if url.path.is_empty() {

@@ -5,13 +5,27 @@
 
 use std::sync::Arc;
 
+use tokio_postgres::config::ChannelBinding;
+
 use crate::directory::database::endpoint::Endpoint;
 use crate::directory::database::guest::IdleRuntimes;
+use crate::directory::database::tls::{Encryption, TlsKeys};
 use crate::directory::database::url::Url;
 use crate::directory::open::BadUrl;
 use plimsoll_rpc::Secret;
 
 const PORT: u16 = 5432;
+
+/// As PostgreSQL's own client, TLS is used without a mode if the server offers it.
+const TLS_KEYS: TlsKeys = TlsKeys {
+    mode: &["sslmode"],
+    authorities: &["sslrootcert"],
+    certificate: &["sslcert"],
+    key: &["sslkey"],
+    is_preferred: true,
+};
+
+const KEYS: [&str; 6] = ["channel_binding", "host", "sslcert", "sslkey", "sslmode", "sslrootcert"];
 
 /// Address, user and database.
 pub(super) struct DatabaseAddress {
@@ -19,18 +33,21 @@ pub(super) struct DatabaseAddress {
     pub(super) user: String,
     pub(super) password: Option<Secret>,
     pub(super) database: String,
+    pub(super) encryption: Encryption,
+    /// Whether a log-in is bound to the TLS below it.
+    pub(super) channel_binding: ChannelBinding,
     pub(super) runtimes: Arc<IdleRuntimes>,
 }
 
 impl DatabaseAddress {
     pub(super) fn parse(url: &str) -> Result<DatabaseAddress, BadUrl> {
-        let url = Url::parse(url, &["host", "sslmode"])?;
-        match url.value("sslmode") {
-            None | Some("disable" | "allow" | "prefer") => {}
-            Some(_) => {
-                return Err(url.bad("we speak no TLS to a database; use a Unix socket or a tunnel"));
-            }
-        }
+        let url = Url::parse(url, &KEYS)?;
+        let channel_binding = match url.value("channel_binding") {
+            None | Some("prefer") => ChannelBinding::Prefer,
+            Some("disable") => ChannelBinding::Disable,
+            Some("require") => ChannelBinding::Require,
+            Some(_) => return Err(url.bad("channel_binding is disable, prefer or require")),
+        };
         let user = url.user.clone().or_else(|| std::env::var("USER").ok().filter(|user| !user.is_empty()));
         let user = user.ok_or_else(|| url.bad("say as whom: postgres://USER@HOST/DATABASE"))?;
         let database = if url.path.is_empty() { user.clone() } else { url.path.clone() };
@@ -39,7 +56,12 @@ impl DatabaseAddress {
             (None, Some(_)) => return Err(url.bad("host= is for the folder of a Unix socket")),
             (None, None) => url.place(PORT),
         };
-        Ok(DatabaseAddress { place, user, password: url.password, database, runtimes: Arc::default() })
+        let encryption = Encryption::of(&url, TLS_KEYS, matches!(place, Endpoint::Unix(_)))?;
+        if channel_binding == ChannelBinding::Require && matches!(encryption, Encryption::Never) {
+            return Err(url.bad("channel_binding=require needs TLS"));
+        }
+        let (password, runtimes) = (url.password, Arc::default());
+        Ok(DatabaseAddress { place, user, password, database, encryption, channel_binding, runtimes })
     }
 }
 
@@ -58,8 +80,29 @@ mod tests {
     }
 
     #[test]
+    fn tls_is_used_if_it_is_offered_unless_the_url_says_otherwise() {
+        let of = |rest: &str| {
+            let address = DatabaseAddress::parse(&format!("postgres://me@{rest}")).unwrap();
+            (address.encryption, address.channel_binding)
+        };
+        assert!(matches!(of("db/files"), (Encryption::IfOffered(_), ChannelBinding::Prefer)));
+        assert!(matches!(of("db/files?sslmode=disable"), (Encryption::Never, _)));
+        let strict = "db/files?sslmode=require&channel_binding=require";
+        assert!(matches!(of(strict), (Encryption::Always(_), ChannelBinding::Require)));
+        assert!(matches!(of("/files?host=/run"), (Encryption::Never, _)));
+        assert!(matches!(of("/files?host=/run&sslmode=prefer"), (Encryption::Never, _)));
+    }
+
+    #[test]
     fn options_that_the_client_does_not_support_are_refused() {
-        for bad in ["postgres://me:secret@db/files?sslmode=require", "postgres://me:secret@/files?host=db"] {
+        for bad in [
+            "postgres://me:secret@db/files?sslmode=allow",
+            "postgres://me:secret@/files?host=db",
+            "postgres://me:secret@/files?host=/run&sslmode=require",
+            "postgres://me:secret@/files?host=/run&channel_binding=require",
+            "postgres://me:secret@db/files?sslmode=disable&channel_binding=require",
+            "postgres://me:secret@db/files?channel_binding=always",
+        ] {
             let message = DatabaseAddress::parse(bad).err().unwrap().to_string();
             assert!(!message.contains("secret"), "{message}");
         }

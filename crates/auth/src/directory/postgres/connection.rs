@@ -15,13 +15,15 @@ use std::task::Poll;
 use bytes::BytesMut;
 use futures_util::TryStreamExt as _;
 use futures_util::future::{join_all, join3, try_join_all};
-use tokio_postgres::tls::{NoTls, NoTlsStream};
+use tokio_postgres::config::SslMode;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Error, Row};
 
 use super::address::DatabaseAddress;
+use super::tls::{self, Encrypted, Handshake};
 use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
+use crate::directory::database::endpoint::Endpoint;
 use crate::directory::database::guest::Guest;
 use crate::directory::database::stream::Stream;
 use crate::limits::{DATABASE_STATEMENT_TIME, STATEMENTS_KEPT};
@@ -56,12 +58,14 @@ pub(super) struct Answered {
 pub(super) struct Connection {
     client: Client,
     /// Sends the client's requests and receives the responses, while it is polled.
-    driver: tokio_postgres::Connection<Stream, NoTlsStream>,
+    driver: Driver,
     /// By their text, the statements that were run.
     statements: HashMap<String, KnownStatement>,
     /// The last field: it is dropped after the driver.
     guest: Guest,
 }
+
+type Driver = tokio_postgres::Connection<Stream, Encrypted>;
 
 /// A statement that was run before.
 enum KnownStatement {
@@ -167,6 +171,22 @@ impl PostgresRow {
 impl Connection {
     /// Connects, authenticates, and sets the server's timeout for statements.
     pub(super) fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
+        let mode = tls::mode(&address.encryption);
+        let connected = match Connection::connect(address, by, mode)? {
+            // As PostgreSQL's own client: a server with an older TLS is one that offers none.
+            Err(error) if mode == SslMode::Prefer && tls::is_handshake_error(&error) => {
+                Connection::connect(address, by, SslMode::Disable)?
+            }
+            connected => connected,
+        };
+        connected.map_err(|error| failed(&error))
+    }
+
+    fn connect(
+        address: &DatabaseAddress,
+        by: Deadline,
+        mode: SslMode,
+    ) -> Result<Result<Connection, Error>, DirectoryError> {
         let guest = Guest::new(&address.runtimes, by).map_err(broken)?;
         let stream =
             guest.connect(&address.place).map_err(|error| broken(format!("{}: {error}", address.place)))?;
@@ -181,9 +201,11 @@ impl Connection {
         if let Some(password) = &address.password {
             config.password(password.bytes());
         }
-        let connected = guest.run(config.connect_raw(stream, NoTls)).map_err(broken)?;
-        let (client, driver) = connected.map_err(|error| failed(&error))?;
-        Ok(Connection { client, driver, statements: HashMap::new(), guest })
+        config.ssl_mode(mode).channel_binding(address.channel_binding);
+        let host = if let Endpoint::Tcp(host, _) = &address.place { host } else { "" };
+        let handshake = Handshake::new(&address.encryption, host);
+        let connected = guest.run(config.connect_raw(stream, handshake)).map_err(broken)?;
+        Ok(connected.map(|(client, driver)| Connection { client, driver, statements: HashMap::new(), guest }))
     }
 
     pub(super) fn set_deadline(&mut self, by: Deadline) {
@@ -275,7 +297,7 @@ async fn answer(
 /// Polls `work` and the driver that it waits for, until `work` or the connection ends.
 fn drive<T>(
     guest: &Guest,
-    driver: &mut tokio_postgres::Connection<Stream, NoTlsStream>,
+    driver: &mut Driver,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, DirectoryError> {
     let mut work = pin!(work);

@@ -11,6 +11,7 @@ mod connection;
 mod rows;
 mod schema;
 mod server_info;
+mod tls;
 
 use std::sync::Arc;
 

@@ -1,0 +1,124 @@
+//! TLS to PostgreSQL: modes, the binding of a log-in to TLS, and users with a certificate.
+
+use std::net::SocketAddr;
+
+use plimsoll_auth::directory::open;
+
+use crate::database::{Database, Transport};
+use crate::relay::{Fault, Relay, Target};
+use crate::{NOW, add, impersonator, with_server};
+
+/// A database that is reached over TLS.
+struct TlsDatabase {
+    server: SocketAddr,
+    database: String,
+    /// The folder of the certificates.
+    folder: String,
+}
+
+impl TlsDatabase {
+    fn new(server: &mut Database) -> TlsDatabase {
+        let url = server.fresh_over(Transport::Tls).url;
+        let (_, rest) = url.split_once('@').unwrap();
+        let (host, rest) = rest.split_once('/').unwrap();
+        let folder = server.certificate("").display().to_string();
+        TlsDatabase {
+            server: SocketAddr::new(host.parse().unwrap(), 5432),
+            database: rest.split('?').next().unwrap().to_owned(),
+            folder,
+        }
+    }
+
+    fn url(&self, at: SocketAddr, query: &str) -> String {
+        let query = query.replace("FOLDER/", &self.folder);
+        format!("postgres://plimsoll:sesame@{at}/{}?{query}", self.database)
+    }
+
+    fn relay(&self) -> Relay {
+        Relay::start(Target::Tcp(self.server))
+    }
+}
+
+fn tls_database() -> TlsDatabase {
+    with_server("postgres", TlsDatabase::new)
+}
+
+fn failure(url: &str) -> String {
+    let error = open(url).err().unwrap().to_string();
+    assert!(!error.contains("sesame"), "{error}");
+    error
+}
+
+fn has_sent(relay: &Relay, text: &str) -> bool {
+    relay.sent().windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+#[test]
+fn a_directory_is_used_over_tls_and_nothing_of_it_is_readable_on_the_way() {
+    let database = tls_database();
+    drop(open(&database.url(database.server, "sslmode=verify-full&sslrootcert=FOLDER/ca.pem")).unwrap());
+    let relay = database.relay();
+    for query in [
+        "sslmode=verify-ca&sslrootcert=FOLDER/ca.pem",
+        "sslmode=require&channel_binding=require",
+        "sslmode=prefer",
+        "channel_binding=require",
+        "",
+    ] {
+        let mut directory = open(&database.url(relay.address(), query)).unwrap();
+        directory.check_writable(NOW).unwrap();
+        assert!(!has_sent(&relay, "plimsoll") && !has_sent(&relay, "sesame"), "{query}");
+    }
+    drop(open(&database.url(relay.address(), "sslmode=disable")).unwrap());
+    assert!(has_sent(&relay, "plimsoll"), "the relay reads a plain connection");
+}
+
+#[test]
+fn a_server_without_the_demanded_certificate_or_tls_gets_no_password() {
+    let database = tls_database();
+    let relay = database.relay();
+    for (query, reason) in [
+        ("sslmode=verify-full&sslrootcert=FOLDER/ca.pem", "not valid for this name"),
+        ("sslmode=verify-full", "no authority that is trusted"),
+        ("sslmode=verify-ca&sslrootcert=FOLDER/client.pem", "no authority that is trusted"),
+    ] {
+        let error = failure(&database.url(relay.address(), query));
+        assert!(error.contains(reason), "{query}: {error}");
+    }
+    relay.set(Fault::PostgresWithoutTls);
+    for query in ["sslmode=require", "sslmode=verify-ca&sslrootcert=FOLDER/ca.pem"] {
+        let error = failure(&database.url(relay.address(), query));
+        assert!(error.contains("does not support TLS"), "{query}: {error}");
+    }
+    assert!(!has_sent(&relay, "plimsoll"));
+    let error = failure(&database.url(relay.address(), "channel_binding=require"));
+    assert!(error.contains("channel binding"), "{error}");
+    drop(open(&database.url(relay.address(), "sslmode=prefer")).unwrap());
+    assert!(!has_sent(&relay, "sesame"), "a proof of the password is sent, not itself");
+}
+
+#[test]
+fn a_log_in_that_is_bound_to_tls_is_refused_by_way_of_another_server() {
+    let database = tls_database();
+    let key_of = |name: &str| format!("{}{name}", database.folder);
+    // Its certificate has an ECDSA key, so the binding has a value, and another one than the server's.
+    let at =
+        impersonator::start(database.server, key_of("client.pem").as_ref(), key_of("client.key").as_ref());
+    for query in ["sslmode=require&channel_binding=require", "sslmode=require"] {
+        let error = failure(&database.url(at, query));
+        assert!(error.contains("channel binding"), "{query}: {error}");
+    }
+    drop(open(&database.url(at, "sslmode=require&channel_binding=disable")).unwrap());
+}
+
+#[test]
+fn a_user_with_a_certificate_logs_in_with_it_only() {
+    let database = tls_database();
+    let url = database.url(database.server, "sslmode=verify-full&sslrootcert=FOLDER/ca.pem");
+    let url = url.replace("plimsoll:", "certified:");
+    let error = failure(&url);
+    assert!(error.contains("certificate"), "{error}");
+    let identity = "&sslcert=FOLDER/client.pem&sslkey=FOLDER/client.key".replace("FOLDER/", &database.folder);
+    let mut directory = open(&format!("{url}{identity}")).unwrap();
+    add(&mut *directory, "alice");
+}
