@@ -160,7 +160,8 @@ impl Client {
         while self.received.len() < length {
             self.receive_more().await?;
         }
-        Ok(self.received.drain(..length).collect())
+        let rest = self.received.split_off(length);
+        Ok(std::mem::replace(&mut self.received, rest))
     }
 
     async fn receive_more(&mut self) -> std::io::Result<()> {

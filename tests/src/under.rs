@@ -40,7 +40,8 @@ pub enum Engine {
 /// Seeds of the simulator on each commit; `PLIMSOLL_SEEDS` overrides it.
 const SEEDS: u64 = 200;
 
-/// One of this many seeds also runs with a remote store.
+/// One of this many seeds also runs with a remote store, or runs a behaviour of TLS itself: cryptography
+/// takes most of its time.
 const APART_EVERY: usize = 10;
 
 /// One of this many seeds runs a behaviour that transfers megabytes.
@@ -62,7 +63,13 @@ pub fn under<F: Future<Output = ()> + 'static>(
     behaviour: fn(Scene) -> F,
 ) {
     let scenario = scenario();
-    let step = if scenario.is_large { LARGE_EVERY } else { 1 };
+    let step = if scenario.is_large {
+        LARGE_EVERY
+    } else if scenario.is_encrypted {
+        APART_EVERY
+    } else {
+        1
+    };
     run(engine, &scenario, step, behaviour);
 }
 

@@ -147,7 +147,8 @@ impl Visitor {
                 Ok(_) => {}
             }
         }
-        reply.body = self.held.drain(..length).collect();
+        let rest = self.held.split_off(length);
+        reply.body = std::mem::replace(&mut self.held, rest);
         Ok(reply)
     }
 

@@ -201,8 +201,10 @@ async fn answer(io: &Io, request: &Request, tx: &mut Tx) -> Option<()> {
 
 /// Returns a body that differs from those of other responses in each line.
 pub(super) fn body(number: u64, len: usize) -> Vec<u8> {
-    let line = format!("response {number:08}\n");
-    line.as_bytes().iter().copied().cycle().take(len).collect()
+    let line = format!("response {number:08}\n").into_bytes();
+    let mut bytes = line.repeat(len.div_ceil(line.len()));
+    bytes.truncate(len);
+    bytes
 }
 
 /// Returns the number of the response that a whole body is from.

@@ -1,11 +1,16 @@
 //! The file server behind the proxy: requests and responses arrive as they were sent.
 
+use std::sync::LazyLock;
+
 use plimsoll_tests::proxy::plain;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Scenario, Scene, Tree, behaviours, together};
 
 /// More than the buffers of both connections.
 const LARGE: usize = 3 << 20;
+
+/// The bytes of the longest body.
+static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| noise(7, LARGE));
 
 pub(super) fn scenario() -> Scenario {
     let tree = Tree::new()
@@ -17,7 +22,7 @@ pub(super) fn scenario() -> Scenario {
 }
 
 fn pattern(len: usize) -> Vec<u8> {
-    noise(7, len)
+    PATTERN[..len].to_vec()
 }
 
 pub(super) async fn files_of_all_sizes_arrive_as_they_are(scene: Scene) {
@@ -64,7 +69,7 @@ pub(super) async fn chunked_bodies_arrive_at_the_origin_whole(scene: Scene) {
         sent.extend_from_slice(b"0\r\nX-Trailer: 1\r\n\r\n");
         client.push(sent);
         let echo = client.answer().await;
-        let wanted: Vec<u8> = sizes.iter().flat_map(|size| pattern(*size)).collect();
+        let wanted = sizes.iter().map(|size| pattern(*size)).collect::<Vec<_>>().concat();
         assert!(echo.status == 200 && echo.body == wanted, "{} {}", echo.status, echo.body.len());
     }
 }
