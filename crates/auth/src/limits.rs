@@ -111,10 +111,6 @@ pub const DATABASE_BLOCK_BYTES: usize = 16 * 1024;
 pub const MYSQL_COLUMNS_MAX: usize = 64;
 /// Attempts at a transaction that MySQL rolls back because of deadlocks; then it has failed.
 pub const MYSQL_DEADLOCKS_MAX: u32 = 10;
-/// Bytes of a line of Redis's protocol; longer data has a length prefix.
-pub const REDIS_LINE_BYTES_MAX: usize = 64 * 1024;
-/// Nesting depth of a Redis reply.
-pub const REDIS_DEPTH_MAX: usize = 4;
 /// Connections to a database that a process has open at once.
 pub const DATABASE_CONNECTIONS_MAX: u64 = 8;
 

@@ -87,7 +87,7 @@ pub fn open(url: &str) -> Result<Box<dyn Directory>, NotOpened> {
         #[cfg(feature = "mysql")]
         Some("mysql" | "mariadb") => Ok(Box::new(super::MysqlDirectory::open(url)?)),
         #[cfg(feature = "redis")]
-        Some("redis" | "redis+unix") => Ok(Box::new(super::RedisDirectory::open(url)?)),
+        Some("redis" | "rediss" | "redis+unix") => Ok(Box::new(super::RedisDirectory::open(url)?)),
         _ => Err(invalid(url)),
     }
 }
@@ -100,7 +100,7 @@ fn invalid(url: &str) -> NotOpened {
         #[cfg(not(feature = "mysql"))]
         Some("mysql" | "mariadb") => left_out("MariaDB and MySQL", "mysql"),
         #[cfg(not(feature = "redis"))]
-        Some("redis" | "redis+unix") => left_out("Redis", "redis"),
+        Some("redis" | "rediss" | "redis+unix") => left_out("Redis", "redis"),
         _ => unknown(url),
     }
 }
@@ -132,7 +132,7 @@ pub fn server_info(url: &str) -> Result<Option<ServerInfo>, NotOpened> {
         #[cfg(feature = "mysql")]
         Some("mysql" | "mariadb") => super::MysqlInfo::of(url).map(ServerInfo::Mysql).map(Some),
         #[cfg(feature = "redis")]
-        Some("redis" | "redis+unix") => super::RedisInfo::of(url).map(ServerInfo::Redis).map(Some),
+        Some("redis" | "rediss" | "redis+unix") => super::RedisInfo::of(url).map(ServerInfo::Redis).map(Some),
         _ if file_of(url).is_some() => Ok(None),
         _ => Err(invalid(url)),
     }

@@ -11,6 +11,7 @@ mod impostor;
 mod networks;
 mod postgres;
 mod postgres_tls;
+mod redis;
 #[path = "../../../../tests/src/relay.rs"]
 mod relay;
 mod servers;
@@ -33,7 +34,7 @@ const NOW: u64 = 1_800_000_000_123;
 const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
 
 /// Those that are reached over TLS, and their ports for it.
-const TLS_KINDS: [(&str, u16); 1] = [("mysql", 3306)];
+const TLS_KINDS: [(&str, u16); 2] = [("mysql", 3306), ("redis", 6380)];
 
 /// A server of each kind that all tests share. Each test has its own database there.
 static SERVERS: [Mutex<Option<Database>>; KINDS.len()] = [const { Mutex::new(None) }; KINDS.len()];

@@ -2,7 +2,11 @@
 //!
 //! The relay is that attacker. It is at another address than the server, so its name is a wrong one.
 
+use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_auth::directory::open;
@@ -13,6 +17,9 @@ use crate::{TLS_KINDS, add, new_account, with_server};
 
 /// An authority that has signed no database's certificate.
 const OTHER_AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tls/ca.pem");
+
+/// The folder of a certificate that it has signed.
+const OTHER_CERTIFICATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tls");
 
 /// Far longer than a connection may take, and shorter than a trickling server would need.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -45,13 +52,19 @@ fn through(relay: &Relay, url: &str, query: &str) -> String {
 
 /// Runs `test` on a database of each kind of server that all tests share, with the port for TLS and the
 /// path of the server's authority.
-fn each_kind(test: impl Fn(&Fresh, u16, &str)) {
-    for (kind, port) in TLS_KINDS {
-        let (at, authority) = with_server(kind, |server| {
-            (server.fresh_over(Transport::Tls), server.certificate("ca.pem").display().to_string())
-        });
-        test(&at, port, &authority);
-    }
+fn each_kind(test: impl Fn(&Fresh, u16, &str) + Sync) {
+    // Beside each other, because some of them mostly wait.
+    thread::scope(|scope| {
+        for (kind, port) in TLS_KINDS {
+            let test = &test;
+            scope.spawn(move || {
+                let (at, authority) = with_server(kind, |server| {
+                    (server.fresh_over(Transport::Tls), server.certificate("ca.pem").display().to_string())
+                });
+                test(&at, port, &authority);
+            });
+        }
+    });
 }
 
 fn failure(url: &str) -> String {
@@ -124,40 +137,60 @@ fn a_server_whose_certificate_has_expired_gets_no_password() {
 }
 
 #[test]
-fn a_server_that_offers_no_tls_gets_no_password_unless_tls_is_only_preferred() {
-    each_kind(|at, port, authority| {
-        let relay = relay_to(&at.url, port);
-        relay.set(Fault::MysqlWithoutTls);
-        for query in [
-            "sslmode=require".to_owned(),
-            format!("sslmode=verify-ca&sslrootcert={authority}"),
-            format!("sslmode=verify-full&sslrootcert={authority}"),
-        ] {
-            let error = failure(&through(&relay, &at.url, &query));
-            assert!(error.contains("offers no TLS"), "{error}");
-        }
-        assert_nothing_leaked(&relay);
-        // A proof of the password, not itself.
-        drop(open(&through(&relay, &at.url, "sslmode=prefer")).unwrap());
-        let sent = relay.sent();
-        assert!(!sent.windows(6).any(|part| part == b"sesame"), "{sent:?}");
+fn a_mysql_that_offers_no_tls_gets_no_password_unless_tls_is_only_preferred() {
+    let (at, authority) = with_server("mysql", |server| {
+        (server.fresh_over(Transport::Tls), server.certificate("ca.pem").display().to_string())
     });
+    let relay = relay_to(&at.url, 3306);
+    relay.set(Fault::MysqlWithoutTls);
+    for query in [
+        "sslmode=require".to_owned(),
+        format!("sslmode=verify-ca&sslrootcert={authority}"),
+        format!("sslmode=verify-full&sslrootcert={authority}"),
+    ] {
+        let error = failure(&through(&relay, &at.url, &query));
+        assert!(error.contains("offers no TLS"), "{error}");
+    }
+    assert_nothing_leaked(&relay);
+    // A proof of the password, not itself.
+    drop(open(&through(&relay, &at.url, "sslmode=prefer")).unwrap());
+    let sent = relay.sent();
+    assert!(!sent.windows(6).any(|part| part == b"sesame"), "{sent:?}");
 }
 
 #[test]
-fn a_user_with_a_certificate_logs_in_with_it_only() {
-    for (kind, _) in TLS_KINDS {
-        let (at, files) = with_server(kind, |server| {
-            let files = ["client.pem", "client.key"].map(|name| server.certificate(name));
-            (server.fresh_over(Transport::Tls), files.map(|path| path.display().to_string()))
-        });
-        let url = at.url.replace("plimsoll:", "certified:");
-        let error = failure(&url);
-        assert!(error.contains("Access denied") && !error.contains("sesame"), "{error}");
-        let [certificate, key] = files;
-        let mut directory = open(&format!("{url}&sslcert={certificate}&sslkey={key}")).unwrap();
-        add(&mut *directory, "alice");
+fn a_user_of_mysql_with_a_certificate_logs_in_with_it_only() {
+    let (at, files) = with_server("mysql", |server| {
+        let files = ["client.pem", "client.key"].map(|name| server.certificate(name));
+        (server.fresh_over(Transport::Tls), files.map(|path| path.display().to_string()))
+    });
+    let url = at.url.replace("plimsoll:", "certified:");
+    let error = failure(&url);
+    assert!(error.contains("Access denied") && !error.contains("sesame"), "{error}");
+    let [certificate, key] = files;
+    let mut directory = open(&format!("{url}&sslcert={certificate}&sslkey={key}")).unwrap();
+    add(&mut *directory, "alice");
+}
+
+#[test]
+fn redis_gets_the_certificate_of_the_client_and_rejects_one_of_another_authority() {
+    let (at, files) = with_server("redis", |server| {
+        let files = ["client.pem", "client.key"].map(|name| server.certificate(name));
+        (server.fresh_over(Transport::Tls), files)
+    });
+    let with = |[certificate, key]: &[PathBuf; 2]| {
+        format!("{}&sslcert={}&sslkey={}", at.url, certificate.display(), key.display())
+    };
+    add(&mut *open(&with(&files)).unwrap(), "alice");
+    let folder = tempfile::tempdir().unwrap();
+    let others = ["client.pem", "client.key"].map(|name| folder.path().join(name));
+    for path in &others {
+        fs::copy(Path::new(OTHER_CERTIFICATES).join(path.file_name().unwrap()), path).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     }
+    // Its reason may be lost with the connection.
+    let error = failure(&with(&others));
+    assert!(error.starts_with("Redis: ") && !error.contains("sesame"), "{error}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Deadline {
     }
 
     /// Returns the end of the next of `count` attempts, which have the same time.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(in crate::directory) fn share_of(self, count: u32) -> Deadline {
         self.within(self.left() / count.max(1))
     }
@@ -35,7 +35,7 @@ impl Deadline {
         self.0.saturating_duration_since(Instant::now())
     }
 
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(in crate::directory) fn instant(self) -> Instant {
         self.0
     }

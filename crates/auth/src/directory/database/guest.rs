@@ -8,6 +8,7 @@
 
 use std::future::{self, Future};
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -101,12 +102,46 @@ impl Guest {
         runtime.block_on(async { tokio::time::timeout_at(by, work).await }).map_err(|_| Late)
     }
 
+    /// Runs `work`, and polls the driver of the connection meanwhile, until one of them ends. Returns the
+    /// results of both. This blocks.
+    ///
+    /// # Errors
+    /// As [`Guest::run`].
+    pub(in crate::directory) fn drive<T, E>(
+        &self,
+        driver: &mut (impl Future<Output = E> + Unpin),
+        work: impl Future<Output = T>,
+    ) -> Result<(Poll<T>, Poll<E>), Late> {
+        let mut work = pin!(work);
+        self.run(future::poll_fn(|cx| {
+            if let done @ Poll::Ready(_) = work.as_mut().poll(cx) {
+                return Poll::Ready((done, Poll::Pending));
+            }
+            let ended = Pin::new(&mut *driver).poll(cx);
+            // The driver has passed on all that it received before its end.
+            match (work.as_mut().poll(cx), ended) {
+                (Poll::Pending, Poll::Pending) => Poll::Pending,
+                both => Poll::Ready(both),
+            }
+        }))
+    }
+
+    /// Returns whether the driver of the connection has not ended. It learns of all that was received before;
+    /// this does not wait.
+    pub(in crate::directory) fn is_driven(&self, driver: &mut (impl Future + Unpin)) -> bool {
+        self.poll_once(|cx| Pin::new(&mut *driver).poll(cx)).is_pending()
+    }
+
+    /// Returns whether the same holds, and nothing was received since the last call.
+    #[cfg(feature = "redis")]
+    pub(in crate::directory) fn is_quiet(&self, driver: &mut (impl Future + Unpin)) -> bool {
+        let before = self.budget.left();
+        self.is_driven(driver) && self.budget.left() == before
+    }
+
     /// Lets the runtime note the bytes received since the last call, and polls `work` once. It does not
     /// wait.
-    pub(in crate::directory) fn poll_once<T>(
-        &self,
-        mut work: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
+    fn poll_once<T>(&self, mut work: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
         let Some(runtime) = &self.runtime else { return Poll::Pending };
         runtime.block_on(async {
             tokio::task::yield_now().await;
@@ -127,7 +162,6 @@ impl Drop for Guest {
 mod tests {
     use std::io::Write as _;
     use std::net::TcpListener;
-    use std::pin::pin;
     use std::time::Duration;
 
     use tokio::io::AsyncReadExt as _;

@@ -1,8 +1,8 @@
 //! A keep-alive connection to a database, which is replaced when it breaks.
 //!
 //! It speaks no database's protocol. Invariants: a call succeeds or fails within [`DATABASE_TIME`],
-//! connecting included. Name resolution is an exception for the databases on `socket.rs`: the C library has
-//! its own timeout. While a database is down, one call in [`DATABASE_RETRY_TIME`] waits to find that out.
+//! connecting included. Name resolution is an exception for MySQL, on `socket.rs`: the C library has its own
+//! timeout. While a database is down, one call in [`DATABASE_RETRY_TIME`] waits to find that out.
 //! The others fail at once, so that waits do not add up. A connection that failed is never used again, so
 //! that a late response is never taken for another's. The same holds for all connections made before the
 //! database failed to respond in time.
@@ -10,13 +10,12 @@
 pub(super) mod change_counter;
 pub(super) mod deadline;
 pub(super) mod endpoint;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 pub(super) mod guest;
-#[cfg(any(feature = "mysql", feature = "redis"))]
+#[cfg(feature = "mysql")]
 pub(super) mod socket;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 pub(super) mod stream;
-#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(super) mod tls;
 pub(super) mod url;
 

@@ -9,8 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
+use plimsoll_tls::BlockingConnector;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::deadline::Deadline;
 use super::endpoint::Endpoint;
@@ -31,6 +35,12 @@ impl ReplyBudget {
     /// Begins a call.
     pub(super) fn renew(&self) {
         self.0.store(DATABASE_REPLY_BYTES_MAX, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes left.
+    #[cfg(feature = "redis")]
+    pub(super) fn left(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
     }
 
     fn spend(&self, bytes: usize) -> io::Result<()> {
@@ -75,6 +85,22 @@ impl Stream {
             Endpoint::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
         };
         Ok(Stream { socket, budget })
+    }
+
+    /// Performs the handshake with the server of this name or address. The caller has received nothing
+    /// beyond the agreement to do so: such bytes may be an attacker's.
+    ///
+    /// # Errors
+    /// The handshake failed, or the server is not the one that the URL demands.
+    pub(in crate::directory) async fn encrypt(
+        self,
+        connector: &BlockingConnector,
+        host: &str,
+    ) -> io::Result<TlsStream<Stream>> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name is invalid"))?;
+        let encrypted = TlsConnector::from(connector.config()).connect(name, self).await;
+        encrypted.map_err(BlockingConnector::readable)
     }
 }
 

@@ -29,12 +29,13 @@ pub(in crate::directory) struct TlsKeys {
     pub(in crate::directory) authorities: &'static [&'static str],
     pub(in crate::directory) certificate: &'static [&'static str],
     pub(in crate::directory) key: &'static [&'static str],
-    /// Whether TLS is used without a mode if the server offers it.
-    pub(in crate::directory) is_preferred: bool,
+    /// The mode of a URL without one.
+    pub(in crate::directory) default: Mode,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+/// The protection that a URL demands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::directory) enum Mode {
     Disable,
     Prefer,
     Require,
@@ -65,8 +66,7 @@ impl Encryption {
                 [value] => Ok(Some(value)),
                 _ => Err(url.bad(&format!("give only one of {}", names.join(" and ")))),
             };
-        let default = if keys.is_preferred { Mode::Prefer } else { Mode::Disable };
-        let mode = value(keys.mode)?.map_or(Ok(default), |mode| mode_of(mode, url))?;
+        let mode = value(keys.mode)?.map_or(Ok(keys.default), |mode| mode_of(mode, url))?;
         let authorities = value(keys.authorities)?;
         let files = (value(keys.certificate)?, value(keys.key)?);
         if is_local && !matches!(mode, Mode::Disable | Mode::Prefer) {
@@ -160,7 +160,7 @@ mod tests {
         authorities: &["sslrootcert"],
         certificate: &["sslcert"],
         key: &["sslkey"],
-        is_preferred: false,
+        default: Mode::Disable,
     };
     const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tls");
 

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use crate::directory::database::endpoint::Endpoint;
-use crate::directory::database::tls::{Encryption, TlsKeys};
+use crate::directory::database::tls::{Encryption, Mode, TlsKeys};
 use crate::directory::database::url::Url;
 use crate::directory::open::BadUrl;
 use plimsoll_rpc::Secret;
@@ -17,7 +17,7 @@ const TLS_KEYS: TlsKeys = TlsKeys {
     authorities: &["sslrootcert", "ssl-ca"],
     certificate: &["sslcert", "ssl-cert"],
     key: &["sslkey", "ssl-key"],
-    is_preferred: false,
+    default: Mode::Disable,
 };
 
 /// Address, user and database.

@@ -9,7 +9,7 @@ use tokio_postgres::config::ChannelBinding;
 
 use crate::directory::database::endpoint::Endpoint;
 use crate::directory::database::guest::IdleRuntimes;
-use crate::directory::database::tls::{Encryption, TlsKeys};
+use crate::directory::database::tls::{Encryption, Mode, TlsKeys};
 use crate::directory::database::url::Url;
 use crate::directory::open::BadUrl;
 use plimsoll_rpc::Secret;
@@ -22,7 +22,7 @@ const TLS_KEYS: TlsKeys = TlsKeys {
     authorities: &["sslrootcert"],
     certificate: &["sslcert"],
     key: &["sslkey"],
-    is_preferred: true,
+    default: Mode::Prefer,
 };
 
 const KEYS: [&str; 6] = ["channel_binding", "host", "sslcert", "sslkey", "sslmode", "sslrootcert"];

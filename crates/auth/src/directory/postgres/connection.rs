@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::pin;
 use std::task::Poll;
 
 use bytes::BytesMut;
@@ -214,8 +214,7 @@ impl Connection {
 
     /// Returns whether the server has not closed the connection, as far as it has been received.
     pub(super) fn is_open(&mut self) -> bool {
-        let driver = &mut self.driver;
-        self.guest.poll_once(|cx| Pin::new(&mut *driver).poll(cx)).is_pending()
+        self.guest.is_driven(&mut self.driver)
     }
 
     /// Runs the statements in one transaction. Returns the result of each.
@@ -300,20 +299,13 @@ fn drive<T>(
     driver: &mut Driver,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, DirectoryError> {
-    let mut work = pin!(work);
-    let done = guest.run(poll_fn(|cx| {
-        if let Poll::Ready(done) = work.as_mut().poll(cx) {
-            return Poll::Ready(done);
-        }
-        let ended = Pin::new(&mut *driver).poll(cx);
-        // The driver has passed on all that it received before its end.
-        match (work.as_mut().poll(cx), ended) {
-            (Poll::Ready(Err(error)), Poll::Ready(Err(why))) if error.is_closed() => Poll::Ready(Err(why)),
-            (Poll::Pending, Poll::Ready(Err(why))) => Poll::Ready(Err(why)),
-            (done, _) => done,
-        }
-    }));
-    done.map_err(broken)?.map_err(|error| failed(&error))
+    match guest.drive(driver, work).map_err(broken)? {
+        // The driver knows why.
+        (Poll::Ready(Err(error)), Poll::Ready(Err(why))) if error.is_closed() => Err(failed(&why)),
+        (Poll::Ready(done), _) => done.map_err(|error| failed(&error)),
+        (Poll::Pending, Poll::Ready(Err(why))) => Err(failed(&why)),
+        (Poll::Pending, _) => Err(broken("it closed the connection")),
+    }
 }
 
 #[cfg(test)]

@@ -14,9 +14,7 @@ use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect};
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::ServerName;
 use x509_parser::parse_x509_certificate;
 
 use crate::directory::database::stream::Stream;
@@ -71,10 +69,7 @@ impl TlsConnect<Stream> for Handshake {
             let invalid =
                 |problem: &str| HandshakeError(io::Error::new(io::ErrorKind::InvalidInput, problem));
             let connector = self.connector.ok_or_else(|| invalid("the connection is to stay plain"))?;
-            let name = ServerName::try_from(self.host);
-            let name = name.map_err(|_| invalid("the server's name is invalid"))?;
-            let tls = TlsConnector::from(connector.config()).connect(name, stream).await;
-            tls.map(Encrypted).map_err(|error| HandshakeError(BlockingConnector::readable(error)))
+            stream.encrypt(&connector, &self.host).await.map(Encrypted).map_err(HandshakeError)
         })
     }
 }

@@ -1,18 +1,37 @@
-//! A connection to Redis: authentication, and calls of one script.
+//! A connection to Redis: authentication, and calls of one script, by the driver `redis`.
 //!
-//! The protocol is RESP 2, of which a client needs one form of request and five forms of reply. It does
-//! not speak TLS. Invariant: after any error the connection is not used again.
+//! The protocol is RESP 2. Invariants: Redis gets no command a second time, except a call of the script that
+//! it has not run. After any other error the connection is not used again.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::LazyLock;
+use std::task::Poll;
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, RedisConnectionInfo, RedisError, RedisResult, ServerError,
+    ServerErrorKind, Value,
+};
+use plimsoll_wire::hex;
+use sha1::{Digest as _, Sha1};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::address::DatabaseAddress;
 use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
-use crate::directory::database::socket::Socket;
-use crate::limits::{
-    DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, REDIS_DEPTH_MAX, REDIS_LINE_BYTES_MAX,
-};
+use crate::directory::database::endpoint::Endpoint;
+use crate::directory::database::guest::Guest;
+use crate::directory::database::tls::Encryption;
 
 /// The script that Redis runs.
 const SCRIPT: &str = include_str!("directory.lua");
+
+/// The name of the script in Redis, which keeps it until it restarts.
+static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hex::encode(&Sha1::digest(SCRIPT)));
+
+const CLOSED: &str = "it closed the connection";
 
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,15 +44,21 @@ pub(super) enum Reply {
 
 /// A connection.
 pub(super) struct Connection {
-    pub(super) socket: Socket,
-    /// Received bytes; those before `read` were read.
-    received: Vec<u8>,
-    read: usize,
-    /// The SHA-1 by which Redis identifies the script. Empty until it is loaded.
-    script: Vec<u8>,
+    client: MultiplexedConnection,
+    /// Sends the client's commands and receives the replies, while it is polled.
+    driver: Driver,
+    /// The last field: it is dropped after the driver.
+    guest: Guest,
 }
 
-pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
+type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A stream, encrypted or not.
+trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
+
+pub(super) fn broken(error: impl fmt::Display) -> DirectoryError {
     DirectoryError::Failed(format!("Redis: {error}"))
 }
 
@@ -69,116 +94,135 @@ impl Reply {
     }
 }
 
+impl TryFrom<Value> for Reply {
+    type Error = DirectoryError;
+
+    fn try_from(value: Value) -> Result<Reply, DirectoryError> {
+        match value {
+            Value::Nil => Ok(Reply::Nothing),
+            Value::Int(number) => Ok(Reply::Int(number)),
+            Value::BulkString(bytes) => Ok(Reply::Bytes(bytes)),
+            Value::SimpleString(text) => Ok(Reply::Bytes(text.into_bytes())),
+            Value::Okay => Ok(Reply::Bytes(b"OK".to_vec())),
+            Value::Array(values) => {
+                values.into_iter().map(Reply::try_from).collect::<Result<_, _>>().map(Reply::Many)
+            }
+            Value::ServerError(error) => Err(refusal(&error)),
+            _ => Err(strange()),
+        }
+    }
+}
+
 impl Connection {
     /// Connects, authenticates, and selects the database.
     pub(super) fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let socket = Socket::open(&address.place, by)
-            .map_err(|error| broken(format!("{}: {error}", address.place)))?;
-        let mut connection = Connection { socket, received: Vec::new(), read: 0, script: Vec::new() };
-        if let Some(password) = &address.password {
-            let mut words: Vec<&[u8]> = vec![b"AUTH"];
-            words.extend(address.user.as_deref().map(str::as_bytes));
-            words.push(password.bytes());
-            connection.command(&words)?;
-        }
-        if address.database != 0 {
-            connection.command(&[b"SELECT", address.database.to_string().as_bytes()])?;
-        }
+        let unreachable = |error: &dyn fmt::Display| broken(format!("{}: {error}", address.place));
+        let guest = Guest::new(&address.runtimes, by).map_err(broken)?;
+        let stream = guest.connect(&address.place).map_err(|error| unreachable(&error))?;
+        let stream: Box<dyn Transport> = match (&address.encryption, &address.place) {
+            (Encryption::Always(connector), Endpoint::Tcp(host, _)) => {
+                let encrypted =
+                    guest.run(stream.encrypt(connector, host)).map_err(|late| unreachable(&late))?;
+                Box::new(encrypted.map_err(|error| unreachable(&error))?)
+            }
+            _ => Box::new(stream),
+        };
+        // The driver's own limits of time are shorter than those of a call. It would also send its name.
+        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
+        let info = RedisConnectionInfo::default().set_skip_set_lib_name();
+        let connected = guest.run(MultiplexedConnection::new_with_config(&info, stream, config));
+        let (client, driver) = connected.map_err(broken)?.map_err(|error| failed(&error))?;
+        let mut connection = Connection { client, driver: Box::pin(driver), guest };
+        connection.log_in(address)?;
         Ok(connection)
     }
 
-    /// Runs the script. Loads it first, once for each connection.
-    pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, DirectoryError> {
-        if self.script.is_empty() {
-            let loaded = self.command(&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()])?;
-            loaded.bytes()?.clone_into(&mut self.script);
+    /// Authenticates and selects the database, in one exchange.
+    fn log_in(&mut self, address: &DatabaseAddress) -> Result<(), DirectoryError> {
+        let mut pipeline = ::redis::pipe();
+        if address.user.is_some() || address.password.is_some() {
+            let password = address.password.as_ref().map_or(b"".as_slice(), |password| password.bytes());
+            pipeline.cmd("AUTH").arg(&address.user).arg(password);
         }
-        let script = self.script.clone();
-        let all: Vec<&[u8]> =
-            [b"EVALSHA".as_slice(), &script, b"0"].into_iter().chain(words.iter().copied()).collect();
-        self.command(&all)
+        if address.database != 0 {
+            pipeline.cmd("SELECT").arg(address.database);
+        }
+        if pipeline.is_empty() {
+            return Ok(());
+        }
+        let work = self.client.send_packed_commands(&pipeline, 0, pipeline.len());
+        let replies = drive(&self.guest, &mut self.driver, work)?;
+        replies.into_iter().try_for_each(|value| Reply::try_from(value).map(drop))
+    }
+
+    pub(super) fn set_deadline(&mut self, by: Deadline) {
+        self.guest.set_deadline(by);
+    }
+
+    /// Returns whether the server has neither closed the connection nor sent anything, as far as it has been
+    /// received. Bytes after a reply mean that it closes the connection.
+    pub(super) fn is_open(&mut self) -> bool {
+        self.guest.is_quiet(&mut self.driver)
+    }
+
+    /// Runs the script. If Redis does not know it, it has run nothing: then it gets the script, and the same
+    /// call again.
+    pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, DirectoryError> {
+        let head = [b"EVALSHA".as_slice(), SCRIPT_HASH.as_bytes(), b"0"];
+        let all: Vec<&[u8]> = head.into_iter().chain(words.iter().copied()).collect();
+        match self.send(&all)? {
+            Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript) => {
+                self.command(&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()])?;
+                self.command(&all)
+            }
+            value => value.try_into(),
+        }
     }
 
     /// Sends one command and receives its reply.
     pub(super) fn command(&mut self, words: &[&[u8]]) -> Result<Reply, DirectoryError> {
-        let mut message = format!("*{}\r\n", words.len()).into_bytes();
+        self.send(words)?.try_into()
+    }
+
+    fn send(&mut self, words: &[&[u8]]) -> Result<Value, DirectoryError> {
+        let mut command = Cmd::with_capacity(words.len(), words.iter().map(|word| word.len()).sum());
         for word in words {
-            message.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            message.extend_from_slice(word);
-            message.extend_from_slice(b"\r\n");
+            command.arg(*word);
         }
-        self.socket.send(&message).map_err(broken)?;
-        let reply = self.reply(0);
-        self.received.clear();
-        self.read = 0;
-        reply
+        drive(&self.guest, &mut self.driver, self.client.send_packed_command(&command))
     }
+}
 
-    fn reply(&mut self, depth: usize) -> Result<Reply, DirectoryError> {
-        if depth > REDIS_DEPTH_MAX {
-            return Err(strange());
-        }
-        let line = self.line()?;
-        let (form, rest) = line.split_first().ok_or_else(strange)?;
-        let number = || std::str::from_utf8(rest).ok().and_then(|text| text.parse().ok()).ok_or_else(strange);
-        match form {
-            b'+' => Ok(Reply::Bytes(rest.to_vec())),
-            b'-' => Err(refusal(&String::from_utf8_lossy(rest))),
-            b':' => Ok(Reply::Int(number()?)),
-            b'$' | b'*' if rest == b"-1" => Ok(Reply::Nothing),
-            b'$' => {
-                let length = usize::try_from(number()?).map_err(|_| strange())?;
-                let mut bytes = self.take(length.saturating_add(2), DATABASE_MESSAGE_BYTES_MAX)?;
-                bytes.truncate(length);
-                Ok(Reply::Bytes(bytes))
-            }
-            b'*' => (0..number()?).map(|_| self.reply(depth + 1)).collect::<Result<_, _>>().map(Reply::Many),
-            _ => Err(strange()),
-        }
+/// Polls `work` and the driver that it waits for, until `work` or the connection ends.
+fn drive<T>(
+    guest: &Guest,
+    driver: &mut Driver,
+    work: impl Future<Output = RedisResult<T>>,
+) -> Result<T, DirectoryError> {
+    match guest.drive(driver, work).map_err(broken)?.0 {
+        Poll::Ready(done) => done.map_err(|error| failed(&error)),
+        Poll::Pending => Err(broken(CLOSED)),
     }
+}
 
-    /// Reads a line, without its end.
-    fn line(&mut self) -> Result<Vec<u8>, DirectoryError> {
-        let mut seen = 0;
-        loop {
-            let unread = &self.received[self.read..];
-            if let Some(end) = unread[seen..].windows(2).position(|pair| pair == b"\r\n") {
-                let line = unread[..seen + end].to_vec();
-                self.read += line.len() + 2;
-                return Ok(line);
-            }
-            if unread.len() > REDIS_LINE_BYTES_MAX {
-                return Err(strange());
-            }
-            seen = unread.len().saturating_sub(1);
-            self.receive()?;
-        }
-    }
-
-    fn take(&mut self, length: usize, max: usize) -> Result<Vec<u8>, DirectoryError> {
-        if length > max {
-            return Err(strange());
-        }
-        while self.received.len() - self.read < length {
-            self.receive()?;
-        }
-        let taken = self.received[self.read..self.read + length].to_vec();
-        self.read += length;
-        Ok(taken)
-    }
-
-    fn receive(&mut self) -> Result<(), DirectoryError> {
-        // Read bytes are removed before more are received.
-        self.received.drain(..self.read);
-        self.read = 0;
-        let mut block = [0; DATABASE_BLOCK_BYTES];
-        let received = self.socket.receive(&mut block).map_err(broken)?;
-        self.received.extend_from_slice(&block[..received]);
-        Ok(())
+/// Converts an error of the driver. Its text about a reply that it cannot parse would quote the reply, which
+/// may have a password's hash.
+fn failed(error: &RedisError) -> DirectoryError {
+    match error.kind() {
+        ErrorKind::Parse => broken("the response was cut short, or is none; check the server's version"),
+        _ if error.is_connection_dropped() => broken(CLOSED),
+        _ => broken(error),
     }
 }
 
 /// Converts an error reply, of the script or of Redis itself.
-fn refusal(text: &str) -> DirectoryError {
-    broken(text.strip_prefix("PLIMSOLL ").unwrap_or(text))
+fn refusal(error: &ServerError) -> DirectoryError {
+    let (code, detail) = (error.code(), error.details().unwrap_or_default());
+    match code {
+        // The script's own error is a sentence.
+        "PLIMSOLL" => broken(detail),
+        // Its memory is full, or it cannot write to its disk: it refuses all changes.
+        "MISCONF" | "OOM" => DirectoryError::Full(format!("Redis: {code} {detail}")),
+        _ => broken(format!("{code} {detail}")),
+    }
 }

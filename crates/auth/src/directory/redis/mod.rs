@@ -41,18 +41,16 @@ impl DatabaseConnection for Connection {
     type Address = DatabaseAddress;
 
     fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let mut connection = Connection::open(address, by)?;
-        // The script reports an error if the database is not the expected directory.
-        connection.ask(&[b"changes"])?;
-        Ok(connection)
+        // The script checks at each call that the database is the expected directory.
+        Connection::open(address, by)
     }
 
     fn set_deadline(&mut self, by: Deadline) {
-        self.socket.set_deadline(by);
+        self.set_deadline(by);
     }
 
     fn is_open(&mut self) -> bool {
-        self.socket.is_quiet()
+        self.is_open()
     }
 }
 
@@ -75,7 +73,8 @@ fn flag(is_so: bool) -> &'static str {
 
 impl RedisDirectory {
     /// Opens the database that `url` names, and creates the directory if there is none:
-    /// `redis://USER:PASSWORD@HOST:PORT/NUMBER` or `redis+unix:///PATH?db=NUMBER`. This blocks.
+    /// `redis://USER:PASSWORD@HOST:PORT/NUMBER`, the same with `rediss`, or `redis+unix:///PATH?db=NUMBER`.
+    /// This blocks.
     ///
     /// # Errors
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
