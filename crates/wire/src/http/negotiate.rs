@@ -1,4 +1,4 @@
-//! Content negotiation: Accept and Accept-Encoding (RFC 9110, section 12.5).
+//! Content negotiation: Accept, Accept-Encoding and Accept-Language (RFC 9110, section 12.5).
 //!
 //! Not here: the available representations. Invariant: a malformed member is ignored and never fails a
 //! request, since these fields are preferences.
@@ -78,6 +78,21 @@ pub fn choose<'a>(accept: &[u8], offers: &[&'a str]) -> Option<&'a str> {
     best.1
 }
 
+/// Returns the offered language with the highest preference, the first among equals. Offers are primary tags,
+/// such as `de`, and match every range that begins with them (RFC 4647, section 3.3.1).
+#[must_use]
+pub fn choose_language<'a>(accept: &[u8], offers: &[&'a str]) -> Option<&'a str> {
+    let mut best = (Quality::NONE, None);
+    for (range, quality) in members(accept) {
+        let primary = range.split(|&byte| byte == b'-').next().unwrap_or_default();
+        let offered = offers.iter().find(|offer| primary.eq_ignore_ascii_case(offer.as_bytes()));
+        if let Some(offer) = offered.filter(|_| quality > best.0) {
+            best = (quality, Some(*offer));
+        }
+    }
+    best.1
+}
+
 /// Returns whether HTML is preferred to JSON. A browser's Accept prefers it, `*/*` does not.
 #[must_use]
 pub fn prefers_html(accept: &[u8]) -> bool {
@@ -147,4 +162,23 @@ fn parse_quality(weight: &[u8]) -> Option<Quality> {
         thousandths += digit(byte)? * place;
     }
     (thousandths <= 1000).then_some(Quality(thousandths))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_preferred_language_is_chosen_among_the_offers() {
+        for (accept, language) in [
+            ("de-AT,de;q=0.9,en;q=0.8", Some("de")),
+            ("fr, en-GB;q=0.5, de;q=0.4", Some("en")),
+            ("en;q=0.1, DE", Some("de")),
+            ("fr", None),
+            ("de;q=0", None),
+            ("", None),
+        ] {
+            assert_eq!(choose_language(accept.as_bytes(), &["en", "de"]), language, "{accept}");
+        }
+    }
 }
