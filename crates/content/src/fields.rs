@@ -24,12 +24,17 @@ pub struct FileFields {
 }
 
 /// Capacity for the usual fields, to allocate once.
-const FIELDS_BYTES_USUAL: usize = 256;
+const FIELDS_BYTES_USUAL: usize = 512;
 
 impl FileFields {
-    /// Formats the fields of the file with this metadata. `encoding` is that of its bytes, if a precompressed
-    /// sibling was selected.
-    pub(crate) fn new(stat: &Stat, encoding: Option<Encoding>, visibility: Visibility) -> FileFields {
+    /// Formats the fields of the file with this metadata and media type. `encoding` is that of its bytes, if
+    /// a precompressed sibling was selected.
+    pub(crate) fn new(
+        stat: &Stat,
+        media: &str,
+        encoding: Option<Encoding>,
+        visibility: Visibility,
+    ) -> FileFields {
         let (etag, mut modified) = (etag(stat), [b' '; DATE_BYTES]);
         write_date(stat.modified_at(), &mut modified);
         let mut fields = Vec::with_capacity(FIELDS_BYTES_USUAL);
@@ -42,7 +47,7 @@ impl FileFields {
         let validators_end = fields.len();
         let head = AnswerHead::resume(&mut fields).field("Accept-Ranges", "bytes");
         let head = head.field("X-Content-Type-Options", "nosniff");
-        let further = visibility.file_fields().iter();
+        let further = visibility.file_fields(media).iter();
         let _unfinished = further.fold(head, |head, (name, value)| head.field(name, value));
         FileFields { etag, modified: stat.modified_at(), fields, date_end, validators_end }
     }

@@ -74,8 +74,9 @@ impl<S> Representation<S> {
 impl Representation {
     fn of_remote(file: Box<RemoteFile>, name: &[u8], visibility: Visibility) -> Representation {
         let stat = file.stat();
-        let fields = Arc::new(FileFields::new(&stat, None, visibility));
-        Representation { stat, media: media_type(name), source: Source::Remote(file), fields }
+        let media = media_type(name);
+        let fields = Arc::new(FileFields::new(&stat, media, None, visibility));
+        Representation { stat, media, source: Source::Remote(file), fields }
     }
 
     /// Returns the SHA-256 of the whole file, if a remote store has sent it.
@@ -293,8 +294,9 @@ impl Resolver<'_> {
             Some(contents) => LocalSource::Bytes { contents, file: Some(file) },
             None => LocalSource::File(file),
         };
-        let fields = Arc::new(FileFields::new(&stat, encoding, self.visibility));
-        Ok(Found::File(Representation { stat, media: media_type(name), source, fields }))
+        let media = media_type(name);
+        let fields = Arc::new(FileFields::new(&stat, media, encoding, self.visibility));
+        Ok(Found::File(Representation { stat, media, source, fields }))
     }
 
     /// Reads a small file. Returns `None` if it is larger, or shorter than its metadata says.

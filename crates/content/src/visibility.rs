@@ -24,7 +24,7 @@ impl Visibility {
             // Always: a sibling may be added later, and a cache must not give it to a client that does not
             // accept its encoding.
             Visibility::Public => "Accept-Encoding",
-            Visibility::Private => "Authorization",
+            Visibility::Private => "Authorization, Cookie",
         }
     }
 
@@ -34,14 +34,11 @@ impl Visibility {
         (self == Visibility::Private).then_some(PRIVATE)
     }
 
-    /// Returns further fields of every response with a file.
-    pub(crate) fn file_fields(self) -> &'static [(&'static str, &'static str)] {
-        /// Browsers display a page without scripts, forms and external content, in an origin of its own.
-        const POLICY: &str = "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self'; \
-                              style-src 'unsafe-inline'";
+    /// Returns further fields of every response with a file of this media type.
+    pub(crate) fn file_fields(self, media: &str) -> &'static [(&'static str, &'static str)] {
         match self {
             Visibility::Public => &[],
-            Visibility::Private => &[("Content-Security-Policy", POLICY)],
+            Visibility::Private => display_of(media).fields(),
         }
     }
 
@@ -54,5 +51,65 @@ impl Visibility {
     }
 }
 
+/// How a browser may use an uploaded file that a person opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Display {
+    /// In its window: the kind has no scripts.
+    Inert,
+    /// By its viewer of PDF, which runs scripts of a file away from every page.
+    Viewer,
+    /// Only as a download.
+    Download,
+}
+
+/// Returns how a browser may use a file of this media type.
+fn display_of(media: &str) -> Display {
+    match media {
+        "application/pdf" => Display::Viewer,
+        "text/plain; charset=utf-8" | "text/markdown; charset=utf-8" => Display::Inert,
+        // Unlike other pictures, it may have scripts.
+        "image/svg+xml" => Display::Download,
+        _ if ["image/", "audio/", "video/"].iter().any(|kind| media.starts_with(kind)) => Display::Inert,
+        _ => Display::Download,
+    }
+}
+
+impl Display {
+    fn fields(self) -> &'static [(&'static str, &'static str)] {
+        /// Browsers display the file without scripts, forms and external content, in an origin of its own.
+        const SANDBOX: (&str, &str) = (
+            "Content-Security-Policy",
+            "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; \
+             frame-ancestors 'self'",
+        );
+        /// A browser's viewer does not open in a sandbox.
+        const OF_VIEWER: (&str, &str) =
+            ("Content-Security-Policy", "script-src 'none'; object-src 'self'; frame-ancestors 'self'");
+        /// Pages of other sites cannot embed the file.
+        const OWN_PAGES: (&str, &str) = ("Cross-Origin-Resource-Policy", "same-origin");
+        match self {
+            Display::Inert => &[SANDBOX, OWN_PAGES],
+            Display::Viewer => &[OF_VIEWER, OWN_PAGES],
+            Display::Download => &[SANDBOX, OWN_PAGES, ("Content-Disposition", "attachment")],
+        }
+    }
+}
+
 /// Caches must revalidate at each use, because a right may have ended.
 const PRIVATE: &str = "private, no-cache";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_that_could_have_scripts_is_downloaded() {
+        for media in ["text/html; charset=utf-8", "image/svg+xml", "text/xml", "application/xhtml+xml"] {
+            assert_eq!(display_of(media), Display::Download, "{media}");
+        }
+        for media in ["image/png", "audio/mpeg", "video/mp4", "text/plain; charset=utf-8"] {
+            assert_eq!(display_of(media), Display::Inert, "{media}");
+        }
+        assert_eq!(display_of("application/pdf"), Display::Viewer);
+    }
+}

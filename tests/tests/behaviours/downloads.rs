@@ -28,12 +28,37 @@ async fn a_file_is_described_by_its_fields(scene: Scene) {
     assert_eq!(got.field("Content-Type"), Some("text/html; charset=utf-8"));
     assert_eq!(got.field("X-Content-Type-Options"), Some("nosniff"));
     assert_eq!(got.field("Cache-Control"), Some("private, no-cache"));
-    assert_eq!(got.field("Vary"), Some("Authorization"));
+    assert_eq!(got.field("Vary"), Some("Authorization, Cookie"));
     assert_eq!(got.field("Accept-Ranges"), Some("bytes"));
     let policy = got.field("Content-Security-Policy").expect("a policy");
     assert!(policy.contains("sandbox;") && policy.contains("default-src 'none'"), "{policy}");
+    assert!(policy.contains("frame-ancestors 'self'"), "{policy}");
+    assert_eq!(got.field("Cross-Origin-Resource-Policy"), Some("same-origin"));
     let head = alice.ask("HEAD", "/files/page.html", "", "").await;
     assert_eq!((head.status, lasting(&head)), (got.status, lasting(&got)));
+}
+
+async fn a_file_is_displayed_only_if_its_kind_is_safe(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    for (name, is_download, is_sandboxed) in [
+        ("a.html", true, true),
+        ("a.SVG", true, true),
+        ("a.xml", true, true),
+        ("a.js", true, true),
+        ("a", true, true),
+        ("a.png", false, true),
+        ("a.txt", false, true),
+        ("a.md", false, true),
+        ("a.pdf", false, false),
+    ] {
+        let target = format!("/files/{name}");
+        alice.put(&target, "<svg onload=alert(1)>").await;
+        let got = alice.get(&target).await;
+        assert_eq!(got.field("Content-Disposition") == Some("attachment"), is_download, "{name}");
+        let policy = got.field("Content-Security-Policy").expect("a policy");
+        assert_eq!(policy.contains("sandbox"), is_sandboxed, "{name}: {policy}");
+        assert!(policy.contains("frame-ancestors 'self'"), "{name}: {policy}");
+    }
 }
 
 async fn ranges_and_conditions_are_those_of_sites(scene: Scene) {
@@ -213,6 +238,7 @@ async fn an_aborted_download_is_logged_as_such(scene: Scene) {
 
 behaviours!(scenario and remote and tls;
     a_file_is_described_by_its_fields,
+    a_file_is_displayed_only_if_its_kind_is_safe,
     ranges_and_conditions_are_those_of_sites,
     every_name_is_what_it_is,
     a_folder_is_listed_as_json_or_as_a_page,
