@@ -152,6 +152,11 @@ impl Auth {
         }
     }
 
+    /// Whether clients of this server may create accounts.
+    pub fn is_sign_up_open(&self) -> bool {
+        self.settings().sign_up == SignUp::Open
+    }
+
     /// Creates an account for the caller.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use plimsoll_io::Stat;
 pub use self::cache_rules::CacheRules;
 pub use self::fields::FileFields;
 pub use self::hot_cache::{HotCache, HotFigures, HotSettings};
-pub use self::listing::{BadPage, ListingView, ListingWriter, Order, page_of};
+pub use self::listing::{BadPage, ListingForm, ListingRow, ListingView, ListingWriter, Order, page_of};
 pub use self::lookup::{
     Found, LocalSource, Lookup, OpenFile, Representation, Source, not_found_page, open, part_of,
 };

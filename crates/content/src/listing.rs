@@ -17,6 +17,7 @@ use plimsoll_store::is_name;
 use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::mtime::write_mtime;
 use plimsoll_wire::http::target::encode_path;
+use plimsoll_wire::text::is_unsafe_to_show;
 use serde::Serialize;
 
 use crate::Visibility;
@@ -25,10 +26,10 @@ pub use order::Order;
 pub(crate) use order::{Column, Sequence};
 pub use paging::{BadPage, page_of};
 pub(crate) use writer::Summary;
-pub use writer::{ListingView, ListingWriter};
+pub use writer::{ListingForm, ListingView, ListingWriter};
 
 /// One entry of a listing.
-pub(crate) struct ListingRow {
+pub struct ListingRow {
     /// The name, not always UTF-8.
     pub(crate) name: Vec<u8>,
     /// A file or a folder.
@@ -46,7 +47,8 @@ impl ListingRow {
         ListingRow { name, kind: stat.kind, size: stat.size, modified: stat.modified, etag: etag(&stat) }
     }
 
-    pub(crate) fn is_folder(&self) -> bool {
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
         self.kind == FileKind::Folder
     }
 
@@ -55,15 +57,15 @@ impl ListingRow {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
-    /// As [`ListingRow::text`], for a page: control characters are replaced too.
-    pub(crate) fn page_text(&self) -> String {
-        self.text().replace(char::is_control, "\u{fffd}")
+    /// As [`ListingRow::text`], for a page: characters that change how a name reads are replaced too.
+    pub fn page_text(&self) -> String {
+        self.text().replace(is_unsafe_to_show, "\u{fffd}")
     }
 
     /// Returns the name as a link from the folder's own page, exact to the byte.
     ///
     /// A colon is encoded too, so no name reads as the scheme of a URL (RFC 3986, section 4.2).
-    pub(crate) fn href(&self) -> String {
+    pub fn href(&self) -> String {
         let mut href = Vec::with_capacity(self.name.len() + 1);
         encode_path(&self.name, &mut href);
         href.extend(self.is_folder().then_some(b'/'));

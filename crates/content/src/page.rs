@@ -1,46 +1,61 @@
-//! HTML pages: a folder's listing, an error, and the start page.
+//! HTML pages: a folder's listing, an error, and the start page of a server without accounts.
 //!
-//! They need no script and no external content, so that a policy may forbid both; all style is in the page.
-//! Not here: the selection and order of entries (`listing`). Invariant: no name or detail becomes markup.
+//! They need no script and no external content, so that a policy may forbid both. Not here: the selection and
+//! order of entries (`listing`), and the pages of accounts, which use the same styles. Invariant: no name or
+//! detail becomes markup.
 
+mod folder;
 mod size;
 
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::status::Status;
 
-use crate::limits::BREADCRUMBS_MAX;
-use crate::listing::{Column, ListingRow, Order, Summary};
+pub(crate) use self::folder::{Folder, around_rows, row};
+pub use self::folder::{FolderFrame, FolderWords, time};
+pub use self::size::rounded as rounded_size;
 
-const STYLE: &str = include_str!("page.css");
+/// Colours, spaces and sizes, in light and dark.
+pub const TOKENS: &str = include_str!("page/tokens.css");
+/// The style of listings and plain text.
+pub const STYLE: &str = include_str!("page/listing.css");
 
 /// Plimsoll's mark, placed so that its line lies on the page's.
-const MARK: &str = r#"<svg class="mark" viewBox="0 0 64 48" aria-hidden="true">
-<path d="M0 24h64M49 24a17 17 0 1 1-34 0 17 17 0 1 1 34 0"/></svg>"#;
+pub const MARK: PreEscaped<&str> = PreEscaped(
+    r#"<svg class="mark" viewBox="0 0 64 48" aria-hidden="true">
+<path d="M0 24h64M49 24a17 17 0 1 1-34 0 17 17 0 1 1 34 0"/></svg>"#,
+);
 
 /// The same for the browser's tab, where no style of ours reaches.
-const ICON: &str = "data:image/svg+xml,\
+pub const ICON: &str = "data:image/svg+xml,\
     <svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16' fill='none' stroke='%233a8fd0'>\
     <path stroke-width='2' d='M0 8h16M13 8a5 5 0 1 1-10 0 5 5 0 1 1 10 0'/></svg>";
 
-/// Marks the position of the rows. It occurs nowhere else in a page.
-const ROWS: char = '\0';
+/// The frame of a public folder.
+pub struct PublicFolder;
 
-/// Returns the page of a folder before its rows, and after them.
-pub(crate) fn frame(path: &str, order: Order, summary: Summary) -> (Vec<u8>, Vec<u8>) {
-    let content = html! {
-        (breadcrumbs(path))
-        p { (describe(summary)) }
-        @if path != "/" || summary.has_any() { (table(path, order, summary)) }
-    };
-    let page = page(path, &content);
-    let (head, tail) = page.rsplit_once(ROWS).unwrap_or((&page, ""));
-    (head.as_bytes().to_vec(), tail.as_bytes().to_vec())
+impl FolderFrame for PublicFolder {
+    fn words(&self) -> FolderWords<'_> {
+        FolderWords {
+            root: "Files",
+            breadcrumbs: "Breadcrumbs",
+            empty: "This folder is empty.",
+            folders: ["folder", "folders"],
+            files: ["file", "files"],
+            name: "Name",
+            size: "Size",
+            modified: "Modified",
+            parent: "Parent folder",
+            previous: "Previous",
+            next: "Next",
+        }
+    }
+
+    fn document(&self, title: &str, content: &Markup) -> String {
+        page(title, content)
+    }
 }
 
 /// Returns the page of an error. `detail` tells the reader how to proceed.
@@ -49,38 +64,15 @@ pub fn error(status: Status, detail: &str) -> Vec<u8> {
         h1 { (status.code()) " " (status.reason()) }
         p { (detail) }
         @if status == Status::NOT_FOUND { p { a href="/" { "Go to the start page" } } }
-        @if status == Status::UNAUTHORIZED { (ways_to_log_in()) }
     };
     page(&status.to_string(), &content).into_bytes()
 }
 
-/// Returns the ways to log in, for a person whose browser was refused.
-fn ways_to_log_in() -> Markup {
-    html! {
-        p { "Reload the page, and enter the name and the password of an account. In a terminal:" }
-        pre { "plimsoll login NAME --server URL\nplimsoll ls" }
-        p { "Or with curl:" }
-        pre { "curl --user NAME URL/files/" }
-        p { "URL is the address of the server's " a href="/" { "start page" } "." }
-    }
-}
-
-/// Returns the start page of a server without a site under `/`.
-pub fn start(has_accounts: bool) -> Vec<u8> {
+/// Returns the start page of a server with neither accounts nor a site under `/`.
+pub fn start() -> Vec<u8> {
     let content = html! {
         h1 { "plimsoll" }
         p { "This is a plimsoll file server. No folder is served under this address itself." }
-        @if has_accounts {
-            p {
-                a href="/files/" { "Your files" }
-                " – the browser asks for your name and password. Others' are in "
-                a href="/shared/" { "what is shared with you" } "."
-            }
-            p { "In a terminal:" }
-            pre { "plimsoll login NAME --server URL\nplimsoll put FILE\nplimsoll ls" }
-            p { "URL is the address of this page." }
-            p { "Programs: " a href="/api/openapi.json" { "the description of the API" } "." }
-        }
     };
     page("start", &content).into_bytes()
 }
@@ -94,121 +86,10 @@ fn page(title: &str, content: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) " – plimsoll" }
                 link rel="icon" href=(ICON);
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(TOKENS)) (PreEscaped(STYLE)) }
             }
-            body { main { (PreEscaped(MARK)) (content) } }
+            body { main { (MARK) (content) } }
         }
     };
     page.into_string()
-}
-
-/// Returns the links to the folders above. They are relative, so they are also right if a proxy serves the
-/// site below another prefix.
-fn breadcrumbs(path: &str) -> Markup {
-    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-    let depth = segments.len();
-    let left_out = depth.saturating_sub(BREADCRUMBS_MAX);
-    html! {
-        nav aria-label="Breadcrumbs" { h1 {
-            (crumb("Files", depth))
-            @if left_out > 0 { i { "/" } "…" }
-            @for (at, segment) in segments.iter().enumerate().skip(left_out) {
-                i { "/" } (crumb(segment, depth - 1 - at))
-            }
-        } }
-    }
-}
-
-/// A link to the folder so many levels up; 0 is the page itself.
-fn crumb(name: &str, levels_up: usize) -> Markup {
-    match levels_up {
-        0 => html! { a href="./" aria-current="page" { (name) } },
-        _ => html! { a href=("../".repeat(levels_up)) { (name) } },
-    }
-}
-
-impl Summary {
-    fn has_any(self) -> bool {
-        self.folders + self.files > 0
-    }
-}
-
-/// Returns the number and size of the entries: `12 folders, 340 files, 1.2 GB`.
-fn describe(Summary { folders, files, bytes }: Summary) -> String {
-    let parts = [count(folders, "folder"), count(files, "file"), (files > 0).then(|| size::rounded(bytes))];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() { "This folder is empty.".to_owned() } else { parts.join(", ") }
-}
-
-fn count(number: usize, thing: &str) -> Option<String> {
-    match number {
-        0 => None,
-        1 => Some(format!("1 {thing}")),
-        _ => Some(format!("{} {thing}s", size::grouped(&number.to_string()))),
-    }
-}
-
-fn table(path: &str, order: Order, summary: Summary) -> Markup {
-    html! {
-        table {
-            @if summary.has_any() {
-                thead { tr {
-                    (head(order, Column::Name, "Name"))
-                    (head(order, Column::Size, "Size"))
-                    (head(order, Column::Modified, "Modified"))
-                } }
-            }
-            tbody {
-                @if path != "/" {
-                    tr { td { a.up href="../" { "Parent folder" } } td {} td {} }
-                }
-                (PreEscaped(ROWS.to_string()))
-            }
-        }
-    }
-}
-
-/// The head of a column, which sorts by it. A form, because wget and crawlers follow links, and would fetch
-/// the same folder in each order.
-fn head(order: Order, column: Column, title: &str) -> Markup {
-    let (sorted, arrow) = match (order.by == column, order.descending) {
-        (false, _) => (None, ""),
-        (true, false) => (Some("ascending"), " ↑"),
-        (true, true) => (Some("descending"), " ↓"),
-    };
-    let next = order.after_click(column);
-    html! {
-        th scope="col" aria-sort=[sorted] {
-            form {
-                input type="hidden" name="order" value=(next.direction());
-                button name="sort" value=(column.name()) {
-                    (title) @if column == Column::Modified { span { " (UTC)" } }
-                    b aria-hidden="true" { (arrow) }
-                }
-            }
-        }
-    }
-}
-
-/// Returns the row of an entry.
-pub(crate) fn row(row: &ListingRow) -> Markup {
-    html! {
-        tr {
-            @if row.is_folder() {
-                td { a.folder href=(row.href()) { (row.page_text()) "/" } } td {}
-            } @else {
-                td { a href=(row.href()) { (row.page_text()) } }
-                td title={ (size::exact(row.size)) } { (size::rounded(row.size)) }
-            }
-            td { (time(row.modified)) }
-        }
-    }
-}
-
-/// `2026-11-20 13:40`; the clock has an element of its own, which narrow screens leave out.
-fn time(since_1970: Duration) -> Markup {
-    let exact = format_rfc3339(since_1970);
-    let (date, clock) = exact.split_once('T').unwrap_or_default();
-    let minutes = clock.get(..5).unwrap_or_default();
-    html! { time datetime=(exact) { (date) span { " " (minutes) } } }
 }

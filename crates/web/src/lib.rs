@@ -1,4 +1,4 @@
-//! The API over HTTP: accounts, sessions, shares, files, and resumable uploads.
+//! The API over HTTP: accounts, sessions, shares, files, and resumable uploads; and the web page, which uses it.
 //!
 //! It decides nothing about rights and accesses no file by itself: it translates HTTP to [`Operations`].
 //! Sites and the server's health are in `proto`.
@@ -16,8 +16,10 @@ mod body;
 mod conditions;
 mod credentials;
 mod files;
+mod guard;
 mod json;
 pub mod limits;
+mod page;
 mod refusal;
 mod resource;
 mod store_transfers;
@@ -29,7 +31,7 @@ use plimsoll_operations::Operations;
 use plimsoll_proto::http::{
     Answer, Api, DecodedTarget, PendingAnswer, PendingAuthorisation, Request, operators_only,
 };
-use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 use self::refusal::Refusal;
@@ -51,6 +53,7 @@ pub(crate) struct RoutedRequest<'a, 'r> {
 impl Web {
     /// Creates the API over these operations.
     pub fn new(operations: Operations) -> Arc<Web> {
+        page::load();
         Arc::new(Web { operations })
     }
 
@@ -67,9 +70,13 @@ impl Web {
         if !allowed.contains(&method) {
             return Err(Refusal::method(ask.request.method(), allow(allowed)));
         }
+        if !matches!(method, Method::Get | Method::Head) {
+            guard::check(ask.request, &resource, method)?;
+        }
         match resource {
             // Boxed, so that the future of a download, the most frequent request, does not contain all
             // of the others.
+            Resource::Page(view) => Box::pin(page::answer(ask, method, view)).await,
             Resource::Api(point) => Box::pin(api::answer(ask, method, point)).await,
             Resource::Owners(path) => Box::pin(files::owners(ask, path)).await,
             Resource::Files(spot) if matches!(method, Method::Get | Method::Head) => {
@@ -91,7 +98,7 @@ fn allow(methods: &[Method]) -> String {
 impl Api for Web {
     fn authorise_operator<'a>(&'a self, request: &'a mut Request<'_>) -> PendingAuthorisation<'a> {
         Box::pin(async move {
-            if request.field(Field::Authorization).is_none() {
+            if !credentials::are_presented(request) {
                 return Err(operators_only());
             }
             match credentials::caller(self, request).await {
@@ -102,6 +109,10 @@ impl Api for Web {
         })
     }
 
+    fn has_pages(&self) -> bool {
+        true
+    }
+
     fn try_answer(&self, request: &mut Request<'_>, called: &DecodedTarget<'_>) -> Option<Answer> {
         files::try_get(self, request, called)
     }
@@ -110,7 +121,7 @@ impl Api for Web {
         Box::pin(async move {
             let is_tus = uploads::is_below(&called.path);
             let answered = self.serve(RoutedRequest { web: self, request: &mut *request, called }).await;
-            let answer = answered.unwrap_or_else(|refusal| refusal.answer(request));
+            let answer = answered.unwrap_or_else(|refusal| page::refused(self, request, refusal));
             if is_tus { uploads::versioned(answer) } else { answer }
         })
     }

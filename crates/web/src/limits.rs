@@ -17,6 +17,12 @@ pub const MTIME_ROUNDING_MAX: Duration = Duration::from_secs(2);
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
 /// Parts of one form: files, and fields that are ignored.
 pub const FORM_PARTS_MAX: usize = 1000;
+/// Bytes of a form of the page.
+pub const FORM_BYTES_MAX: usize = 32 * 1024;
+/// Entries of a folder on one page.
+pub const FOLDER_PAGE_ENTRIES: usize = 200;
+/// How long a browser keeps the language that a person has chosen.
+pub const LANGUAGE_KEPT_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Shares in one response; its `next` leads to more.
 pub const SHARES_PER_PAGE_MAX: usize = 1000;
 /// Seconds in Retry-After when the server is overloaded.

@@ -10,14 +10,18 @@ use plimsoll_auth::Error as AuthError;
 use plimsoll_operations::Error;
 use plimsoll_proto::http::{Answer, BodyError, Request, site};
 use plimsoll_store::{BadPath, Error as StoreError};
-use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 
 use crate::limits::RETRY_AFTER_SECONDS;
+use crate::page::cookie;
 
 /// The challenge for a session's token.
 const BEARER: &str = "Bearer realm=\"plimsoll\"";
+
+/// The challenge for a name and a password.
+const BASIC: &str = "Basic realm=\"plimsoll\", charset=\"UTF-8\"";
 
 /// A response that refuses a request.
 #[derive(Debug)]
@@ -51,7 +55,7 @@ impl Refusal {
     pub(crate) fn unauthenticated(detail: impl Into<Cow<'static, str>>) -> Refusal {
         let refusal = Refusal::new(Status::UNAUTHORIZED, detail);
         // Basic first: wget2 reads the first challenge only, and cannot answer Bearer.
-        let refusal = refusal.with("WWW-Authenticate", "Basic realm=\"plimsoll\", charset=\"UTF-8\"");
+        let refusal = refusal.with("WWW-Authenticate", BASIC);
         refusal.with("WWW-Authenticate", BEARER)
     }
 
@@ -78,12 +82,24 @@ impl Refusal {
         self
     }
 
-    /// Renders the refusal: as a page for browsers, as problem details for programs. It is never cached,
-    /// because the path may be created later, or the permission granted.
+    /// Returns the sentence that tells the client how to proceed.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Renders the refusal as problem details for programs. It is never cached, because the path may be
+    /// created later, or the permission granted.
     pub(crate) fn answer(self, request: &Request<'_>) -> Answer {
         let answer = site::refused_with(request, self.status, &self.detail, self.code);
         let answer = answer.field("Cache-Control", "no-store");
-        self.fields.into_iter().fold(answer, |answer, (name, value)| answer.field(name, value))
+        self.add_fields(request, answer)
+    }
+
+    /// Adds the fields of the refusal to a response.
+    pub(crate) fn add_fields(self, request: &Request<'_>, answer: Answer) -> Answer {
+        let is_offered = |value: &str| value != BASIC || !is_of_browser(request);
+        let fields = self.fields.into_iter().filter(|(_, value)| is_offered(value));
+        fields.fold(answer, |answer, (name, value)| answer.field(name, value))
     }
 
     /// Refuses a request that may succeed later; `after` is the delay, if it is known.
@@ -97,6 +113,16 @@ impl Refusal {
         let seconds = after.map_or(RETRY_AFTER_SECONDS, seconds).max(1);
         Refusal::new(status, detail).with("Retry-After", seconds.to_string())
     }
+}
+
+/// Whether a browser sends the request. It would answer a challenge for a password by a dialog of its own, which
+/// hides the log-in page and has no log-out. Browsers report the site of a request over encrypted and local
+/// connections only; over every connection, they wish for HTTPS when a person opens a page.
+fn is_of_browser(request: &Request<'_>) -> bool {
+    let named = |name| request.head.named(request.block, name).is_some();
+    request.field(Field::SecFetchSite).is_some()
+        || named("Upgrade-Insecure-Requests")
+        || cookie::token(request).is_some()
 }
 
 impl From<Error> for Refusal {

@@ -8,10 +8,13 @@ use plimsoll_wire::http::status::Status;
 
 use crate::api::Point;
 use crate::files::FileTarget;
+use crate::page::View;
 use crate::refusal::Refusal;
 
-/// A resource of the API.
+/// A resource of the API, or a view of the page.
 pub(crate) enum Resource {
+    /// A view of the page.
+    Page(View),
     /// An endpoint that speaks JSON.
     Api(Point),
     /// The list of owners who share something with the caller, and the request's path.
@@ -29,6 +32,8 @@ impl Resource {
     pub(crate) fn of(path: Vec<u8>) -> Result<Resource, Refusal> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(match &*path {
+            b"/" | b"/app" => Resource::Page(View::Start),
+            [b'/', b'a', b'p', b'p', b'/', rest @ ..] => Resource::Page(View::of(&text(rest))),
             b"/uploads" | b"/uploads/" => Resource::Uploads,
             b"/shared" | b"/shared/" => Resource::Owners(path),
             [b'/', b'u', b'p', b'l', b'o', b'a', b'd', b's', b'/', id @ ..] => Resource::Upload(id.to_vec()),
@@ -41,6 +46,7 @@ impl Resource {
     pub(crate) fn methods(&self) -> &'static [Method] {
         use Method::{Copy, Delete, Get, Head, Mkcol, Move, Patch, Post, Put};
         match self {
+            Resource::Page(view) => view.methods(),
             Resource::Api(point) => point.methods(),
             Resource::Owners(_) => &[Get, Head],
             Resource::Files(spot) if spot.is_folder => &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy],
@@ -48,6 +54,11 @@ impl Resource {
             Resource::Uploads => &[Get, Head, Post],
             Resource::Upload(_) => &[Head, Patch, Delete],
         }
+    }
+
+    /// Whether the method takes a form, which browsers send for a page of any site.
+    pub(crate) fn is_form(&self, method: Method) -> bool {
+        matches!(self, Resource::Files(_) | Resource::Page(_)) && method == Method::Post
     }
 }
 

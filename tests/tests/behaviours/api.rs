@@ -28,6 +28,13 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
         ("/shared/bob/a", "GET, HEAD, PUT, DELETE, MKCOL, MOVE, COPY, OPTIONS"),
         ("/uploads", "GET, HEAD, POST, OPTIONS"),
         ("/uploads/x", "HEAD, PATCH, DELETE, OPTIONS"),
+        ("/app/", "GET, HEAD, OPTIONS"),
+        ("/app/login", "POST, OPTIONS"),
+        ("/app/signup", "GET, HEAD, POST, OPTIONS"),
+        ("/app/logout", "POST, OPTIONS"),
+        ("/app/account", "GET, HEAD, OPTIONS"),
+        ("/app/password", "POST, OPTIONS"),
+        ("/app/language", "POST, OPTIONS"),
         ("/metrics", "GET, HEAD, OPTIONS"),
         ("/in.txt", "GET, HEAD, OPTIONS"),
     ] {

@@ -110,6 +110,18 @@ async fn a_form_of_a_named_origin_is_taken_and_no_other(scene: Scene) {
     }
 }
 
+/// A browser adds a stored password to a form without a preflight request.
+async fn a_stored_password_is_refused_in_a_form_of_a_named_origin(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let body = "--x\r\nContent-Disposition: form-data; name=f; filename=b\r\n\r\nhello\r\n--x--\r\n";
+    let page = format!(
+        "Authorization: Basic YWxpY2U6Y29ycmVjdCBob3JzZQ==\r\nSec-Fetch-Site: cross-site\r\nOrigin: {APP}\r\n"
+    );
+    let form = format!("{page}Content-Type: multipart/form-data; boundary=x\r\n");
+    alice.client.ask("POST", "/files/", &form, body).await.problem(403);
+    assert_eq!(alice.client.ask("PUT", "/files/b", &page, "hello").await.status, 201, "after a preflight");
+}
+
 async fn without_named_origins_responses_do_not_depend_on_the_page(scene: Scene) {
     let mut client = scene.connect().await;
     let got = client.get_with("/a.txt", &format!("Origin: {APP}\r\n")).await;
@@ -125,6 +137,7 @@ behaviours!(scenario and tls;
     a_refusal_can_be_read_by_the_page_too,
     a_page_of_another_origin_reads_nothing,
     a_form_of_a_named_origin_is_taken_and_no_other,
+    a_stored_password_is_refused_in_a_form_of_a_named_origin,
 );
 
 mod unnamed {

@@ -9,6 +9,9 @@ fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), ..Scenario::default() }
 }
 
+/// `alice:correct horse`
+const BASIC: &str = "Authorization: Basic YWxpY2U6Y29ycmVjdCBob3JzZQ==\r\n";
+
 const TYPE: &str = "Content-Type: multipart/form-data; boundary=XX\r\n";
 
 fn part(disposition: &str, bytes: &[u8]) -> Vec<u8> {
@@ -79,17 +82,36 @@ async fn a_form_with_too_many_parts_is_refused(scene: Scene) {
 async fn a_page_of_another_site_cannot_send_a_form(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let file = form(&[part("name=\"a\"; filename=\"a\"", b"a")]);
+    let (own, other) = if scene.scheme() == "https" { ("https", "http") } else { ("http", "https") };
     for (fields, status) in [
         ("Sec-Fetch-Site: cross-site\r\n", 403),
         ("Sec-Fetch-Site: same-site\r\n", 403),
         ("Origin: http://evil.example\r\n", 403),
         ("Origin: null\r\n", 403),
-        ("Origin: http://test\r\n", 201),
+        (&format!("Origin: {other}://test\r\n"), 403),
+        (&format!("Origin: {own}://test:81\r\n"), 403),
+        (&format!("Origin: {own}://test\r\n"), 201),
         ("Sec-Fetch-Site: same-origin\r\n", 201),
+        ("", 201),
     ] {
         let answer = alice.ask("POST", "/files/", &format!("{TYPE}{fields}"), file.clone()).await;
         assert_eq!(answer.status, status, "{fields} {}", answer.text());
     }
+}
+
+async fn a_password_that_a_browser_has_stored_changes_nothing_for_other_sites(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", "hello").await;
+    let fields = format!("{BASIC}Sec-Fetch-Site: cross-site\r\nOrigin: https://evil.example\r\n");
+    for method in ["PUT", "DELETE", "MKCOL", "MOVE", "COPY"] {
+        alice.client.ask(method, "/files/a", &fields, "").await.problem(403);
+    }
+    for (method, target) in
+        [("POST", "/uploads"), ("PUT", "/api/password"), ("POST", "/api/shares"), ("DELETE", "/api/shares/x")]
+    {
+        alice.client.ask(method, target, &fields, "").await.problem(403);
+    }
+    assert_eq!(alice.client.get_with("/files/a", BASIC).await.text(), "hello");
 }
 
 behaviours!(scenario and remote and tls;
@@ -98,4 +120,5 @@ behaviours!(scenario and remote and tls;
     a_malformed_form_or_one_without_a_file_is_refused,
     a_form_with_too_many_parts_is_refused,
     a_page_of_another_site_cannot_send_a_form,
+    a_password_that_a_browser_has_stored_changes_nothing_for_other_sites,
 );

@@ -292,6 +292,7 @@ async fn a_page_may_load_and_run_nothing(scene: Scene) {
         let answer = page(&mut client, target).await;
         let policy = answer.field("Content-Security-Policy").expect("a policy");
         assert!(policy.contains("default-src 'none'") && !policy.contains("script-src"), "{policy}");
+        assert!(policy.contains("frame-ancestors 'self'"), "{policy}");
         assert_eq!(answer.field("X-Content-Type-Options"), Some("nosniff"));
         assert_eq!(answer.field("Vary"), Some("Accept"));
         assert_eq!(answer.field("Cache-Control"), Some("no-cache"));

@@ -28,6 +28,7 @@ mod limits;
 mod listings;
 mod names;
 mod other_names;
+mod page;
 mod paging;
 mod parents;
 mod proxies;

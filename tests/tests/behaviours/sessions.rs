@@ -77,6 +77,21 @@ async fn without_a_good_credential_everything_is_401_and_says_how_to_get_one(sce
     assert_eq!(alice.get("/files/a").await.text(), "hello");
 }
 
+/// A browser would answer the challenge by a dialog over the page.
+async fn a_browser_is_not_asked_for_a_password_by_its_own_dialog(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    for (fields, ways) in [
+        ("Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\n", 1),
+        ("Upgrade-Insecure-Requests: 1\r\n", 1),
+        ("Accept: text/html\r\n", 2),
+    ] {
+        let answer = alice.client.get_with("/files/a", fields).await;
+        assert_eq!(answer.status, 401);
+        let offered = answer.fields.iter().filter(|(name, _)| name == "WWW-Authenticate").count();
+        assert_eq!(offered, ways, "{fields}");
+    }
+}
+
 async fn a_browser_without_an_account_gets_instructions_for_people(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
@@ -85,8 +100,7 @@ async fn a_browser_without_an_account_gets_instructions_for_people(scene: Scene)
         let page = alice.client.get_with(target, &format!("{BROWSER}{fields}")).await;
         assert_eq!((page.status, page.field("Content-Type")), (401, Some("text/html; charset=utf-8")));
         let text = page.text();
-        for command in ["plimsoll login NAME --server URL", "curl --user NAME URL/files/", "Reload the page"]
-        {
+        for command in ["plimsoll login NAME --server URL", "curl --user NAME URL/files/", "/app/login"] {
             assert!(text.contains(command), "{target} {fields}: {text}");
         }
         assert!(!text.contains("POST") && !text.contains("Bearer") && !text.contains("<script"), "{text}");
@@ -194,6 +208,7 @@ async fn every_log_in_and_each_refused_one_has_its_line(scene: Scene) {
 behaviours!(scenario and remote and tls;
     an_unknown_name_and_a_wrong_password_get_the_same_response,
     without_a_good_credential_everything_is_401_and_says_how_to_get_one,
+    a_browser_is_not_asked_for_a_password_by_its_own_dialog,
     a_browser_without_an_account_gets_instructions_for_people,
     after_logging_out_the_token_is_dead_at_once,
     a_name_and_a_password_do_with_each_request,

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use plimsoll_io::ListingPage;
+use plimsoll_wire::http::form_urlencoded::{decode, encode};
 
 use super::Order;
 use crate::limits::{LISTING_PAGE_ENTRIES, LISTING_PAGE_ENTRIES_MAX};
@@ -70,14 +71,7 @@ pub fn page_of(query: Option<&[u8]>) -> Result<Option<ListingPage>, BadPage> {
 /// Returns the link from a page with this limit to the one that begins after `name`.
 pub(super) fn next_href(name: &[u8], limit: usize) -> String {
     let mut href = "?format=json&after=".to_owned();
-    for byte in name {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                href.push(char::from(*byte))
-            }
-            byte => href.push_str(&format!("%{byte:02X}")),
-        }
-    }
+    encode(name, &mut href);
     href.push_str(&format!("&limit={limit}"));
     href
 }
@@ -86,30 +80,6 @@ fn number(text: &[u8]) -> Option<usize> {
     let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     let number = is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok())??;
     (1..=LISTING_PAGE_ENTRIES_MAX).contains(&number).then_some(number)
-}
-
-/// Decodes a value of a query in the encoding of forms: a plus sign is a space.
-fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let (mut decoded, mut rest) = (Vec::new(), text);
-    loop {
-        rest = match rest {
-            [] => return Some(decoded),
-            [b'%', high, low, after @ ..] => {
-                decoded.push(digit(high)? * 16 + digit(low)?);
-                after
-            }
-            [b'%', ..] => return None,
-            [b'+', after @ ..] => {
-                decoded.push(b' ');
-                after
-            }
-            [byte, after @ ..] => {
-                decoded.push(*byte);
-                after
-            }
-        };
-    }
 }
 
 #[cfg(test)]

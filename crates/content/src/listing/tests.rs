@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_io::{Entry, EntryCollector, FileKind, ListingPage, Stat};
 use serde_json::{Value, json};
 
-use super::{ListingRow, ListingView, ListingWriter, Order};
+use super::{ListingForm, ListingRow, ListingView, ListingWriter, Order};
 use crate::Visibility;
 
 fn entry(name: &[u8], kind: FileKind, size: u64, modified: u64) -> Entry {
@@ -26,10 +26,11 @@ fn view(query: &str) -> ListingView {
     ListingView {
         path: b"/".to_vec(),
         order: Order::from_query(Some(query.as_bytes())),
-        as_page: false,
+        form: ListingForm::Json,
         visibility: Visibility::Public,
         only: None,
         page: None,
+        window: None,
         etag: |stat| format!("\"{}\"", stat.size),
     }
 }

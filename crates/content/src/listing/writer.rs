@@ -4,7 +4,7 @@
 //! it may have.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use plimsoll_io::{Entry, EntryCollector, ListingPage, Stat};
 use serde::Serialize;
@@ -12,7 +12,8 @@ use serde::Serialize;
 use super::order::Sorted;
 use super::paging::next_href;
 use super::{ListingRow, Order, RowJson, Sequence, is_shown};
-use crate::{Visibility, page};
+use crate::Visibility;
+use crate::page::{self, Folder, FolderFrame, around_rows};
 
 /// The shown part of a folder, and its form.
 pub struct ListingView {
@@ -20,19 +21,29 @@ pub struct ListingView {
     pub path: Vec<u8>,
     /// The order of the entries; a page is in order of bytes.
     pub order: Order,
-    /// Whether the form is HTML, and not JSON.
-    pub as_page: bool,
+    /// The form of the listing.
+    pub form: ListingForm,
     /// The audience of the folder.
     pub visibility: Visibility,
     /// The names that may be shown, if not all may.
     pub only: Option<Vec<Vec<u8>>>,
     /// The page that is shown, if not all entries are.
     pub page: Option<ListingPage>,
+    /// The positions of the shown entries in that order, if not all are shown.
+    pub window: Option<Range<usize>>,
     /// Formats the tag of an entry.
     pub etag: fn(&Stat) -> String,
 }
 
-/// The number and size of the shown entries.
+/// The form of a listing.
+pub enum ListingForm {
+    /// For programs.
+    Json,
+    /// An HTML page.
+    Page(Box<dyn FolderFrame>),
+}
+
+/// The number and size of the entries, also of those outside of the window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) folders: usize,
@@ -81,15 +92,19 @@ impl ListingWriter {
 
     /// Starts to write, after all entries were added. Returns the text after the rows.
     fn begin(&mut self) -> Vec<u8> {
-        let ListingView { path, order, as_page, page, .. } = &self.view;
+        let ListingView { path, order, form, page, window, .. } = &self.view;
         // The page has one entry more if it is not the last one.
         let next = page.as_ref().filter(|page| self.rows.len() > page.limit).and_then(|page| {
             self.rows.pop_last();
             Some((self.rows.last()?.entry.name.clone(), page.limit))
         });
         let path = String::from_utf8_lossy(path);
-        if *as_page {
-            let (head, tail) = page::frame(&path, *order, self.summary);
+        if let ListingForm::Page(frame) = form {
+            let folder = Folder { path: &path, order: *order, summary: self.summary, window: window.clone() };
+            let (head, tail) = around_rows(&folder, &**frame);
+            for _ in 0..window.as_ref().map_or(0, |window| window.start) {
+                self.rows.pop_first();
+            }
             self.out = head;
             return tail;
         }
@@ -104,8 +119,8 @@ impl ListingWriter {
     }
 
     fn push(&mut self, row: &ListingRow) {
-        if self.view.as_page {
-            self.out.extend_from_slice(page::row(row).into_string().as_bytes());
+        if let ListingForm::Page(frame) = &self.view.form {
+            self.out.extend_from_slice(page::row(row, &**frame).into_string().as_bytes());
             return;
         }
         if !self.out.ends_with(b"[") {
@@ -123,7 +138,7 @@ impl EntryCollector for ListingWriter {
         if !self.is_selected(&entry) {
             return;
         }
-        let ListingView { order, page, .. } = &self.view;
+        let ListingView { order, page, window, .. } = &self.view;
         let sequence = page.as_ref().map_or(Sequence::Ordered(*order), |_| Sequence::Bytes);
         let row = Sorted::new(entry, sequence);
         if row.is_folder() {
@@ -133,7 +148,12 @@ impl EntryCollector for ListingWriter {
             self.summary.bytes = self.summary.bytes.saturating_add(row.entry.stat.size);
         }
         self.rows.insert(row);
-        if page.as_ref().is_some_and(|page| self.rows.len() > page.limit.saturating_add(1)) {
+        let rows_max = match (page, window) {
+            (Some(page), _) => page.limit.saturating_add(1),
+            (None, Some(window)) => window.end,
+            (None, None) => usize::MAX,
+        };
+        if self.rows.len() > rows_max {
             self.rows.pop_last();
         }
     }

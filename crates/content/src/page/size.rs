@@ -6,7 +6,7 @@
 const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /// Returns at most three digits and a unit, rounded to the nearest.
-pub(super) fn rounded(bytes: u64) -> String {
+pub fn rounded(bytes: u64) -> String {
     if bytes < 1000 {
         return format!("{bytes} B");
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use plimsoll_io::{Entry, FileKind, Stat};
 use plimsoll_wire::http::status::Status;
 
+use super::PublicFolder;
 use crate::Visibility;
-use crate::listing::{ListingView, ListingWriter, Order};
+use crate::listing::{ListingForm, ListingView, ListingWriter, Order};
 
 fn entry(name: &[u8], kind: FileKind, size: u64) -> Entry {
     let modified = Duration::from_secs(1_795_182_005);
@@ -27,10 +28,11 @@ fn page(path: &str, entries: Vec<Entry>, query: &str) -> String {
     let view = ListingView {
         path: path.as_bytes().to_vec(),
         order,
-        as_page: true,
+        form: ListingForm::Page(Box::new(PublicFolder)),
         visibility: Visibility::Public,
         only: None,
         page: None,
+        window: None,
         etag: |_| String::new(),
     };
     String::from_utf8(ListingWriter::new(view).written(entries)).unwrap()
@@ -87,6 +89,41 @@ fn a_row_has_a_link_a_size_and_a_time() {
             "<td><time datetime=\"2026-11-20T13:40:05Z\">2026-11-20<span> 13:40</span></time></td></tr>",
         ],
     );
+}
+
+#[test]
+fn a_window_shows_some_entries_and_leads_to_the_others() {
+    let window = |from| {
+        let view = ListingView {
+            path: b"/".to_vec(),
+            order: Order::default(),
+            form: ListingForm::Page(Box::new(PublicFolder)),
+            visibility: Visibility::Private,
+            only: None,
+            page: None,
+            window: Some(from..from + 2),
+            etag: |_| String::new(),
+        };
+        let entries = (0..5).rev().map(|number| file(&format!("f{number}"))).collect();
+        String::from_utf8(ListingWriter::new(view).written(entries)).unwrap()
+    };
+    let shown =
+        |page: &str| (0..5).filter(|number| page.contains(&format!(">f{number}<"))).collect::<Vec<_>>();
+    let (first, second, last) = (window(0), window(2), window(4));
+    assert_eq!([shown(&first), shown(&second), shown(&last)], [vec![0, 1], vec![2, 3], vec![4]]);
+    for page in [&first, &second, &last, &window(9)] {
+        assert!(page.contains("<p>5 files, "), "{page}");
+    }
+    assert!(first.contains("order=asc&amp;from=2\" rel=\"next\"") && !first.contains("rel=\"prev\""));
+    assert!(second.contains("from=0\" rel=\"prev\"") && second.contains("from=4\" rel=\"next\""));
+    assert!(last.contains("from=2\" rel=\"prev\"") && !last.contains("rel=\"next\""));
+    assert!(first.contains("1–2 / 5") && last.contains("5–5 / 5"));
+}
+
+#[test]
+fn a_name_cannot_reverse_its_ending() {
+    let page = page("/", vec![file("annexe\u{202e}txt.exe")], "");
+    assert!(page.contains("annexe\u{fffd}txt.exe"));
 }
 
 #[test]

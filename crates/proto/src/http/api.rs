@@ -57,6 +57,11 @@ pub trait Api: Send + Sync {
         Box::pin(async { Err(operators_only()) })
     }
 
+    /// Whether there are pages for people: under `/app`, and under `/` if no site is there.
+    fn has_pages(&self) -> bool {
+        false
+    }
+
     /// Whether the server hides its activity from clients. Then the API answers `/metrics` and `/api/status`
     /// too.
     fn is_private(&self) -> bool {

@@ -25,6 +25,9 @@ use super::status_page::{StatusPage, healthy};
 const RESERVED: [&[u8]; 7] =
     [b"/api", b"/files", b"/shared", b"/uploads", b"/healthz", b"/readyz", b"/metrics"];
 
+/// The prefix of pages for people. Without accounts, it may be a site's.
+const PAGES: &[u8] = b"/app";
+
 /// Prefixes of accounts' files, below which adjacent slashes are one, as over FTP.
 const FILES: [&[u8]; 2] = [b"/files", b"/shared"];
 
@@ -142,14 +145,24 @@ impl Routes {
         if self.operators.is_some() {
             return problem(Status::NOT_FOUND, "Only /metrics, /api/status, /healthz and /readyz are here.");
         }
-        let DecodedTarget { path, query, .. } = target;
-        match self.sites.iter().find_map(|site| Some((site, site.strip(&path)?))) {
+        match self.sites.iter().find_map(|site| Some((site, site.strip(&target.path)?))) {
             Some((site, name)) => {
+                let DecodedTarget { path, query, .. } = target;
                 site::answer(site, request, name, RequestPath { query, path, prefix_bytes: 0 }).await
             }
-            None if path == b"/" => site::start_page(self.api.is_some()),
-            None => site::refused(request, Status::NOT_FOUND, "Nothing is served under this path."),
+            None if target.path != b"/" => {
+                site::refused(request, Status::NOT_FOUND, "Nothing is served under this path.")
+            }
+            None => match self.pages() {
+                Some(pages) => pages.answer(request, target).await,
+                None => site::start_page(),
+            },
         }
+    }
+
+    /// Returns the API if it has pages for people.
+    fn pages(&self) -> Option<&dyn Api> {
+        self.api.as_deref().filter(|api| self.operators.is_none() && api.has_pages())
     }
 
     /// Answers a malformed target. `OPTIONS *` is about the server as a whole.
@@ -191,6 +204,9 @@ impl Routes {
     fn api_for(&self, path: &[u8]) -> Option<&dyn Api> {
         if self.operators.is_some() {
             return self.api.as_deref().filter(|_| path == OPERATORS_API);
+        }
+        if is_below_any(path, &[PAGES]) {
+            return self.pages();
         }
         let api = self.api.as_deref().filter(|_| is_below_any(path, &RESERVED))?;
         let is_for_operators = path == STATUS || path == METRICS;

@@ -1,7 +1,7 @@
 //! POST of `multipart/form-data` to a folder: the files of an HTML form, and of `curl -F`.
 //!
 //! Each file is a separate upload. Invariants: a file of the form is stored whole or not at all, under
-//! its own name in that folder; a page of another site cannot make a browser send a form here.
+//! its own name in that folder.
 
 use std::pin::pin;
 
@@ -51,7 +51,6 @@ impl From<BadForm> for Refusal {
 
 pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    refuse_other_sites(ask.request)?;
     let Some(decoder) = FormDecoder::of(ask.request.field(Field::ContentType).unwrap_or_default()) else {
         return Err(Refusal::new(
             Status::UNSUPPORTED_MEDIA_TYPE,
@@ -81,28 +80,6 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resu
         return Err(Refusal::bad("The form has no file. Send one, as curl -F file=@NAME does."));
     }
     Ok(json::answer(Status::CREATED, &AllStored { files: receiving.stored }))
-}
-
-/// Rejects a form that a page of another site sends, unless the operator has named its origin. Browsers send
-/// forms without a preflight request, unlike PUT and JSON, and add the stored credentials.
-fn refuse_other_sites(request: &Request<'_>) -> Result<(), Refusal> {
-    if request.is_of_named_origin {
-        return Ok(());
-    }
-    let is_same_site = match request.field(Field::SecFetchSite) {
-        Some(site) => matches!(site, b"same-origin" | b"none"),
-        None => request.field(Field::Origin).is_none_or(|origin| {
-            let authority = origin.split(|byte| *byte == b'/').nth(2);
-            authority.is_some() && authority == request.field(Field::Host)
-        }),
-    };
-    if is_same_site {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        Status::FORBIDDEN,
-        "A page of another site cannot send files here. Send them from this one.",
-    ))
 }
 
 impl Receiving<'_> {

@@ -6,7 +6,7 @@
 
 use plimsoll_content::{Found, Visibility};
 use plimsoll_io::{Entry, FileKind, Io, Stat};
-use plimsoll_operations::{AuditEntry, Error, HomePath, Operation, ReadAccess, VisibleEntries};
+use plimsoll_operations::{AuditEntry, Caller, Error, HomePath, Operation, ReadAccess, VisibleEntries};
 use plimsoll_proto::http::site::{self, RequestPath, Selection};
 use plimsoll_proto::http::{Answer, DecodedTarget, Request};
 use plimsoll_store::{Error as StoreError, Location, Path};
@@ -15,7 +15,7 @@ use plimsoll_wire::http::status::Status;
 
 use super::{FileTarget, digests};
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, Web, credentials};
+use crate::{RoutedRequest, Web, credentials, page};
 
 pub(crate) async fn get(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
@@ -30,7 +30,7 @@ pub(crate) async fn get(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resul
         return Ok(redirect(audit, &path));
     }
     if target.is_folder {
-        return Box::pin(list(request, caller.io(), (access, audit), &path)).await;
+        return Box::pin(list(request, &caller, (access, audit), &path)).await;
     }
     let ReadAccess { location, shown, .. } = access;
     if shown != VisibleEntries::All {
@@ -135,6 +135,7 @@ fn audited(request: &Request<'_>, answer: Answer, mut audit: AuditEntry) -> Answ
 /// The query requests an invalid page.
 fn selection(
     request: &Request<'_>,
+    caller: &Caller,
     path: &RequestPath<'_>,
     shown: VisibleEntries,
 ) -> Result<Selection, Refusal> {
@@ -143,7 +144,9 @@ fn selection(
         VisibleEntries::All => None,
         VisibleEntries::Only(names) => Some(names),
     };
-    Ok(Selection { only, page })
+    let framed = site::wants_page(request)
+        .then(|| page::folder_of_account(request, path, &caller.identity.account.name));
+    Ok(Selection { only, page, framed })
 }
 
 /// The response to a client that has disconnected.
@@ -153,12 +156,12 @@ pub(super) fn gone() -> Refusal {
 
 async fn list(
     request: &mut Request<'_>,
-    io: &Io,
+    caller: &Caller,
     (access, mut audit): (ReadAccess, AuditEntry),
     path: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
     let ReadAccess { location, shown, .. } = access;
-    let selection = match selection(request, path, shown) {
+    let selection = match selection(request, caller, path, shown) {
         Ok(selection) => selection,
         Err(refusal) => {
             audit.becomes(Operation::List);
@@ -166,7 +169,7 @@ async fn list(
             return Err(refusal);
         }
     };
-    let listed = site::list(request, io, &location, path, Visibility::Private, selection).await;
+    let listed = site::list(request, caller.io(), &location, path, Visibility::Private, selection).await;
     if matches!(listed, Ok(_) | Err(StoreError::TooManyEntries)) {
         audit.becomes(Operation::List);
     }
@@ -208,6 +211,6 @@ pub(crate) async fn owners(ask: RoutedRequest<'_, '_>, path: Vec<u8>) -> Result<
             None => entries.push(Entry { name: share.owner.into_bytes(), stat }),
         }
     }
-    let selection = selection(ask.request, &path, VisibleEntries::All)?;
+    let selection = selection(ask.request, &caller, &path, VisibleEntries::All)?;
     Ok(site::listed(ask.request, &path, entries, selection))
 }

@@ -2,14 +2,17 @@
 //!
 //! It reads no folder itself. Invariant: a redirect leads to the same server, whatever the path is.
 
+use std::ops::Range;
+
 use plimsoll_content::limits::LISTING_ENTRIES_MAX;
-use plimsoll_content::{BadPage, ListingView, ListingWriter, Order, Visibility, etag, page_of};
+use plimsoll_content::page::{FolderFrame, PublicFolder};
+use plimsoll_content::{BadPage, ListingForm, ListingView, ListingWriter, Order, Visibility, etag, page_of};
 use plimsoll_io::{Entry, Io, ListingPage};
 use plimsoll_store::{Error, Location};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
 
-use super::{RequestPath, our_page, wants_listing_page};
+use super::{RequestPath, our_page, page_with, wants_listing_page};
 use crate::http::answer::{Answer, Body};
 use crate::http::request::Request;
 
@@ -36,6 +39,25 @@ pub struct Selection {
     pub only: Option<Vec<Vec<u8>>>,
     /// The page that the query selects, if it does.
     pub page: Option<ListingPage>,
+    /// The frame of an HTML page, if it is not that of a public folder.
+    pub framed: Option<FramedPage>,
+}
+
+/// A frame around the HTML page of a folder.
+pub struct FramedPage {
+    /// The frame.
+    pub frame: Box<dyn FolderFrame>,
+    /// The fields of the response.
+    pub fields: Vec<(&'static str, String)>,
+    /// The positions of the shown entries.
+    pub window: Range<usize>,
+}
+
+/// The form of a response with a listing, and its fields.
+enum ListingFields {
+    Json,
+    PublicPage,
+    FramedPage(Vec<(&'static str, String)>),
 }
 
 /// Returns the page of a listing that the query selects; `None` for the whole folder, or an HTML page.
@@ -62,13 +84,13 @@ pub async fn list(
     visibility: Visibility,
     selection: Selection,
 ) -> Result<Option<Answer>, Error> {
-    let view = view(request, path, visibility, selection);
-    let (as_page, page) = (view.as_page, view.page.clone());
+    let (view, fields) = view(request, path, visibility, selection);
+    let page = view.page.clone();
     // Of a few names, wherever they sort, a store must not select a page.
     let page = page.filter(|_| view.only.is_none());
     let listing = location.list(io, LISTING_ENTRIES_MAX, page.as_ref(), ListingWriter::new(view));
     let Some(listed) = request.body.while_connected_or_recently(listing).await else { return Ok(None) };
-    Ok(Some(answer(as_page, visibility, listed?)))
+    Ok(Some(answer(fields, visibility, listed?)))
 }
 
 /// As [`list`], of a few entries that are in no folder.
@@ -78,35 +100,51 @@ pub fn listed(
     entries: Vec<Entry>,
     selection: Selection,
 ) -> Answer {
-    let view = view(request, path, Visibility::Private, selection);
-    let as_page = view.as_page;
-    answer(as_page, Visibility::Private, ListingWriter::new(view).written(entries))
+    let (view, fields) = view(request, path, Visibility::Private, selection);
+    answer(fields, Visibility::Private, ListingWriter::new(view).written(entries))
 }
 
-/// Returns the form of the listing that a request selects.
+/// Returns the form of the listing that a request selects, and the fields of its response.
 fn view(
     request: &Request<'_>,
     path: &RequestPath<'_>,
     visibility: Visibility,
     selection: Selection,
-) -> ListingView {
-    ListingView {
+) -> (ListingView, ListingFields) {
+    let (form, fields, window) = match selection.framed {
+        _ if !wants_listing_page(request, path) => (ListingForm::Json, ListingFields::Json, None),
+        None => (ListingForm::Page(Box::new(PublicFolder)), ListingFields::PublicPage, None),
+        Some(FramedPage { frame, fields, window }) => {
+            (ListingForm::Page(frame), ListingFields::FramedPage(fields), Some(window))
+        }
+    };
+    let view = ListingView {
         path: path.path.get(path.prefix_bytes..).unwrap_or_default().to_vec(),
         order: Order::from_query(path.query),
-        as_page: wants_listing_page(request, path),
+        form,
         visibility,
         only: selection.only,
         page: selection.page,
+        window,
         etag,
-    }
+    };
+    (view, fields)
 }
 
 /// Returns the response with a generated listing.
-fn answer(as_page: bool, visibility: Visibility, written: Vec<u8>) -> Answer {
-    let answer = Answer::new(Status::OK).field("Cache-Control", visibility.listing_cache_control());
-    if as_page {
-        return our_page(answer, written);
+fn answer(fields: ListingFields, visibility: Visibility, written: Vec<u8>) -> Answer {
+    let answer = Answer::new(Status::OK);
+    let cached = |answer: Answer| answer.field("Cache-Control", visibility.listing_cache_control());
+    match fields {
+        ListingFields::FramedPage(fields) => {
+            let with_fields = |answer: Answer, (name, value)| answer.field(name, value);
+            page_with(fields.into_iter().fold(answer, with_fields), written)
+        }
+        ListingFields::PublicPage => our_page(cached(answer), written),
+        ListingFields::Json => cached(answer)
+            .field("Content-Type", "application/json")
+            .field("Vary", "Accept")
+            .field("X-Content-Type-Options", "nosniff")
+            .body(Body::Bytes(written)),
     }
-    let answer = answer.field("Content-Type", "application/json").field("Vary", "Accept");
-    answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(written))
 }

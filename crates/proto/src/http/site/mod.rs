@@ -17,7 +17,7 @@ use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
 pub(super) use self::folder::redirect_to;
-pub use self::folder::{Selection, list, listed, page_of_listing, redirect};
+pub use self::folder::{FramedPage, Selection, list, listed, page_of_listing, redirect};
 use super::answer::{Answer, Body};
 use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::coded_problem;
@@ -26,9 +26,6 @@ use super::request::Request;
 /// The refusal of a listing of a folder that is too large for it.
 pub const TOO_MANY_ENTRIES: &str = "The folder has too many entries to be listed at once. List it in pages: \
                                     ?format=json&limit=1000, then as next_href says.";
-
-/// The detail of a request without credentials, for a person.
-const LOGIN_REQUIRED: &str = "This needs an account on this server.";
 
 /// The requested path of a file or folder.
 pub struct RequestPath<'a> {
@@ -97,7 +94,7 @@ async fn list_folder(
         Err(bad) => return refused(request, Status::BAD_REQUEST, &bad.to_string()),
     };
     let io = request.io.for_owner(JobOwner::guest(request.peer));
-    let selection = Selection { only: None, page };
+    let selection = Selection { only: None, page, framed: None };
     match list(request, &io, location, path, Visibility::Public, selection).await {
         Ok(Some(answer)) => answer,
         Ok(None) => busy(request),
@@ -142,9 +139,9 @@ async fn not_there(site: &Site, request: &Request<'_>) -> Answer {
     }
 }
 
-/// Returns the page under `/` of a server without a site there.
-pub fn start_page(has_accounts: bool) -> Answer {
-    our_page(Answer::new(Status::OK), page::start(has_accounts)).field("Cache-Control", "no-cache")
+/// Returns the page under `/` of a server with neither a site there nor accounts.
+pub fn start_page() -> Answer {
+    our_page(Answer::new(Status::OK), page::start()).field("Cache-Control", "no-cache")
 }
 
 /// Returns an error as a page for browsers and as a problem for programs.
@@ -160,8 +157,6 @@ pub fn refused_with(
     code: Option<ProblemCode>,
 ) -> Answer {
     if wants_page(request) {
-        // The detail for programs names requests; the page says what to type.
-        let detail = if code == Some(ProblemCode::LoginRequired) { LOGIN_REQUIRED } else { detail };
         our_page(Answer::new(status), page::error(status, detail))
     } else {
         // A 404 may be cached by default: a browser must not get the response for a program.
@@ -169,7 +164,8 @@ pub fn refused_with(
     }
 }
 
-fn wants_page(request: &Request<'_>) -> bool {
+/// Whether the client prefers a page to a description for programs, as a browser does that opens a link.
+pub fn wants_page(request: &Request<'_>) -> bool {
     request.field(Field::Accept).is_some_and(prefers_html)
 }
 
@@ -180,14 +176,15 @@ fn wants_listing_page(request: &Request<'_>, path: &RequestPath<'_>) -> bool {
     !is_json && !request.field(Field::Accept).is_some_and(prefers_json)
 }
 
-fn page_with(answer: Answer, page: Vec<u8>) -> Answer {
+/// Returns a response with a page. The caller has added the policy for it.
+pub fn page_with(answer: Answer, page: Vec<u8>) -> Answer {
     let answer = answer.field("Content-Type", "text/html; charset=utf-8").field("Vary", "Accept");
     answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(page))
 }
 
 /// Returns a generated page, in which nothing may load or run anything. The forms of listings sort them.
 fn our_page(answer: Answer, page: Vec<u8>) -> Answer {
-    const POLICY: &str =
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'";
+    const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
+                          form-action 'self'; frame-ancestors 'self'";
     page_with(answer.field("Content-Security-Policy", POLICY), page)
 }

@@ -1,0 +1,144 @@
+//! The frame of every page: its head, navigation, foot, and the fields of its response.
+//!
+//! Invariants: nothing runs and nothing loads but the page's own files; no other page embeds it; no cache
+//! stores it.
+
+use maud::{DOCTYPE, Markup, html};
+use plimsoll_content::page::{ICON, MARK};
+use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_wire::hex;
+use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::status::Status;
+
+use super::assets;
+use super::local_target::LocalTarget;
+use super::texts::{LANGUAGES, Language};
+
+/// Bytes of the number that admits the page's own style, so that markup in the page cannot add another.
+const NONCE_BYTES: usize = 16;
+
+/// The part of the page that a view belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// The account's own files.
+    Files,
+    /// What others share with the account.
+    Shared,
+    /// The account itself.
+    Account,
+    /// None of them.
+    Other,
+}
+
+/// The frame of a page for one request.
+pub(crate) struct Frame {
+    pub(crate) language: &'static Language,
+    section: Section,
+    account: Option<String>,
+    nonce: String,
+    /// The page itself, to return to.
+    pub(crate) target: String,
+}
+
+impl Frame {
+    /// Creates the frame of a page. Without an account, it has no navigation.
+    pub(crate) fn new(request: &Request<'_>, section: Section, account: Option<&str>) -> Frame {
+        let mut nonce = [0; NONCE_BYTES];
+        request.io.entropy(&mut nonce);
+        let target = match request.method() {
+            Method::Get | Method::Head => LocalTarget::of(request.target()),
+            _ => LocalTarget::default(),
+        };
+        Frame {
+            language: Language::of(request),
+            section,
+            account: account.map(str::to_owned),
+            nonce: hex::encode(&nonce),
+            target: target.into_text(),
+        }
+    }
+
+    /// Returns the response with this page.
+    pub(crate) fn answer(&self, status: Status, title: &str, content: &Markup) -> Answer {
+        let fields = self.fields().into_iter();
+        let answer = fields.fold(Answer::new(status), |answer, (name, value)| answer.field(name, value));
+        site::page_with(answer, self.document(title, content).into_bytes())
+    }
+
+    /// Returns the fields of the response.
+    pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
+        let policy = format!(
+            "default-src 'none'; style-src 'nonce-{}'; img-src 'self' data:; form-action 'self'; \
+             base-uri 'none'; frame-ancestors 'none'",
+            self.nonce
+        );
+        vec![
+            ("Cache-Control", "no-store".to_owned()),
+            ("Content-Security-Policy", policy),
+            ("Cross-Origin-Opener-Policy", "same-origin".to_owned()),
+            ("Cross-Origin-Resource-Policy", "same-origin".to_owned()),
+            // Without a referrer, a browser reports no origin of a form.
+            ("Referrer-Policy", "same-origin".to_owned()),
+            ("X-Frame-Options", "DENY".to_owned()),
+        ]
+    }
+
+    /// Returns the whole page around its content.
+    pub(crate) fn document(&self, title: &str, content: &Markup) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang=(self.language.code) {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (title) " – plimsoll" }
+                    link rel="icon" href=(ICON);
+                    link rel="stylesheet" href=(assets::path_of("page.css")) nonce=(self.nonce);
+                }
+                body {
+                    a.skip href="#content" { (self.language.text("skip")) }
+                    @if let Some(account) = &self.account { (self.navigation(account)) }
+                    main #content { (MARK) (content) }
+                    (self.foot())
+                }
+            }
+        };
+        page.into_string()
+    }
+
+    fn navigation(&self, account: &str) -> Markup {
+        let link = |section, href: &str, text: &str| {
+            let current = (self.section == section).then_some("true");
+            html! { a href=(href) aria-current=[current] { (text) } }
+        };
+        html! {
+            header {
+                nav aria-label=(self.language.text("navigation")) {
+                    (link(Section::Files, "/files/", self.language.text("files")))
+                    (link(Section::Shared, "/shared/", self.language.text("shared")))
+                    span.space {}
+                    (link(Section::Account, "/app/account", account))
+                }
+                form.log-out method="post" action="/app/logout" {
+                    button { (self.language.text("log-out")) }
+                }
+            }
+        }
+    }
+
+    fn foot(&self) -> Markup {
+        html! {
+            footer {
+                form method="post" action="/app/language" aria-label=(self.language.text("language")) {
+                    input type="hidden" name="next" value=(self.target);
+                    @for language in &*LANGUAGES {
+                        @let current = (language.code == self.language.code).then_some("true");
+                        button name="language" value=(language.code) lang=(language.code) aria-current=[current] {
+                            (language.name)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A path and a query on this server, to which a form leads after it was received.
+//!
+//! Invariant: whatever a form says, a browser stays on this server.
+
+/// The target of a redirect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LocalTarget(String);
+
+/// Bytes of a target. Longer ones lead to the account's files.
+const TARGET_BYTES_MAX: usize = 8 * 1024;
+
+impl Default for LocalTarget {
+    fn default() -> LocalTarget {
+        LocalTarget("/files/".to_owned())
+    }
+}
+
+impl LocalTarget {
+    /// Returns a target as a client sent it, or the account's files if it could lead elsewhere.
+    pub(crate) fn of(target: &[u8]) -> LocalTarget {
+        let is_local = match target {
+            [b'/', b'/' | b'\\', ..] => false,
+            [b'/', ..] => target.len() <= TARGET_BYTES_MAX && target.iter().all(u8::is_ascii_graphic),
+            _ => false,
+        };
+        match std::str::from_utf8(target) {
+            Ok(text) if is_local => LocalTarget(text.to_owned()),
+            _ => LocalTarget::default(),
+        }
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+
+    /// Adds the word that the page shows as a notice, instead of an earlier one.
+    pub(crate) fn with_notice(self, word: &str) -> String {
+        let (path, query) = self.0.split_once('?').unwrap_or((&self.0, ""));
+        let kept = query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("done="));
+        let pairs: Vec<&str> = kept.collect();
+        let done = format!("done={word}");
+        format!("{path}?{}", [&*pairs, &[&*done]].concat().join("&"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_never_leads_to_another_server() {
+        for target in
+            ["", "files/", "//evil.example", "/\\evil.example", "https://evil.example/", "/a\r\nb: c", "/ü"]
+        {
+            assert_eq!(LocalTarget::of(target.as_bytes()), LocalTarget::default(), "{target:?}");
+        }
+        assert_eq!(LocalTarget::of(b"/files/a%20b/?sort=size").into_text(), "/files/a%20b/?sort=size");
+        assert_eq!(LocalTarget::of(&[b'/'; 9000]), LocalTarget::default());
+    }
+
+    #[test]
+    fn a_notice_replaces_an_earlier_one() {
+        let noticed = |target: &str| LocalTarget::of(target.as_bytes()).with_notice("made");
+        assert_eq!(noticed("/files/"), "/files/?done=made");
+        assert_eq!(noticed("/files/?sort=size&done=x&from=200"), "/files/?sort=size&from=200&done=made");
+    }
+}

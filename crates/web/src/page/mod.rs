@@ -1,0 +1,136 @@
+//! The web page: log-in and account under `/app/`, and folders as pages for browsers.
+//!
+//! The server renders everything, so the page works without a script. It has no right of its own: it calls
+//! the operations that the API calls. Invariant: a form is received only from a page of this server.
+
+mod account;
+mod assets;
+pub(crate) mod cookie;
+mod folder;
+mod form;
+mod frame;
+mod local_target;
+mod login;
+mod texts;
+
+use std::sync::LazyLock;
+
+use maud::html;
+use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::status::Status;
+
+pub(crate) use self::folder::of_account as folder_of_account;
+use self::frame::{Frame, Section};
+use self::local_target::LocalTarget;
+use crate::refusal::Refusal;
+use crate::{RoutedRequest, Web};
+
+/// Prepares what all requests share, before the first one, and before a process forks.
+pub(crate) fn load() {
+    assets::load();
+    LazyLock::force(&texts::LANGUAGES);
+}
+
+/// A view of the page, below `/app/`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// The start: log-in, or the account's files.
+    Start,
+    LogIn,
+    SignUp,
+    LogOut,
+    Account,
+    Password,
+    Language,
+    /// One of the page's own files, by its path below `/app/`.
+    Asset(String),
+}
+
+/// The views with fixed paths, by path below `/app/`.
+const VIEWS: [(&str, View); 7] = [
+    ("", View::Start),
+    ("login", View::LogIn),
+    ("signup", View::SignUp),
+    ("logout", View::LogOut),
+    ("account", View::Account),
+    ("password", View::Password),
+    ("language", View::Language),
+];
+
+impl View {
+    /// Returns the view of a path below `/app/`.
+    pub(crate) fn of(rest: &str) -> View {
+        let named = VIEWS.iter().find(|(name, _)| *name == rest).map(|(_, view)| view.clone());
+        named.unwrap_or_else(|| View::Asset(rest.to_owned()))
+    }
+
+    pub(crate) fn methods(&self) -> &'static [Method] {
+        use Method::{Get, Head, Post};
+        match self {
+            View::Start | View::Account | View::Asset(_) => &[Get, Head],
+            View::SignUp => &[Get, Head, Post],
+            View::LogIn | View::LogOut | View::Password | View::Language => &[Post],
+        }
+    }
+}
+
+/// Returns the response of a view.
+pub(crate) async fn answer(
+    ask: RoutedRequest<'_, '_>,
+    method: Method,
+    view: View,
+) -> Result<Answer, Refusal> {
+    match view {
+        View::Start => login::start(ask).await,
+        View::LogIn => login::log_in(ask).await,
+        View::SignUp if method == Method::Post => login::sign_up(ask).await,
+        View::SignUp => login::sign_up_page(&ask),
+        View::LogOut => account::log_out(ask).await,
+        View::Account => account::show(ask).await,
+        View::Password => account::change_password(ask).await,
+        View::Language => account::choose_language(ask).await,
+        View::Asset(path) => assets::answer(&path),
+    }
+}
+
+/// Returns a refusal, for a person as a page.
+pub(crate) fn refused(web: &Web, request: &Request<'_>, refusal: Refusal) -> Answer {
+    if !site::wants_page(request) {
+        return refusal.answer(request);
+    }
+    let answer = if refusal.status == Status::UNAUTHORIZED {
+        login::asked_for(web, request)
+    } else {
+        error_page(request, &refusal)
+    };
+    refusal.add_fields(request, answer)
+}
+
+fn error_page(request: &Request<'_>, refusal: &Refusal) -> Answer {
+    let frame = Frame::new(request, Section::Other, None);
+    let status = refusal.status;
+    let title = if status == Status::NOT_FOUND { "error.missing" } else { "error" };
+    let title = frame.language.text(title);
+    let content = html! {
+        h1 { (title) }
+        p { (refusal.detail()) }
+        p.quiet { (status.code()) " " (status.reason()) }
+        p { a href="/files/" { (frame.language.text("error.files")) } }
+    };
+    frame.answer(status, title, &content)
+}
+
+/// Redirects a browser after its form was received. The next page is loaded by GET, so that reloading it
+/// repeats nothing.
+fn go_to(location: String) -> Answer {
+    Answer::new(Status::SEE_OTHER).field("Location", location).field("Cache-Control", "no-store")
+}
+
+/// Returns the notice that a query names, if there is one.
+fn notice(frame: &Frame, query: Option<&[u8]>) -> maud::Markup {
+    let word = query.and_then(|query| plimsoll_wire::http::form_urlencoded::value_of(query, "done"));
+    let key = word.map(|word| format!("done.{}", String::from_utf8_lossy(&word)));
+    let text = key.and_then(|key| frame.language.known(&key).map(str::to_owned));
+    html! { @if let Some(text) = text { p.notice role="status" { (text) } } }
+}

@@ -1,0 +1,324 @@
+//! The web page, as a browser without scripts uses it: log-in, account, folders, and the defence against pages
+//! of other sites.
+
+use plimsoll_auth::Settings;
+use plimsoll_tests::accounts::{PASSWORD, settings};
+use plimsoll_tests::{Answer, Client, Person, Scenario, Scene, behaviours};
+use plimsoll_web::limits::FORM_BYTES_MAX;
+
+fn scenario() -> Scenario {
+    Scenario { accounts: Some(settings()), ..Scenario::default() }
+}
+
+fn without_sign_up() -> Scenario {
+    Scenario {
+        accounts: Some(Settings { sign_up: plimsoll_auth::SignUp::Closed, ..settings() }),
+        ..scenario()
+    }
+}
+
+const ACCEPT: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
+const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\n";
+
+/// A browser, with its cookie.
+struct Browser {
+    client: Client,
+    origin: String,
+    /// The cookie of the session, as `NAME=VALUE`.
+    cookie: Option<String>,
+}
+
+impl Browser {
+    async fn new(scene: &Scene) -> Browser {
+        let origin = format!("{}://test", scene.scheme());
+        Browser { client: scene.connect().await, origin, cookie: None }
+    }
+
+    /// Logs in as an account with the usual password.
+    async fn logged_in(scene: &Scene, name: &str) -> Browser {
+        let mut browser = Browser::new(scene).await;
+        let answer =
+            browser.submit("/app/login", &format!("name={name}&password={}", encoded(PASSWORD))).await;
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        browser
+    }
+
+    fn fields(&self) -> String {
+        let cookie = self.cookie.as_ref().map(|cookie| format!("Cookie: a=b; {cookie}\r\n"));
+        format!("{ACCEPT}{}", cookie.unwrap_or_default())
+    }
+
+    async fn open(&mut self, target: &str) -> Answer {
+        let fields = format!("Upgrade-Insecure-Requests: 1\r\n{}", self.fields());
+        self.client.get_with(target, &fields).await
+    }
+
+    /// Submits a form of the page, and stores the cookie of the response.
+    async fn submit(&mut self, target: &str, form: &str) -> Answer {
+        let fields = format!("{FORM}Origin: {}\r\n{}", self.origin, self.fields());
+        let answer = self.client.ask("POST", target, &fields, form).await;
+        if let Some(cookie) = answer.field("Set-Cookie") {
+            let (pair, _) = cookie.split_once(';').expect("attributes");
+            self.cookie = (!pair.ends_with('=')).then(|| pair.to_owned());
+        }
+        answer
+    }
+}
+
+fn encoded(value: &str) -> String {
+    value.replace(' ', "+")
+}
+
+async fn a_person_logs_in_opens_its_files_and_logs_out(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a.txt", "hello").await;
+    let mut browser = Browser::new(&scene).await;
+    let start = browser.open("/app/").await;
+    assert_eq!(start.status, 200);
+    assert!(start.text().contains("action=\"/app/login\"") && !start.text().contains("/app/logout"));
+    let form = format!("name=alice&password={}&next=%2Ffiles%2F%3Fsort%3Dsize", encoded(PASSWORD));
+    let answer = browser.submit("/app/login", &form).await;
+    assert_eq!((answer.status, answer.field("Location")), (303, Some("/files/?sort=size")));
+    let cookie = answer.field("Set-Cookie").unwrap();
+    assert!(cookie.contains("; Path=/; HttpOnly; SameSite=Lax") && !cookie.contains("Max-Age"), "{cookie}");
+    let is_secure = scene.scheme() == "https";
+    assert_eq!((cookie.starts_with("__Host-plimsoll="), cookie.contains("; Secure")), (is_secure, is_secure));
+    let page = browser.open("/files/").await;
+    assert_eq!(page.status, 200);
+    for part in ["href=\"a.txt\"", ">alice</a>", "action=\"/app/logout\"", "<html lang=\"en\">"] {
+        assert!(page.text().contains(part), "{part}: {}", page.text());
+    }
+    assert_eq!(browser.open("/files/a.txt").await.text(), "hello");
+    assert_eq!(browser.open("/app/").await.field("Location"), Some("/files/"));
+    let left = browser.cookie.clone().unwrap();
+    let answer = browser.submit("/app/logout", "").await;
+    assert_eq!((answer.status, answer.field("Location")), (303, Some("/app/")));
+    assert!(browser.cookie.is_none() && answer.field("Set-Cookie").unwrap().contains("Max-Age=0"));
+    browser.cookie = Some(left);
+    assert_eq!(browser.open("/files/a.txt").await.status, 401, "the session has ended on the server");
+}
+
+async fn a_page_that_needs_an_account_asks_for_it_and_is_then_opened(scene: Scene) {
+    let _alice = Person::new(&scene, "alice").await;
+    let mut browser = Browser::new(&scene).await;
+    let asked = browser.open("/files/a%20b/?sort=size").await;
+    assert_eq!(asked.status, 401);
+    assert!(asked.text().contains("name=\"next\" value=\"/files/a%20b/?sort=size\""), "{}", asked.text());
+    let ways: Vec<&String> =
+        asked.fields.iter().filter(|(name, _)| name == "WWW-Authenticate").map(|(_, value)| value).collect();
+    assert!(ways.len() == 1 && ways[0].starts_with("Bearer"), "no dialog of the browser: {ways:?}");
+    let wrong = browser.submit("/app/login", "name=alice&password=wrong+one&next=//evil.example").await;
+    assert_eq!((wrong.status, wrong.field("Set-Cookie")), (401, None));
+    assert!(
+        wrong.text().contains("The name or the password is wrong.")
+            && wrong.text().contains("value=\"alice\"")
+    );
+    assert!(!wrong.text().contains("wrong one") && !wrong.text().contains("evil"), "{}", wrong.text());
+    let form = format!("name=alice&password={}&next=//evil.example&stay=yes", encoded(PASSWORD));
+    let answer = browser.submit("/app/login", &form).await;
+    assert_eq!((answer.status, answer.field("Location")), (303, Some("/files/")));
+    assert!(answer.field("Set-Cookie").unwrap().contains("Max-Age="));
+}
+
+/// Browsers add the cookie to some requests of any page of the same site, such as another port.
+async fn a_cookie_changes_nothing_for_a_page_of_another_origin(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", "hello").await;
+    let browser = Browser::logged_in(&scene, "alice").await;
+    let (cookie, origin) = (browser.fields(), &browser.origin);
+    let mut client = scene.connect().await;
+    for sender in [
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n",
+        &format!("Sec-Fetch-Site: same-site\r\nOrigin: {origin}\r\n"),
+        &format!("Origin: {origin}:81\r\n"),
+        "Origin: null\r\n",
+        "",
+    ] {
+        for (method, target) in [
+            ("PUT", "/files/a"),
+            ("DELETE", "/files/a"),
+            ("MKCOL", "/files/b"),
+            ("MOVE", "/files/a"),
+            ("COPY", "/files/a"),
+            ("POST", "/files/"),
+            ("POST", "/uploads"),
+            ("PATCH", "/uploads/x"),
+            ("DELETE", "/uploads/x"),
+            ("PUT", "/api/password"),
+            ("POST", "/api/shares"),
+            ("DELETE", "/api/shares/x"),
+            ("DELETE", "/api/sessions/current"),
+            ("POST", "/app/login"),
+            ("POST", "/app/signup"),
+            ("POST", "/app/logout"),
+            ("POST", "/app/password"),
+            ("POST", "/app/language"),
+        ] {
+            let answer = client.ask(method, target, &format!("{cookie}{sender}{FORM}"), "").await;
+            assert_eq!(answer.status, 403, "{method} {target} {sender}");
+        }
+    }
+    assert_eq!(client.get_with("/files/a", &cookie).await.text(), "hello");
+    let put = client.ask("PUT", "/files/a", &format!("{cookie}Sec-Fetch-Site: same-origin\r\n"), "new").await;
+    assert_eq!(put.status, 204);
+}
+
+async fn a_form_of_another_site_logs_nobody_in(scene: Scene) {
+    let _alice = Person::new(&scene, "alice").await;
+    let mut client = scene.connect().await;
+    let form = format!("name=alice&password={}", encoded(PASSWORD));
+    for sender in ["Origin: https://evil.example\r\n", "Sec-Fetch-Site: cross-site\r\n", ""] {
+        let answer = client.ask("POST", "/app/login", &format!("{FORM}{sender}"), &form).await;
+        assert_eq!((answer.status, answer.field("Set-Cookie")), (403, None), "{sender}");
+    }
+}
+
+async fn only_the_cookie_of_the_scheme_is_read(scene: Scene) {
+    let alice = Person::new(&scene, "alice").await;
+    let (own, other) = match scene.scheme() {
+        "https" => ("__Host-plimsoll", "plimsoll"),
+        _ => ("plimsoll", "__Host-plimsoll"),
+    };
+    let mut client = scene.connect().await;
+    for (cookies, status) in [
+        (format!("{own}={}", alice.token), 200),
+        (format!("{other}={}", alice.token), 401),
+        (format!("{own}={0}; {own}={0}", alice.token), 401),
+        (format!("{own}="), 401),
+        (format!("{own}=pls_{}", "0".repeat(32)), 401),
+    ] {
+        let answer = client.get_with("/api/whoami", &format!("Cookie: {cookies}\r\n")).await;
+        assert_eq!(answer.status, status, "{cookies}");
+    }
+    let both = format!("Cookie: {own}={}\r\nAuthorization: Bearer pls_x\r\n", alice.token);
+    assert_eq!(client.get_with("/api/whoami", &both).await.status, 401, "Authorization prevails");
+}
+
+async fn no_other_page_embeds_the_page_and_nothing_runs_in_it(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "x").await;
+    let mut browser = Browser::logged_in(&scene, "alice").await;
+    for target in ["/app/account", "/files/", "/shared/", "/files/missing", "/app/missing"] {
+        let page = browser.open(target).await;
+        let policy = page.field("Content-Security-Policy").expect("a policy").to_owned();
+        for part in ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"]
+        {
+            assert!(policy.contains(part), "{target}: {policy}");
+        }
+        assert!(!policy.contains("unsafe") && !policy.contains("script-src"), "{policy}");
+        assert_eq!(page.field("X-Frame-Options"), Some("DENY"), "{target}");
+        assert_eq!(page.field("Cross-Origin-Opener-Policy"), Some("same-origin"), "{target}");
+        assert_eq!(page.field("Referrer-Policy"), Some("same-origin"), "{target}");
+        assert!(page.field("Cache-Control").unwrap().contains("no-store"), "{target}");
+        assert!(!page.text().contains("<script") && !page.text().contains(" style="), "{target}");
+    }
+}
+
+async fn the_files_of_the_page_are_kept_for_good_under_their_hash(scene: Scene) {
+    let mut browser = Browser::new(&scene).await;
+    let start = browser.open("/app/").await.text();
+    let (_, rest) = start.split_once("rel=\"stylesheet\" href=\"").expect("a stylesheet");
+    let (path, _) = rest.split_once('"').unwrap();
+    let style = browser.client.get(path).await;
+    assert_eq!((style.status, style.field("Content-Type")), (200, Some("text/css; charset=utf-8")));
+    assert!(style.field("Cache-Control").unwrap().contains("immutable"));
+    let (_, rest) = path.strip_prefix("/app/").unwrap().split_once('/').unwrap();
+    assert_eq!(browser.client.get(&format!("/app/000000000000/{rest}")).await.status, 404);
+}
+
+async fn a_person_signs_up_and_changes_the_password(scene: Scene) {
+    let mut browser = Browser::new(&scene).await;
+    assert!(browser.open("/app/").await.text().contains("href=\"/app/signup\""));
+    assert!(browser.open("/app/signup").await.text().contains("action=\"/app/signup\""));
+    let form = format!("name=carol&password={}", encoded(PASSWORD));
+    let answer = browser.submit("/app/signup", &form).await;
+    assert_eq!((answer.status, answer.field("Location")), (303, Some("/files/")));
+    let mut other = Browser::logged_in(&scene, "carol").await;
+    let taken = Browser::new(&scene).await.submit("/app/signup", &form).await;
+    assert!(taken.status == 409 && taken.text().contains("This name is taken."), "{}", taken.text());
+    let account = browser.open("/app/account").await.text();
+    assert!(account.contains("carol") && account.contains("action=\"/app/password\""), "{account}");
+    let wrong = browser.submit("/app/password", "old=wrong&new=correct+horse+battery").await;
+    assert!(wrong.status == 403 && wrong.text().contains("The old password is wrong."), "{}", wrong.text());
+    let form = format!("old={}&new=correct+horse+battery", encoded(PASSWORD));
+    let changed = browser.submit("/app/password", &form).await;
+    assert_eq!((changed.status, changed.field("Location")), (303, Some("/app/account?done=password")));
+    assert!(browser.open("/app/account?done=password").await.text().contains("The password is changed."));
+    assert!(!browser.open("/app/account?done=%3Cb%3E").await.text().contains("role=\"status\""));
+    assert_eq!(other.open("/files/").await.status, 401, "other sessions end");
+}
+
+async fn a_form_that_is_too_long_is_refused(scene: Scene) {
+    let mut browser = Browser::new(&scene).await;
+    let form = format!("name={}", "a".repeat(FORM_BYTES_MAX));
+    assert_eq!(browser.submit("/app/login", &form).await.status, 413);
+    let fields = format!("Origin: {}\r\nContent-Type: text/plain\r\n", browser.origin);
+    browser.client.ask("POST", "/app/login", &fields, "name=a").await.problem(415);
+}
+
+async fn without_sign_up_no_page_offers_it(scene: Scene) {
+    let mut browser = Browser::new(&scene).await;
+    assert!(!browser.open("/app/").await.text().contains("signup"));
+    assert_eq!(browser.open("/app/signup").await.status, 403);
+    let form = format!("name=carol&password={}", encoded(PASSWORD));
+    assert_eq!(browser.submit("/app/signup", &form).await.status, 403);
+}
+
+async fn the_page_is_in_the_readers_language(scene: Scene) {
+    let mut browser = Browser::new(&scene).await;
+    let german =
+        browser.client.get_with("/app/", &format!("{ACCEPT}Accept-Language: de-AT,en;q=0.5\r\n")).await;
+    assert!(german.text().contains("<html lang=\"de\">") && german.text().contains("Anmelden"));
+    let answer = browser.submit("/app/language", "language=de&next=%2Fapp%2F").await;
+    assert_eq!((answer.status, answer.field("Location")), (303, Some("/app/")));
+    assert!(browser.open("/app/").await.text().contains("Anmelden"), "the browser sends the choice");
+    assert_eq!(browser.submit("/app/language", "language=xx").await.status, 400);
+}
+
+async fn a_large_folder_is_shown_in_pages(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/first", "").await;
+    for number in 0..201 {
+        scene.write_home("alice", &format!("f{number}"), b"x");
+    }
+    let mut browser = Browser::logged_in(&scene, "alice").await;
+    let page = browser.open("/files/").await.text();
+    assert!(page.contains("href=\"f0\"") && !page.contains("href=\"f200\""), "200 entries of 202");
+    assert!(page.contains("202 files") && page.contains("from=200"), "{page}");
+    let rest = browser.open("/files/?sort=name&order=asc&from=200").await.text();
+    assert!(
+        rest.contains("href=\"f200\"") && rest.contains("href=\"first\"") && !rest.contains("href=\"f0\"")
+    );
+}
+
+async fn a_program_gets_the_listing_of_programs(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", "x").await;
+    let page = alice.get("/files/").await;
+    assert!(
+        page.text().contains("href=\"a\"") && !page.text().contains("/app/"),
+        "no links that a crawler follows"
+    );
+}
+
+behaviours!(scenario and tls;
+    a_person_logs_in_opens_its_files_and_logs_out,
+    a_page_that_needs_an_account_asks_for_it_and_is_then_opened,
+    a_cookie_changes_nothing_for_a_page_of_another_origin,
+    a_form_of_another_site_logs_nobody_in,
+    only_the_cookie_of_the_scheme_is_read,
+    no_other_page_embeds_the_page_and_nothing_runs_in_it,
+    the_files_of_the_page_are_kept_for_good_under_their_hash,
+    a_person_signs_up_and_changes_the_password,
+    a_form_that_is_too_long_is_refused,
+    the_page_is_in_the_readers_language,
+    a_large_folder_is_shown_in_pages,
+    a_program_gets_the_listing_of_programs,
+);
+
+mod closed {
+    use super::*;
+
+    behaviours!(without_sign_up; without_sign_up_no_page_offers_it);
+}
