@@ -76,6 +76,18 @@ pub struct Permissions {
     pub parents: bool,
 }
 
+impl Permissions {
+    /// No right at all.
+    pub const NONE: Permissions = Permissions {
+        read: false,
+        write: false,
+        delete: false,
+        share: false,
+        operate: false,
+        parents: false,
+    };
+}
+
 impl Default for Permissions {
     fn default() -> Permissions {
         Permissions { read: true, write: true, delete: true, share: true, operate: false, parents: false }

@@ -1,5 +1,5 @@
-//! Authentication: from a token, or a name and a password, to the caller. A token is in Authorization, or in the
-//! cookie of the page.
+//! Authentication: from a token, or a name and a password, to the caller. A token is in Authorization, or in
+//! the cookie of the page.
 //!
 //! Authorisation is not done here. Invariant: the caller must be authenticated before any body is read,
 //! or any path is looked up.

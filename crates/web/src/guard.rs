@@ -1,9 +1,9 @@
 //! Refuses changes that a page of another site makes a browser send (cross-site request forgery).
 //!
 //! A browser adds stored credentials to some requests of any page, and reports the page's site in fields that
-//! no page can set. Invariants: a stored cookie or password changes something only for pages of this server;
-//! the page's forms are received from pages of this server alone. A token in Authorization is presented by the
-//! client itself, so it suffices for every other request than a form.
+//! no page can set. A token in Authorization is presented by the client itself, so it suffices for every
+//! request but a form. Invariants: a stored cookie or password changes something only for pages of this
+//! server; the page's forms are received from pages of this server alone.
 
 use plimsoll_proto::http::Request;
 use plimsoll_wire::http::head::{Field, Method};

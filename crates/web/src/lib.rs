@@ -1,4 +1,4 @@
-//! The API over HTTP: accounts, sessions, shares, files, and resumable uploads; and the web page, which uses it.
+//! The API over HTTP: accounts, sessions, shares, files, and resumable uploads. With it comes the web page.
 //!
 //! It decides nothing about rights and accesses no file by itself: it translates HTTP to [`Operations`].
 //! Sites and the server's health are in `proto`.

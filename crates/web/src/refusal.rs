@@ -115,9 +115,9 @@ impl Refusal {
     }
 }
 
-/// Whether a browser sends the request. It would answer a challenge for a password by a dialog of its own, which
-/// hides the log-in page and has no log-out. Browsers report the site of a request over encrypted and local
-/// connections only; over every connection, they wish for HTTPS when a person opens a page.
+/// Whether a browser sends the request. It would answer a challenge for a password by a dialog of its own,
+/// which hides the log-in page and has no log-out. Browsers report the site of a request over encrypted and
+/// local connections only; over every connection, they wish for HTTPS when a person opens a page.
 fn is_of_browser(request: &Request<'_>) -> bool {
     let named = |name| request.head.named(request.block, name).is_some();
     request.field(Field::SecFetchSite).is_some()

@@ -35,6 +35,9 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
         ("/app/account", "GET, HEAD, OPTIONS"),
         ("/app/password", "POST, OPTIONS"),
         ("/app/language", "POST, OPTIONS"),
+        ("/app/entry", "GET, HEAD, OPTIONS"),
+        ("/app/shares", "GET, HEAD, OPTIONS"),
+        ("/app/do", "POST, OPTIONS"),
         ("/metrics", "GET, HEAD, OPTIONS"),
         ("/in.txt", "GET, HEAD, OPTIONS"),
     ] {

@@ -3,7 +3,7 @@
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Person, Scenario, Scene, behaviours};
-use plimsoll_web::limits::FORM_PARTS_MAX;
+use plimsoll_web::limits::{FORM_NAMES_MAX, FORM_PARTS_MAX};
 
 fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), ..Scenario::default() }
@@ -68,6 +68,23 @@ async fn a_malformed_form_or_one_without_a_file_is_refused(scene: Scene) {
     scene.connect().await.ask("POST", "/files/", TYPE, file).await.problem(401);
 }
 
+async fn a_file_of_a_form_replaces_another_only_if_it_may(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", "old").await;
+    let file = form(&[part("name=\"a\"; filename=\"a\"", b"new")]);
+    let detail = post(&mut alice, "/files/?clash=refuse", file.clone()).await.problem(409);
+    assert!(detail.contains("The name is taken."), "{detail}");
+    post(&mut alice, "/files/?clash=other", file.clone()).await.problem(400);
+    for number in 2..=FORM_NAMES_MAX {
+        scene.write_home("alice", &format!("a ({number})"), b"x");
+    }
+    post(&mut alice, "/files/?clash=rename", file.clone()).await.problem(409);
+    assert_eq!(alice.get("/files/a").await.text(), "old");
+    scene.remove_in_home("alice", "a (7)");
+    let stored = post(&mut alice, "/files/?clash=rename", file).await;
+    assert_eq!((stored.status, &stored.json()["files"][0]["path"]), (201, &"/a (7)".into()));
+}
+
 /// A browser sends a form without a CORS preflight, and adds credentials that it remembers.
 async fn a_form_with_too_many_parts_is_refused(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
@@ -119,6 +136,7 @@ behaviours!(scenario and remote and tls;
     an_aborted_form_stores_only_its_complete_files,
     a_malformed_form_or_one_without_a_file_is_refused,
     a_form_with_too_many_parts_is_refused,
+    a_file_of_a_form_replaces_another_only_if_it_may,
     a_page_of_another_site_cannot_send_a_form,
     a_password_that_a_browser_has_stored_changes_nothing_for_other_sites,
 );

@@ -1,7 +1,7 @@
-//! The web page, as a browser without scripts uses it: log-in, account, folders, and the defence against pages
-//! of other sites.
+//! The web page, as a browser without scripts uses it: log-in, account, folders, and the defence against
+//! pages of other sites.
 
-use plimsoll_auth::Settings;
+use plimsoll_auth::{Permissions, Quota, Settings};
 use plimsoll_tests::accounts::{PASSWORD, settings};
 use plimsoll_tests::{Answer, Client, Person, Scenario, Scene, behaviours};
 use plimsoll_web::limits::FORM_BYTES_MAX;
@@ -154,6 +154,7 @@ async fn a_cookie_changes_nothing_for_a_page_of_another_origin(scene: Scene) {
             ("POST", "/app/logout"),
             ("POST", "/app/password"),
             ("POST", "/app/language"),
+            ("POST", "/app/do"),
         ] {
             let answer = client.ask(method, target, &format!("{cookie}{sender}{FORM}"), "").await;
             assert_eq!(answer.status, 403, "{method} {target} {sender}");
@@ -164,7 +165,7 @@ async fn a_cookie_changes_nothing_for_a_page_of_another_origin(scene: Scene) {
     assert_eq!(put.status, 204);
 }
 
-async fn a_form_of_another_site_logs_nobody_in(scene: Scene) {
+async fn a_form_of_another_site_starts_no_session(scene: Scene) {
     let _alice = Person::new(&scene, "alice").await;
     let mut client = scene.connect().await;
     let form = format!("name=alice&password={}", encoded(PASSWORD));
@@ -199,7 +200,7 @@ async fn no_other_page_embeds_the_page_and_nothing_runs_in_it(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     alice.put("/files/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "x").await;
     let mut browser = Browser::logged_in(&scene, "alice").await;
-    for target in ["/app/account", "/files/", "/shared/", "/files/missing", "/app/missing"] {
+    for target in ["/app/account", "/app/shares", "/files/", "/shared/", "/files/missing", "/app/missing"] {
         let page = browser.open(target).await;
         let policy = page.field("Content-Security-Policy").expect("a policy").to_owned();
         for part in ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"]
@@ -292,6 +293,144 @@ async fn a_large_folder_is_shown_in_pages(scene: Scene) {
     );
 }
 
+const MULTIPART: &str = "Content-Type: multipart/form-data; boundary=XX\r\n";
+
+fn files(files: &[(&str, &str)]) -> String {
+    let part = |(name, bytes): &(&str, &str)| {
+        format!(
+            "--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{bytes}\r\n"
+        )
+    };
+    files.iter().map(part).collect::<String>() + "--XX--\r\n"
+}
+
+async fn a_form_of_a_folder_uploads_files_and_keeps_those_that_are_there(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a.tar.gz", "old").await;
+    let mut browser = Browser::logged_in(&scene, "alice").await;
+    let page = browser.open("/files/").await.text();
+    assert!(page.contains("enctype=\"multipart/form-data\" action=\"?clash=rename\""), "{page}");
+    let fields = format!("{MULTIPART}Origin: {}\r\n{}", browser.origin, browser.fields());
+    let body = files(&[("a.tar.gz", "new"), ("a.tar.gz", "newer"), (".x", "1"), ("b", "2")]);
+    let stored = browser.client.ask("POST", "/files/?clash=rename", &fields, &body).await;
+    assert_eq!((stored.status, stored.field("Location")), (303, Some("/files/?done=uploaded")));
+    assert!(browser.open("/files/?done=uploaded").await.text().contains("Uploaded."));
+    for (target, text) in [
+        ("/files/a.tar.gz", "old"),
+        ("/files/a.tar%20(2).gz", "new"),
+        ("/files/a.tar%20(3).gz", "newer"),
+        ("/files/.x", "1"),
+    ] {
+        assert_eq!(alice.get(target).await.text(), text, "{target}");
+    }
+    let body = files(&[("a.tar.gz", "newest")]);
+    let replaced = browser.client.ask("POST", "/files/?clash=replace", &fields, &body).await;
+    assert_eq!(replaced.status, 303);
+    assert_eq!(alice.get("/files/a.tar.gz").await.text(), "newest");
+}
+
+async fn folders_are_made_and_entries_renamed_moved_and_deleted(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a%20b", "hello").await;
+    let mut browser = Browser::logged_in(&scene, "alice").await;
+    let made =
+        browser.submit("/app/do", "action=mkdir&at=%2Ffiles%2F&name=in&next=%2Ffiles%2F%3Fsort%3Dsize").await;
+    assert_eq!((made.status, made.field("Location")), (303, Some("/files/?sort=size&done=made")));
+    let details = browser.open("/app/entry?at=%2Ffiles%2Fa%2520b").await;
+    for part in ["href=\"/files/a%20b\" download", "value=\"rename\"", "value=\"delete\"", "value=\"share\""]
+    {
+        assert!(details.status == 200 && details.text().contains(part), "{part}: {}", details.text());
+    }
+    let form = "action=rename&at=%2Ffiles%2Fa%2520b&name=c&folder=%2Fin%2F&next=%2Ffiles%2F";
+    assert_eq!(browser.submit("/app/do", form).await.status, 303);
+    assert_eq!(alice.get("/files/in/c").await.text(), "hello");
+    alice.put("/files/d", "other").await;
+    for (form, status) in [
+        ("action=rename&at=%2Ffiles%2Fd&name=c&folder=%2Fin", 409),
+        ("action=rename&at=%2Ffiles%2Fd&name=x%2Fy&folder=%2F", 400),
+        ("action=rename&at=%2Ffiles%2Fd&name=..&folder=%2F", 400),
+        ("action=rename&at=%2Ffiles%2Fd&name=&folder=%2F", 400),
+        ("action=rename&at=%2Ffiles%2Fd&name=d&folder=%2Fmissing", 409),
+        ("action=mkdir&at=%2Ffiles%2F&name=in", 409),
+        ("action=delete&at=%2Ffiles%2Fmissing", 404),
+        ("action=delete&at=%2Ffiles%2Fd%2F", 404),
+        ("action=delete&at=%2Ffiles%2F", 403),
+        ("action=delete&at=%2Fapi%2Fwhoami", 404),
+        ("action=other&at=%2Ffiles%2Fd", 400),
+    ] {
+        let refused = browser.submit("/app/do", form).await;
+        assert_eq!(refused.status, status, "{form}: {}", refused.text());
+    }
+    assert_eq!(alice.get("/files/d").await.text(), "other");
+    let form = "action=delete&at=%2Ffiles%2Fin%2F&next=%2F%2Fevil.example";
+    let deleted = browser.submit("/app/do", form).await;
+    assert_eq!((deleted.status, deleted.field("Location")), (303, Some("/files/?done=deleted")));
+    assert_eq!(alice.get("/files/in/c").await.status, 404);
+}
+
+async fn a_name_that_is_not_utf8_is_renamed_from_and_to_its_own_bytes(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/caf%E9", "hello").await;
+    alice.ask("MKCOL", "/files/in", "", "").await;
+    let mut browser = Browser::logged_in(&scene, "alice").await;
+    let form = "action=rename&at=%2Ffiles%2Fcaf%25E9&name=caf%EF%BF%BD&folder=%2Fin";
+    assert_eq!(browser.submit("/app/do", form).await.status, 303);
+    assert_eq!(alice.get("/files/in/caf%E9").await.text(), "hello");
+}
+
+async fn a_share_is_given_seen_and_ended_on_the_page(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut bob = Person::new(&scene, "bob").await;
+    alice.put("/files/%3Cb%3E", "hello").await;
+    let mut page = Browser::logged_in(&scene, "alice").await;
+    for (form, status) in [
+        ("with=nobody&permission=read", 404),
+        ("with=bob&permission=all", 400),
+        ("with=bob&permission=read&expires=2001-01-01", 400),
+    ] {
+        let form = format!("action=share&at=%2Ffiles%2F%253Cb%253E&{form}");
+        assert_eq!(page.submit("/app/do", &form).await.status, status, "{form}");
+    }
+    let form = "action=share&at=%2Ffiles%2F%253Cb%253E&with=+bob&permission=read&expires=2999-12-31\
+                &next=%2Fapp%2Fshares";
+    let given = page.submit("/app/do", form).await;
+    assert_eq!((given.status, given.field("Location")), (303, Some("/app/shares?done=shared")));
+    let shares = page.open("/app/shares").await.text();
+    assert!(shares.contains("&lt;b&gt;") && shares.contains("until 2999-12-31"), "{shares}");
+    let mut other = Browser::logged_in(&scene, "bob").await;
+    let received = other.open("/app/shares").await.text();
+    assert!(received.contains("href=\"/shared/alice/%3Cb%3E\""), "{received}");
+    assert_eq!(other.open("/shared/alice/%3Cb%3E").await.text(), "hello");
+    // A folder above a share shows no forms, and of a share that is read only, nothing can be changed.
+    for target in ["/shared/", "/shared/alice/"] {
+        let folder = other.open(target).await.text();
+        assert!(!folder.contains("/app/do") && !folder.contains("/app/entry"), "{target}: {folder}");
+    }
+    assert_eq!(other.submit("/app/do", "action=delete&at=%2Fshared%2Falice%2F%253Cb%253E").await.status, 403);
+    let share = "action=share&at=%2Fshared%2Falice%2F%253Cb%253E&with=alice&permission=read";
+    assert_eq!(other.submit("/app/do", share).await.status, 403);
+    let id = alice.get("/api/shares").await.json()["shares"][0]["id"].as_str().unwrap().to_owned();
+    other.submit("/app/do", &format!("action=unshare&id={id}")).await;
+    assert_eq!(bob.get("/shared/alice/%3Cb%3E").await.status, 200, "only its owner ends a share");
+    assert_eq!(page.submit("/app/do", &format!("action=unshare&id={id}")).await.status, 303);
+    assert_eq!(bob.get("/shared/alice/%3Cb%3E").await.status, 404);
+}
+
+async fn the_page_offers_only_what_the_account_may_do(scene: Scene) {
+    let reader = Permissions { read: true, ..Permissions::NONE };
+    let _carol = Person::with(&scene, "carol", Quota::default(), reader).await;
+    let mut browser = Browser::logged_in(&scene, "carol").await;
+    assert_eq!(browser.open("/files/").await.status, 200, "the home is there from now on");
+    scene.write_home("carol", "a", b"x");
+    let page = browser.open("/files/").await.text();
+    assert!(
+        page.contains("href=\"a\"") && !page.contains("/app/do") && !page.contains("name=\"at\""),
+        "{page}"
+    );
+    let details = browser.open("/app/entry?at=%2Ffiles%2Fa").await.text();
+    assert!(details.contains("href=\"/files/a\" download") && !details.contains("/app/do"), "{details}");
+}
+
 async fn a_program_gets_the_listing_of_programs(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     alice.put("/files/a", "x").await;
@@ -306,7 +445,7 @@ behaviours!(scenario and tls;
     a_person_logs_in_opens_its_files_and_logs_out,
     a_page_that_needs_an_account_asks_for_it_and_is_then_opened,
     a_cookie_changes_nothing_for_a_page_of_another_origin,
-    a_form_of_another_site_logs_nobody_in,
+    a_form_of_another_site_starts_no_session,
     only_the_cookie_of_the_scheme_is_read,
     no_other_page_embeds_the_page_and_nothing_runs_in_it,
     the_files_of_the_page_are_kept_for_good_under_their_hash,
@@ -314,6 +453,11 @@ behaviours!(scenario and tls;
     a_form_that_is_too_long_is_refused,
     the_page_is_in_the_readers_language,
     a_large_folder_is_shown_in_pages,
+    a_form_of_a_folder_uploads_files_and_keeps_those_that_are_there,
+    folders_are_made_and_entries_renamed_moved_and_deleted,
+    a_name_that_is_not_utf8_is_renamed_from_and_to_its_own_bytes,
+    a_share_is_given_seen_and_ended_on_the_page,
+    the_page_offers_only_what_the_account_may_do,
     a_program_gets_the_listing_of_programs,
 );
 

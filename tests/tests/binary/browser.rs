@@ -15,6 +15,10 @@ const SCRIPT_TIME: &str = "--virtual-time-budget=20000";
 
 /// A script that sends requests as web applications do, and writes the results into its page.
 const PAGE: &str = include_str!("browser.html");
+/// A script that logs in and submits forms, as a person does on the pages.
+const USE_PAGE: &str = include_str!("browser_page.html");
+/// A script of another origin that submits the same forms.
+const ATTACK_PAGE: &str = include_str!("browser_attack.html");
 /// A script that sends the same request with each mode of the browser's cache.
 const CACHE_PAGE: &str = include_str!("browser_cache.html");
 
@@ -151,6 +155,37 @@ fn a_browser_and_a_proxy_cache_the_same_response(kind: EngineKind) {
     assert!(status("validated").contains("fwd-status=304"), "the browser sends max-age=0: {got}");
     assert!(status("reloaded").contains("fwd="), "the browser sends no-cache: {got}");
     assert!(status("not_stored").contains("fwd="), "the browser sends no-cache: {got}");
+}
+
+/// Accounts on the web page, and a page of another port of the same host that sends requests with the cookie.
+#[test]
+fn a_person_uses_the_web_page_and_a_page_of_another_origin_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Tree::new().file("page.html", USE_PAGE).file("attack.html", ATTACK_PAGE);
+    site.plant(folder.path());
+    let site = format!("/t={}", folder.path().display());
+    let data = tempfile::tempdir().unwrap();
+    let kind = EngineKind::Epoll;
+    let server = Server::on_data(kind, data.path(), &["--site", &site]);
+    let other = Server::start(kind, folder.path(), &[]);
+    let target = format!("/t/page.html?other={}", other.url("/attack.html"));
+    let got = result_of(&open_until_ended(&[], &server.url(&target)));
+    let expected = serde_json::json!({
+        "before": [401, "/files/"],
+        "signed_up": [200, "/files/", true],
+        "cookie": "",
+        "uploaded": [200, "/files/"],
+        "made": [200, "/files/"],
+        "renamed": [200, "/files/"],
+        "entries": ["renamed/", "kept", "page.html"],
+        "framed": false,
+        "opened": "attachment",
+        "after_attack": ["renamed", "kept", "page.html"],
+        "account": "alice",
+        "left": [200, "/app/"],
+        "after": 401,
+    });
+    assert_eq!(got, expected);
 }
 
 on_each_engine!(

@@ -29,10 +29,15 @@ pub trait FolderFrame: Send {
         html! {}
     }
 
-    /// Returns the last cell of a row; `None` if no row has one.
-    fn row_tools(&self, row: &ListingRow) -> Option<Markup> {
-        let _ = row;
+    /// Returns the name of the last column; `None` if there is none.
+    fn tool_column(&self) -> Option<&str> {
         None
+    }
+
+    /// Returns the cell of that column in a row.
+    fn row_tools(&self, row: &ListingRow) -> Markup {
+        let _ = row;
+        html! {}
     }
 }
 
@@ -80,7 +85,7 @@ pub(crate) fn around_rows(folder: &Folder<'_>, frame: &dyn FolderFrame) -> (Vec<
         (breadcrumbs(path, words))
         p { (describe(*summary, words)) }
         (frame.tools())
-        @if *path != "/" || summary.has_any() { (table(path, *order, *summary, words)) }
+        @if *path != "/" || summary.has_any() { (table(folder, frame)) }
         @if let Some(window) = window { (neighbours(window, *order, *summary, words)) }
     };
     let page = frame.document(path, &content);
@@ -139,7 +144,9 @@ fn count(number: usize, [one, many]: [&str; 2]) -> Option<String> {
     }
 }
 
-fn table(path: &str, order: Order, summary: Summary, words: FolderWords<'_>) -> Markup {
+fn table(folder: &Folder<'_>, frame: &dyn FolderFrame) -> Markup {
+    let Folder { path, order, summary, .. } = *folder;
+    let (words, tools) = (frame.words(), frame.tool_column());
     html! {
         table {
             @if summary.has_any() {
@@ -147,11 +154,12 @@ fn table(path: &str, order: Order, summary: Summary, words: FolderWords<'_>) -> 
                     (head(order, Column::Name, words.name))
                     (head(order, Column::Size, words.size))
                     (head(order, Column::Modified, words.modified))
+                    @if let Some(name) = tools { th scope="col" { span.unseen { (name) } } }
                 } }
             }
             tbody {
                 @if path != "/" {
-                    tr { td { a.up href="../" { (words.parent) } } td {} td {} }
+                    tr { td { a.up href="../" { (words.parent) } } td {} td {} @if tools.is_some() { td {} } }
                 }
                 (PreEscaped(ROWS.to_string()))
             }
@@ -213,7 +221,7 @@ pub(crate) fn row(row: &ListingRow, frame: &dyn FolderFrame) -> Markup {
                 td title={ (size::exact(row.size)) } { (size::rounded(row.size)) }
             }
             td { (time(row.modified)) }
-            @if let Some(tools) = frame.row_tools(row) { td { (tools) } }
+            @if frame.tool_column().is_some() { td { (frame.row_tools(row)) } }
         }
     }
 }

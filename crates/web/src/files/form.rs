@@ -1,23 +1,25 @@
 //! POST of `multipart/form-data` to a folder: the files of an HTML form, and of `curl -F`.
 //!
-//! Each file is a separate upload. Invariants: a file of the form is stored whole or not at all, under
-//! its own name in that folder.
+//! Each file is a separate upload. Invariant: a file of the form is stored whole or not at all, in that
+//! folder.
 
 use std::pin::pin;
 
 use plimsoll_io::Lease;
 use plimsoll_operations::{Caller, Error, HomePath, IncomingUpload, Parents};
-use plimsoll_proto::http::{Answer, Request};
-use plimsoll_store::{Condition, Expected, Path};
+use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_store::{Condition, Error as StoreError, Expected, Path};
 use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
+use plimsoll_wire::http::form_urlencoded::value_of;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::target::encode_path;
 use serde::Serialize;
 
 use super::FileTarget;
-use crate::limits::FORM_PARTS_MAX;
+use crate::limits::{FORM_NAMES_MAX, FORM_PARTS_MAX};
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, Web, conditions, credentials, json};
+use crate::{RoutedRequest, Web, conditions, credentials, json, page};
 
 /// The JSON of a stored file.
 #[derive(Serialize)]
@@ -37,10 +39,41 @@ struct Receiving<'a> {
     web: &'a Web,
     caller: &'a Caller,
     folder: &'a HomePath,
+    clash: Clash,
     /// The upload of the current part; `None` between files, and for parts that are not files.
     upload: Option<IncomingUpload>,
     parts: usize,
     stored: Vec<Stored>,
+}
+
+/// What happens to a file whose name is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clash {
+    /// It replaces the other.
+    Replace,
+    /// It is refused.
+    Refuse,
+    /// It gets a number: `a (2).txt`.
+    Rename,
+}
+
+impl Clash {
+    /// Parses `clash=replace`, which is the default, `clash=refuse` and `clash=rename`.
+    fn from_query(query: Option<&[u8]>) -> Result<Clash, Refusal> {
+        match query.and_then(|query| value_of(query, "clash")).as_deref() {
+            None | Some(b"replace") => Ok(Clash::Replace),
+            Some(b"refuse") => Ok(Clash::Refuse),
+            Some(b"rename") => Ok(Clash::Rename),
+            Some(_) => Err(Refusal::bad("\"clash\" must be replace, refuse or rename.")),
+        }
+    }
+}
+
+/// Returns the name with a number before its ending.
+fn numbered(name: &[u8], number: usize) -> Vec<u8> {
+    let dot = name.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > 0).unwrap_or(name.len());
+    let (stem, ending) = name.split_at(dot);
+    [stem, format!(" ({number})").as_bytes(), ending].concat()
 }
 
 impl From<BadForm> for Refusal {
@@ -62,6 +95,7 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resu
         web: ask.web,
         caller: &caller,
         folder: &target.place,
+        clash: Clash::from_query(ask.called.query)?,
         upload: None,
         parts: 0,
         stored: Vec::new(),
@@ -78,6 +112,12 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resu
     }
     if receiving.stored.is_empty() {
         return Err(Refusal::bad("The form has no file. Send one, as curl -F file=@NAME does."));
+    }
+    if site::wants_page(ask.request) {
+        // The form of the page leads back to the folder.
+        let mut folder = Vec::new();
+        encode_path(&target.path, &mut folder);
+        return Ok(page::go_to(page::LocalTarget::of(&folder).with_notice("uploaded")));
     }
     Ok(json::answer(Status::CREATED, &AllStored { files: receiving.stored }))
 }
@@ -131,22 +171,54 @@ impl Receiving<'_> {
     async fn begin(&self, request: &Request<'_>, name: &[u8]) -> Result<IncomingUpload, Refusal> {
         // Some clients send the path of the file on their side.
         let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let begun = match self.clash {
+            Clash::Replace => self.begin_as(name, Condition::none()).await?,
+            Clash::Refuse => self.begin_as(name, Condition::none().and_new()).await?,
+            Clash::Rename => self.begin_numbered(name).await?,
+        };
+        begun.map_err(|error| self.explain(request, error))
+    }
+
+    async fn begin_as(
+        &self,
+        name: &[u8],
+        condition: Condition,
+    ) -> Result<Result<IncomingUpload, Error>, Refusal> {
         let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;
         let place = HomePath { path, ..self.folder.clone() };
         let expected = Expected { bytes: None, digests: Vec::new() };
-        let begun = self
-            .web
-            .operations
-            .upload(self.caller, (&place, Parents::Needed), Condition::none(), expected)
-            .await;
-        begun.map_err(|error| conditions::explain(request, false, error))
+        Ok(self.web.operations.upload(self.caller, (&place, Parents::Needed), condition, expected).await)
+    }
+
+    /// Begins an upload under the first free name.
+    async fn begin_numbered(&self, name: &[u8]) -> Result<Result<IncomingUpload, Error>, Refusal> {
+        let mut begun = self.begin_as(name, Condition::none().and_new()).await?;
+        for number in 2..=FORM_NAMES_MAX {
+            match begun {
+                Err(Error::Store(StoreError::Precondition | StoreError::IsFolder)) => {
+                    let free = numbered(name, number);
+                    begun = self.begin_as(&free, Condition::none().and_new()).await?;
+                }
+                _ => break,
+            }
+        }
+        Ok(begun)
+    }
+
+    fn explain(&self, request: &Request<'_>, error: Error) -> Refusal {
+        match error {
+            Error::Store(StoreError::Precondition) if self.clash != Clash::Replace => {
+                Error::Store(StoreError::AlreadyExists).into()
+            }
+            error => conditions::explain(request, false, error),
+        }
     }
 
     async fn commit(&mut self, request: &Request<'_>) -> Result<(), Refusal> {
         let Some(upload) = self.upload.take() else { return Ok(()) };
         let path = format!("/{}", upload.to());
         let committed = upload.commit().await;
-        let committed = committed.map_err(|error| conditions::explain(request, false, error))?;
+        let committed = committed.map_err(|error| self.explain(request, error))?;
         let etag = plimsoll_content::etag(&committed.stat);
         self.stored.push(Stored { path, etag, created: committed.created });
         Ok(())

@@ -4,6 +4,7 @@
 //! last byte is sent, and contains the number of bytes sent; HEAD and 304, which send none, have no entry;
 //! above a share, only the path to it is visible.
 
+use plimsoll_auth::Permissions;
 use plimsoll_content::{Found, Visibility};
 use plimsoll_io::{Entry, FileKind, Io, Stat};
 use plimsoll_operations::{AuditEntry, Caller, Error, HomePath, Operation, ReadAccess, VisibleEntries};
@@ -137,7 +138,7 @@ fn selection(
     request: &Request<'_>,
     caller: &Caller,
     path: &RequestPath<'_>,
-    shown: VisibleEntries,
+    (shown, may): (VisibleEntries, Permissions),
 ) -> Result<Selection, Refusal> {
     let page = site::page_of_listing(request, path).map_err(|bad| Refusal::bad(bad.to_string()))?;
     let only = match shown {
@@ -145,7 +146,7 @@ fn selection(
         VisibleEntries::Only(names) => Some(names),
     };
     let framed = site::wants_page(request)
-        .then(|| page::folder_of_account(request, path, &caller.identity.account.name));
+        .then(|| page::folder_of_account(request, path, &caller.identity.account.name, may));
     Ok(Selection { only, page, framed })
 }
 
@@ -160,8 +161,10 @@ async fn list(
     (access, mut audit): (ReadAccess, AuditEntry),
     path: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
-    let ReadAccess { location, shown, .. } = access;
-    let selection = match selection(request, caller, path, shown) {
+    let ReadAccess { location, shown, may } = access;
+    // Above a share, the caller can change nothing.
+    let may = if shown == VisibleEntries::All { may } else { Permissions::NONE };
+    let selection = match selection(request, caller, path, (shown, may)) {
         Ok(selection) => selection,
         Err(refusal) => {
             audit.becomes(Operation::List);
@@ -211,6 +214,6 @@ pub(crate) async fn owners(ask: RoutedRequest<'_, '_>, path: Vec<u8>) -> Result<
             None => entries.push(Entry { name: share.owner.into_bytes(), stat }),
         }
     }
-    let selection = selection(ask.request, &caller, &path, VisibleEntries::All)?;
+    let selection = selection(ask.request, &caller, &path, (VisibleEntries::All, Permissions::NONE))?;
     Ok(site::listed(ask.request, &path, entries, selection))
 }

@@ -1,6 +1,6 @@
 //! The account: its usage, its password, the end of its session, and the language of the page.
 //!
-//! Invariant: a session ends on the server before the browser forgets it.
+//! Log-in is not here. Invariant: a session ends on the server before the browser forgets it.
 
 use maud::{Markup, html};
 use plimsoll_auth::Error as AuthError;

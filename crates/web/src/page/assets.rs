@@ -77,13 +77,11 @@ pub(crate) fn answer(path: &str) -> Result<Answer, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What a first visit may load, uncompressed.
-    const BYTES_MAX: usize = 64 * 1024;
+    use crate::limits::ASSET_BYTES_MAX;
 
     #[test]
     fn the_files_are_small_and_load_nothing_from_elsewhere() {
-        assert!(ASSETS.files.iter().map(|file| file.bytes.len()).sum::<usize>() < BYTES_MAX);
+        assert!(ASSETS.files.iter().map(|file| file.bytes.len()).sum::<usize>() < ASSET_BYTES_MAX);
         for file in &ASSETS.files {
             let text = String::from_utf8_lossy(&file.bytes).replace("http://www.w3.org/2000/svg", "");
             assert!(!text.contains("http:") && !text.contains("https:") && !text.contains("@import"));

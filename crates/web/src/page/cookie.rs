@@ -9,7 +9,8 @@ use plimsoll_wire::http::credentials::cookie;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::set_cookie::SetCookie;
 
-/// Returns the name of the cookie. Another host of the domain, and a page without HTTPS, cannot set the first.
+/// Returns the name of the cookie. Another host of the domain, and a page without HTTPS, cannot set the
+/// first.
 fn name(request: &Request<'_>) -> &'static str {
     if request.is_encrypted { "__Host-plimsoll" } else { "plimsoll" }
 }

@@ -3,10 +3,13 @@
 //! It lists nothing itself. Invariant: the page shows the entries that the API would list, and no others.
 
 use maud::{Markup, html};
+use plimsoll_auth::Permissions;
+use plimsoll_content::ListingRow;
 use plimsoll_content::page::{FolderFrame, FolderWords};
 use plimsoll_proto::http::Request;
 use plimsoll_proto::http::site::{FramedPage, RequestPath};
 use plimsoll_wire::http::form_urlencoded::value_of;
+use plimsoll_wire::http::target::encode_path;
 
 use super::frame::{Frame, Section};
 use super::notice;
@@ -17,20 +20,31 @@ struct AccountFolder {
     frame: Frame,
     /// The key of the name of the folder at the top.
     root: &'static str,
+    /// The folder's path, percent-encoded.
+    href: String,
+    may: Permissions,
     notice: Markup,
 }
 
-/// Returns the page around a folder that the account `name` lists.
-pub(crate) fn of_account(request: &Request<'_>, path: &RequestPath<'_>, name: &str) -> FramedPage {
+/// Returns the page around a folder that the account `name` lists, with these permissions there.
+pub(crate) fn of_account(
+    request: &Request<'_>,
+    path: &RequestPath<'_>,
+    name: &str,
+    may: Permissions,
+) -> FramedPage {
     let is_shared = path.path.starts_with(b"/shared");
-    let (section, root) = if is_shared { (Section::Shared, "shared") } else { (Section::Files, "files") };
+    let (section, root) = if is_shared { (Section::Shares, "shared") } else { (Section::Files, "files") };
     let frame = Frame::new(request, section, Some(name));
     let fields = frame.fields();
     let from = path.query.and_then(|query| value_of(query, "from"));
     let from = from.and_then(|from| std::str::from_utf8(&from).ok()?.parse::<usize>().ok()).unwrap_or(0);
     let notice = notice(&frame, path.query);
+    let mut href = Vec::new();
+    encode_path(&path.path, &mut href);
+    let href = String::from_utf8_lossy(&href).into_owned();
     let window = from..from.saturating_add(FOLDER_PAGE_ENTRIES);
-    FramedPage { frame: Box::new(AccountFolder { frame, root, notice }), fields, window }
+    FramedPage { frame: Box::new(AccountFolder { frame, root, href, may, notice }), fields, window }
 }
 
 impl FolderFrame for AccountFolder {
@@ -56,6 +70,68 @@ impl FolderFrame for AccountFolder {
     }
 
     fn tools(&self) -> Markup {
-        html! { (self.notice) }
+        let language = self.frame.language;
+        html! {
+            (self.notice)
+            @if self.may.write {
+                div.tools { (self.upload_form()) (self.folder_form()) }
+            }
+            @if self.has_details() {
+                form #entry action="/app/entry" aria-label=(language.text("entry")) {}
+            }
+        }
+    }
+
+    fn tool_column(&self) -> Option<&str> {
+        self.has_details().then(|| self.frame.language.text("entry"))
+    }
+
+    fn row_tools(&self, row: &ListingRow) -> Markup {
+        let label = self.frame.language.fill("entry.of", &[("name", &row.page_text())]);
+        html! {
+            // A button of a form, because crawlers follow links.
+            button.more form="entry" name="at" value={ (self.href) (row.href()) } aria-label=(label) { "⋯" }
+        }
+    }
+}
+
+impl AccountFolder {
+    /// Whether an entry has a form on the page of its details.
+    fn has_details(&self) -> bool {
+        self.may.delete || self.may.share
+    }
+
+    fn upload_form(&self) -> Markup {
+        let language = self.frame.language;
+        html! {
+            details name="tool" {
+                summary.button.primary { (language.text("upload")) }
+                form.card method="post" enctype="multipart/form-data" action="?clash=rename" {
+                    label { (language.text("upload.files"))
+                        input type="file" name="file" multiple required;
+                    }
+                    p.quiet { (language.text("upload.clash")) }
+                    button.primary { (language.text("upload")) }
+                    @if self.may.delete {
+                        " " button formaction="?clash=replace" { (language.text("upload.replace")) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn folder_form(&self) -> Markup {
+        let language = self.frame.language;
+        html! {
+            details name="tool" {
+                summary.button { (language.text("folder.new")) }
+                form.card method="post" action="/app/do" {
+                    input type="hidden" name="at" value=(self.href);
+                    input type="hidden" name="next" value=(self.frame.target);
+                    label { (language.text("name")) input name="name" autocomplete="off" required; }
+                    button.primary name="action" value="mkdir" { (language.text("folder.make")) }
+                }
+            }
+        }
     }
 }

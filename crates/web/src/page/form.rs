@@ -1,6 +1,7 @@
 //! The fields of a page's form: application/x-www-form-urlencoded.
 //!
-//! Invariants: a form is bounded; its bytes, which may contain a password, are wiped.
+//! Forms with files are not here. Invariants: a form is bounded; its bytes, which may contain a password, are
+//! wiped.
 
 use plimsoll_auth::Secret;
 use plimsoll_proto::http::{BodyError, Request};

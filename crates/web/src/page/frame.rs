@@ -22,8 +22,8 @@ const NONCE_BYTES: usize = 16;
 pub(crate) enum Section {
     /// The account's own files.
     Files,
-    /// What others share with the account.
-    Shared,
+    /// The account's shares, given and received.
+    Shares,
     /// The account itself.
     Account,
     /// None of them.
@@ -115,7 +115,7 @@ impl Frame {
             header {
                 nav aria-label=(self.language.text("navigation")) {
                     (link(Section::Files, "/files/", self.language.text("files")))
-                    (link(Section::Shared, "/shared/", self.language.text("shared")))
+                    (link(Section::Shares, "/app/shares", self.language.text("shares")))
                     span.space {}
                     (link(Section::Account, "/app/account", account))
                 }
@@ -132,8 +132,9 @@ impl Frame {
                 form method="post" action="/app/language" aria-label=(self.language.text("language")) {
                     input type="hidden" name="next" value=(self.target);
                     @for language in &*LANGUAGES {
-                        @let current = (language.code == self.language.code).then_some("true");
-                        button name="language" value=(language.code) lang=(language.code) aria-current=[current] {
+                        @let code = language.code;
+                        @let current = (code == self.language.code).then_some("true");
+                        button name="language" value=(code) lang=(code) aria-current=[current] {
                             (language.name)
                         }
                     }

@@ -1,13 +1,13 @@
 //! A path and a query on this server, to which a form leads after it was received.
 //!
-//! Invariant: whatever a form says, a browser stays on this server.
+//! Programs get no redirect from a form. Invariant: a browser stays on this server, for every value of the
+//! field.
+
+use crate::limits::LOCAL_TARGET_BYTES_MAX;
 
 /// The target of a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LocalTarget(String);
-
-/// Bytes of a target. Longer ones lead to the account's files.
-const TARGET_BYTES_MAX: usize = 8 * 1024;
 
 impl Default for LocalTarget {
     fn default() -> LocalTarget {
@@ -20,7 +20,7 @@ impl LocalTarget {
     pub(crate) fn of(target: &[u8]) -> LocalTarget {
         let is_local = match target {
             [b'/', b'/' | b'\\', ..] => false,
-            [b'/', ..] => target.len() <= TARGET_BYTES_MAX && target.iter().all(u8::is_ascii_graphic),
+            [b'/', ..] => target.len() <= LOCAL_TARGET_BYTES_MAX && target.iter().all(u8::is_ascii_graphic),
             _ => false,
         };
         match std::str::from_utf8(target) {

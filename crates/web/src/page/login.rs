@@ -138,7 +138,10 @@ fn page(web: &Web, request: &Request<'_>, status: Status, entered: &Entered) -> 
             summary { (language.text("log-in.terminal")) }
             pre { "plimsoll login NAME --server URL\nplimsoll ls" }
             pre { "curl --user NAME URL/files/" }
-            p { (language.text("log-in.url")) " " a href="/api/openapi.json" { (language.text("log-in.api")) } }
+            p {
+                (language.text("log-in.url")) " "
+                a href="/api/openapi.json" { (language.text("log-in.api")) }
+            }
         }
     };
     frame.answer(status, language.text("log-in"), &content)

@@ -5,24 +5,28 @@
 
 mod account;
 mod assets;
+mod changes;
 pub(crate) mod cookie;
+mod entry;
 mod folder;
 mod form;
 mod frame;
 mod local_target;
 mod login;
+mod shares;
 mod texts;
 
 use std::sync::LazyLock;
 
 use maud::html;
 use plimsoll_proto::http::{Answer, Request, site};
-use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
+use plimsoll_wire::text::is_unsafe_to_show;
 
 pub(crate) use self::folder::of_account as folder_of_account;
 use self::frame::{Frame, Section};
-use self::local_target::LocalTarget;
+pub(crate) use self::local_target::LocalTarget;
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, Web};
 
@@ -43,12 +47,17 @@ pub(crate) enum View {
     Account,
     Password,
     Language,
+    /// The details of a file or folder.
+    Entry,
+    Shares,
+    /// The receiver of the forms that change something.
+    Changes,
     /// One of the page's own files, by its path below `/app/`.
     Asset(String),
 }
 
 /// The views with fixed paths, by path below `/app/`.
-const VIEWS: [(&str, View); 7] = [
+const VIEWS: [(&str, View); 10] = [
     ("", View::Start),
     ("login", View::LogIn),
     ("signup", View::SignUp),
@@ -56,6 +65,9 @@ const VIEWS: [(&str, View); 7] = [
     ("account", View::Account),
     ("password", View::Password),
     ("language", View::Language),
+    ("entry", View::Entry),
+    ("shares", View::Shares),
+    ("do", View::Changes),
 ];
 
 impl View {
@@ -68,9 +80,9 @@ impl View {
     pub(crate) fn methods(&self) -> &'static [Method] {
         use Method::{Get, Head, Post};
         match self {
-            View::Start | View::Account | View::Asset(_) => &[Get, Head],
+            View::Start | View::Account | View::Entry | View::Shares | View::Asset(_) => &[Get, Head],
             View::SignUp => &[Get, Head, Post],
-            View::LogIn | View::LogOut | View::Password | View::Language => &[Post],
+            View::LogIn | View::LogOut | View::Password | View::Language | View::Changes => &[Post],
         }
     }
 }
@@ -90,6 +102,9 @@ pub(crate) async fn answer(
         View::Account => account::show(ask).await,
         View::Password => account::change_password(ask).await,
         View::Language => account::choose_language(ask).await,
+        View::Entry => entry::show(ask).await,
+        View::Shares => shares::show(ask).await,
+        View::Changes => changes::receive(ask).await,
         View::Asset(path) => assets::answer(&path),
     }
 }
@@ -116,14 +131,31 @@ fn error_page(request: &Request<'_>, refusal: &Refusal) -> Answer {
         h1 { (title) }
         p { (refusal.detail()) }
         p.quiet { (status.code()) " " (status.reason()) }
-        p { a href="/files/" { (frame.language.text("error.files")) } }
+        p {
+            @if let Some(back) = page_of_form(request) {
+                a href=(back) { (frame.language.text("error.back")) } " · "
+            }
+            a href="/files/" { (frame.language.text("error.files")) }
+        }
     };
     frame.answer(status, title, &content)
 }
 
+/// Returns the page whose form was refused. The guard has checked that it is one of this server.
+fn page_of_form(request: &Request<'_>) -> Option<String> {
+    let referrer = request.field(Field::Referer).filter(|_| request.method() == Method::Post)?;
+    let path = referrer.splitn(4, |byte| *byte == b'/').nth(3)?;
+    Some(LocalTarget::of(&[b"/", path].concat()).into_text())
+}
+
+/// Returns a name or a path for display.
+fn display_text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).replace(is_unsafe_to_show, "\u{fffd}")
+}
+
 /// Redirects a browser after its form was received. The next page is loaded by GET, so that reloading it
 /// repeats nothing.
-fn go_to(location: String) -> Answer {
+pub(crate) fn go_to(location: String) -> Answer {
     Answer::new(Status::SEE_OTHER).field("Location", location).field("Cache-Control", "no-store")
 }
 

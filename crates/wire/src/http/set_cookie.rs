@@ -9,8 +9,8 @@ use std::time::Duration;
 /// The value of Set-Cookie.
 #[derive(Clone, Copy, Debug)]
 pub struct SetCookie<'a> {
-    /// The name. With the prefix `__Host-`, browsers accept the cookie only over HTTPS, and only from the host
-    /// itself.
+    /// The name. With the prefix `__Host-`, browsers accept the cookie only over HTTPS, and only from the
+    /// host itself.
     pub name: &'a str,
     /// The value.
     pub value: &'a str,

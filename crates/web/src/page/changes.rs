@@ -1,0 +1,123 @@
+//! `POST /app/do`: the changes that the page's forms request.
+//!
+//! It calls the operations that the API calls, and leads to the page that the form names. Invariant: a form
+//! replaces no file and no folder.
+
+use std::time::SystemTime;
+
+use plimsoll_auth::Permission;
+use plimsoll_io::{Existing, Io};
+use plimsoll_operations::{Caller, Error, HomePath, Parents};
+use plimsoll_proto::http::Answer;
+use plimsoll_store::{Condition, Error as StoreError, Path};
+use plimsoll_wire::calendar::parse_rfc3339;
+use plimsoll_wire::http::status::Status;
+
+use super::entry::{name_of_permission, split, target_of};
+use super::form::Form;
+use super::go_to;
+use crate::refusal::Refusal;
+use crate::{RoutedRequest, Web, credentials};
+
+pub(super) async fn receive(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let form = Form::read(ask.request).await?;
+    let notice = match &*form.bytes("action") {
+        b"mkdir" => make_folder(ask.web, &caller, &form).await?,
+        b"rename" => rename(ask.web, &caller, &form).await?,
+        b"delete" => delete(ask.web, &caller, &form).await?,
+        b"share" => share(ask.web, &caller, &form).await?,
+        b"unshare" => unshare(ask.web, &caller, &form).await?,
+        _ => return Err(Refusal::bad("The form names no action. Open the page again.")),
+    };
+    Ok(go_to(form.next().with_notice(notice)))
+}
+
+/// Returns the place of a name in a folder.
+fn place_in(folder: &HomePath, name: &[u8]) -> Result<HomePath, Refusal> {
+    if name.is_empty() || name.contains(&b'/') {
+        return Err(Refusal::bad("A name has at least one character, and no slash. Choose another."));
+    }
+    let path = Path::parse(&[folder.path.as_bytes(), name].join(&b'/'))?;
+    Ok(HomePath { path, ..folder.clone() })
+}
+
+async fn make_folder(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {
+    let folder = target_of(&form.bytes("at"))?.place;
+    let place = place_in(&folder, &form.bytes("name"))?;
+    web.operations.make_folder(caller, &place, Parents::Needed).await?;
+    Ok("made")
+}
+
+async fn rename(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {
+    let from = target_of(&form.bytes("at"))?.place;
+    let (folder, name) = split(from.path.as_bytes());
+    // A name that is not UTF-8 is shown with replaced bytes; an unchanged one keeps its own.
+    let folder = unless_changed(form, "folder", &[b"/", folder].concat());
+    let folder = HomePath { path: Path::parse(&folder)?, ..from.clone() };
+    let to = place_in(&folder, &unless_changed(form, "name", name))?;
+    match web.operations.rename(caller, &from, &to, Existing::Kept).await {
+        Ok(_) => Ok("renamed"),
+        Err(Error::Store(StoreError::NoFolder)) => Err(Refusal::new(
+            Status::CONFLICT,
+            "There is no such folder. Create it first, or choose another.",
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the field, or `present` if the form has it as it was shown.
+fn unless_changed(form: &Form, field: &str, present: &[u8]) -> Vec<u8> {
+    let sent = form.bytes(field);
+    if sent == String::from_utf8_lossy(present).as_bytes() { present.to_vec() } else { sent }
+}
+
+async fn delete(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {
+    let target = target_of(&form.bytes("at"))?;
+    let condition = Condition::none();
+    let condition = if target.is_folder { condition.and_folder() } else { condition };
+    match web.operations.remove(caller, &target.place, condition).await {
+        Ok(_) => Ok("deleted"),
+        Err(Error::Store(StoreError::Precondition)) => Err(Error::NOT_FOUND.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn share(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {
+    let target = target_of(&form.bytes("at"))?;
+    if !target.place.is_own(&caller.identity.account.name) {
+        return Err(Error::NotPermitted("share files of others").into());
+    }
+    let permissions = [Permission::Read, Permission::Write];
+    let named = form.text("permission");
+    let permission = permissions.into_iter().find(|known| name_of_permission(*known) == named);
+    let permission = permission.ok_or_else(|| Refusal::bad("The form names no permission. Choose one."))?;
+    let (with, expires) = (form.text("with"), expires(caller.io(), &form.text("expires"))?);
+    let shared = web.operations.share(caller, target.place.path, with.trim(), permission, expires).await;
+    match shared {
+        Ok(_) => Ok("shared"),
+        Err(Error::Auth(plimsoll_auth::Error::NotFound)) => {
+            Err(Refusal::new(Status::NOT_FOUND, format!("There is no account {with:?}. Check the name.")))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the end of a day, which is the last day of a share.
+fn expires(io: &Io, day: &str) -> Result<Option<SystemTime>, Refusal> {
+    if day.is_empty() {
+        return Ok(None);
+    }
+    let end = parse_rfc3339(&format!("{day}T23:59:59Z"));
+    let end = end.filter(|end| *end > io.wall());
+    end.map(Some).ok_or_else(|| Refusal::bad("The last day of a share must be a day to come."))
+}
+
+async fn unshare(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {
+    match web.operations.unshare(caller, &form.text("id")).await {
+        Ok(()) => Ok("unshared"),
+        // It has ended already.
+        Err(Error::Auth(plimsoll_auth::Error::NotFound)) => Ok("unshared"),
+        Err(error) => Err(error.into()),
+    }
+}
