@@ -34,7 +34,7 @@ const NOW: u64 = 1_800_000_000_123;
 const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
 
 /// Those that are reached over TLS, and their ports for it.
-const TLS_KINDS: [(&str, u16); 2] = [("mysql", 3306), ("redis", 6380)];
+const TLS_KINDS: [(&str, u16); 3] = [("mysql", 3306), ("postgres", 5432), ("redis", 6380)];
 
 /// A server of each kind that all tests share. Each test has its own database there.
 static SERVERS: [Mutex<Option<Database>>; KINDS.len()] = [const { Mutex::new(None) }; KINDS.len()];

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL: modes, the binding of a log-in to TLS, and users with a certificate.
+//! TLS to PostgreSQL: its own modes, and the binding of a log-in to TLS.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use plimsoll_auth::directory::open;
 
 use crate::database::{Database, Transport};
 use crate::relay::{Fault, Relay, Target};
-use crate::{NOW, add, impersonator, with_server};
+use crate::{NOW, impersonator, with_server};
 
 /// A database that is reached over TLS.
 struct TlsDatabase {
@@ -54,17 +54,11 @@ fn has_sent(relay: &Relay, text: &str) -> bool {
 }
 
 #[test]
-fn a_directory_is_used_over_tls_and_nothing_of_it_is_readable_on_the_way() {
+fn tls_is_used_without_a_mode_and_not_with_the_mode_disable() {
     let database = tls_database();
-    drop(open(&database.url(database.server, "sslmode=verify-full&sslrootcert=FOLDER/ca.pem")).unwrap());
     let relay = database.relay();
-    for query in [
-        "sslmode=verify-ca&sslrootcert=FOLDER/ca.pem",
-        "sslmode=require&channel_binding=require",
-        "sslmode=prefer",
-        "channel_binding=require",
-        "",
-    ] {
+    for query in ["sslmode=prefer", "channel_binding=require", "sslmode=require&channel_binding=require", ""]
+    {
         let mut directory = open(&database.url(relay.address(), query)).unwrap();
         directory.check_writable(NOW).unwrap();
         assert!(!has_sent(&relay, "plimsoll") && !has_sent(&relay, "sesame"), "{query}");
@@ -74,23 +68,10 @@ fn a_directory_is_used_over_tls_and_nothing_of_it_is_readable_on_the_way() {
 }
 
 #[test]
-fn a_server_without_the_demanded_certificate_or_tls_gets_no_password() {
+fn a_log_in_that_must_be_bound_is_refused_without_tls() {
     let database = tls_database();
     let relay = database.relay();
-    for (query, reason) in [
-        ("sslmode=verify-full&sslrootcert=FOLDER/ca.pem", "not valid for this name"),
-        ("sslmode=verify-full", "no authority that is trusted"),
-        ("sslmode=verify-ca&sslrootcert=FOLDER/client.pem", "no authority that is trusted"),
-    ] {
-        let error = failure(&database.url(relay.address(), query));
-        assert!(error.contains(reason), "{query}: {error}");
-    }
     relay.set(Fault::PostgresWithoutTls);
-    for query in ["sslmode=require", "sslmode=verify-ca&sslrootcert=FOLDER/ca.pem"] {
-        let error = failure(&database.url(relay.address(), query));
-        assert!(error.contains("does not support TLS"), "{query}: {error}");
-    }
-    assert!(!has_sent(&relay, "plimsoll"));
     let error = failure(&database.url(relay.address(), "channel_binding=require"));
     assert!(error.contains("channel binding"), "{error}");
     drop(open(&database.url(relay.address(), "sslmode=prefer")).unwrap());
@@ -109,16 +90,4 @@ fn a_log_in_that_is_bound_to_tls_is_refused_by_way_of_another_server() {
         assert!(error.contains("channel binding"), "{query}: {error}");
     }
     drop(open(&database.url(at, "sslmode=require&channel_binding=disable")).unwrap());
-}
-
-#[test]
-fn a_user_with_a_certificate_logs_in_with_it_only() {
-    let database = tls_database();
-    let url = database.url(database.server, "sslmode=verify-full&sslrootcert=FOLDER/ca.pem");
-    let url = url.replace("plimsoll:", "certified:");
-    let error = failure(&url);
-    assert!(error.contains("certificate"), "{error}");
-    let identity = "&sslcert=FOLDER/client.pem&sslkey=FOLDER/client.key".replace("FOLDER/", &database.folder);
-    let mut directory = open(&format!("{url}{identity}")).unwrap();
-    add(&mut *directory, "alice");
 }

@@ -137,39 +137,46 @@ fn a_server_whose_certificate_has_expired_gets_no_password() {
 }
 
 #[test]
-fn a_mysql_that_offers_no_tls_gets_no_password_unless_tls_is_only_preferred() {
-    let (at, authority) = with_server("mysql", |server| {
-        (server.fresh_over(Transport::Tls), server.certificate("ca.pem").display().to_string())
-    });
-    let relay = relay_to(&at.url, 3306);
-    relay.set(Fault::MysqlWithoutTls);
-    for query in [
-        "sslmode=require".to_owned(),
-        format!("sslmode=verify-ca&sslrootcert={authority}"),
-        format!("sslmode=verify-full&sslrootcert={authority}"),
+fn a_server_that_offers_no_tls_gets_no_password_unless_tls_is_only_preferred() {
+    for (kind, port, fault, reason) in [
+        ("mysql", 3306, Fault::MysqlWithoutTls, "offers no TLS"),
+        ("postgres", 5432, Fault::PostgresWithoutTls, "does not support TLS"),
     ] {
-        let error = failure(&through(&relay, &at.url, &query));
-        assert!(error.contains("offers no TLS"), "{error}");
+        let (at, authority) = with_server(kind, |server| {
+            (server.fresh_over(Transport::Tls), server.certificate("ca.pem").display().to_string())
+        });
+        let relay = relay_to(&at.url, port);
+        relay.set(fault);
+        for query in [
+            "sslmode=require".to_owned(),
+            format!("sslmode=verify-ca&sslrootcert={authority}"),
+            format!("sslmode=verify-full&sslrootcert={authority}"),
+        ] {
+            let error = failure(&through(&relay, &at.url, &query));
+            assert!(error.contains(reason), "{error}");
+        }
+        assert_nothing_leaked(&relay);
+        // A proof of the password, not itself.
+        drop(open(&through(&relay, &at.url, "sslmode=prefer")).unwrap());
+        let sent = relay.sent();
+        assert!(!sent.windows(6).any(|part| part == b"sesame"), "{sent:?}");
     }
-    assert_nothing_leaked(&relay);
-    // A proof of the password, not itself.
-    drop(open(&through(&relay, &at.url, "sslmode=prefer")).unwrap());
-    let sent = relay.sent();
-    assert!(!sent.windows(6).any(|part| part == b"sesame"), "{sent:?}");
 }
 
 #[test]
-fn a_user_of_mysql_with_a_certificate_logs_in_with_it_only() {
-    let (at, files) = with_server("mysql", |server| {
-        let files = ["client.pem", "client.key"].map(|name| server.certificate(name));
-        (server.fresh_over(Transport::Tls), files.map(|path| path.display().to_string()))
-    });
-    let url = at.url.replace("plimsoll:", "certified:");
-    let error = failure(&url);
-    assert!(error.contains("Access denied") && !error.contains("sesame"), "{error}");
-    let [certificate, key] = files;
-    let mut directory = open(&format!("{url}&sslcert={certificate}&sslkey={key}")).unwrap();
-    add(&mut *directory, "alice");
+fn a_user_with_a_certificate_logs_in_with_it_only() {
+    for (kind, reason) in [("mysql", "Access denied"), ("postgres", "client certificate")] {
+        let (at, files) = with_server(kind, |server| {
+            let files = ["client.pem", "client.key"].map(|name| server.certificate(name));
+            (server.fresh_over(Transport::Tls), files.map(|path| path.display().to_string()))
+        });
+        let url = at.url.replace("plimsoll:", "certified:");
+        let error = failure(&url);
+        assert!(error.contains(reason) && !error.contains("sesame"), "{error}");
+        let [certificate, key] = files;
+        let mut directory = open(&format!("{url}&sslcert={certificate}&sslkey={key}")).unwrap();
+        add(&mut *directory, "alice");
+    }
 }
 
 #[test]
