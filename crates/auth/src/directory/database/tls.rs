@@ -99,6 +99,7 @@ impl Encryption {
     ///
     /// # Errors
     /// TLS is demanded and not offered.
+    #[cfg(any(feature = "mysql", test))]
     pub(in crate::directory) fn connector(
         &self,
         is_offered: bool,
