@@ -34,6 +34,7 @@ pub use crate::under::has_a_ring;
 /// Defines a test of each function for every real engine: `on_each_engine!(one, two);`. Tests run
 /// concurrently; those under `alone` and `exam` run without others, in a module `alone`. Under the opt-in
 /// engine `uring`, only `exam` tests run outside a long run. `forks` adds a run under the engine `process`.
+/// `sample` tests run under epoll alone outside a long run: they are dear, and the engine hardly matters.
 #[macro_export]
 macro_rules! on_each_engine {
     ($($name:ident),* $(,)?) => {
@@ -42,6 +43,19 @@ macro_rules! on_each_engine {
     (alone: $($name:ident),* $(,)?) => {
         mod alone {
             $crate::on_each_engine!(@ alone (super::super) [#[cfg(feature = "every-engine")]]; $($name),*);
+        }
+    };
+    (sample: $($name:ident),* $(,)?) => {
+        mod epoll {
+            $crate::on_each_engine!(@@ among_others (super) Epoll; $($name),*);
+        }
+        #[cfg(feature = "every-engine")]
+        mod thread {
+            $crate::on_each_engine!(@@ among_others (super) Thread; $($name),*);
+        }
+        #[cfg(feature = "every-engine")]
+        mod uring {
+            $crate::on_each_engine!(@@ among_others (super) Uring; $($name),*);
         }
     };
     (exam: $($name:ident),* $(,)?) => {
@@ -179,6 +193,14 @@ fn with_few_open_files(open_files: u32) -> Command {
     let mut shell = without_settings("sh");
     shell.args(["-c", &format!("ulimit -n {open_files} && exec \"$0\" \"$@\"")]).arg(plimsoll());
     shell
+}
+
+/// Returns the binary as a command with `hosts` as its /etc/hosts, which only root may mount.
+fn with_hosts(hosts: &Path) -> Command {
+    let mount = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+    let mut unshare = without_settings("unshare");
+    unshare.args(["--mount", "--propagation", "private", "sh", "-c", mount]).arg(hosts).arg(plimsoll());
+    unshare
 }
 
 /// Returns the binary as a command whose account may have at most `processes` processes. The limit does not
@@ -334,6 +356,11 @@ impl Server {
         open_files: u32,
     ) -> Server {
         Server::spawn(on_data(with_few_open_files(open_files), kind, data, args))
+    }
+
+    /// As [`Server::on_data`], with `hosts` as its /etc/hosts, which only root may mount.
+    pub fn on_data_with_hosts(kind: EngineKind, data: &Path, args: &[&str], hosts: &Path) -> Server {
+        Server::spawn(on_data(with_hosts(hosts), kind, data, args))
     }
 
     /// As [`Server::start`], from a command that lacks only the arguments.

@@ -60,10 +60,15 @@ impl Fresh {
 impl Database {
     /// Starts a server of this kind: `mysql` (MariaDB), `postgres` or `redis`.
     pub fn start(kind: &str) -> Database {
+        Database::start_in(&std::env::temp_dir(), kind)
+    }
+
+    /// As [`Database::start`], with its data in a folder that everyone can enter.
+    pub fn start_in(data: &Path, kind: &str) -> Database {
         let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
         let script = folders.map(|folder| folder.join("tests/database")).find(|script| script.is_file());
         let mut command = Command::new(script.expect("the script is in the checkout"));
-        command.arg(kind).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(kind).env("TMPDIR", data).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut script = command.spawn().expect("bash is there");
         let orders = script.stdin.take();
         let output = BufReader::new(script.stdout.take().expect("a pipe"));
@@ -92,8 +97,7 @@ impl Database {
     }
 
     /// Returns the path of a certificate or key, in PEM: `ca.pem`, the authority of the server's
-    /// certificate, or
-    /// `client.pem` with `client.key`, for the user `certified`.
+    /// certificate, or `client.pem` with `client.key`, for the user `certified`.
     pub fn certificate(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }

@@ -79,7 +79,12 @@ enum Socket {
 impl Relay {
     /// Starts a relay to `target` at a port of its own.
     pub fn start(target: Target) -> Relay {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Relay::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), target)
+    }
+
+    /// Starts a relay to `target` at an address that nothing has.
+    pub fn start_at(address: SocketAddr, target: Target) -> Relay {
+        let listener = TcpListener::bind(address).expect("a free address");
         let address = listener.local_addr().expect("an address");
         let state = State {
             target,

@@ -16,10 +16,10 @@ use super::{CONFIRMED, Chance, REFUSED, a_moment, begin, rounds};
 
 const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
 /// The statuses of a temporary refusal.
-const LATER: &[u16] = &[503];
+pub(super) const LATER: &[u16] = &[503];
 
 /// Runs a test on each kind of database concurrently: it mostly waits.
-fn beside_each_other(test: impl Fn(&str) + Sync) {
+pub(super) fn beside_each_other(test: impl Fn(&str) + Sync) {
     std::thread::scope(|scope| {
         for kind in KINDS {
             let test = &test;
@@ -55,7 +55,7 @@ fn rounds_of(
     checked(&start(), &mut people);
 }
 
-fn checked(server: &Server, people: &mut People) {
+pub(super) fn checked(server: &Server, people: &mut People) {
     until_ready(&[server]);
     check(&Load::at(&[server], DATABASE_TIME, LATER), people);
 }

@@ -3,8 +3,6 @@
 //! The disk is a small tmpfs, which only root may mount. Changes must be refused as for a full disk, and
 //! existing credentials must work. With free space, all requests succeed again. The file must stay intact.
 
-use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
 
 use plimsoll_auth::limits::DIRECTORY_BUSY_TIME;
@@ -16,24 +14,10 @@ use serde_json::json;
 use super::check::{check, until_ready};
 use super::load::{Load, People};
 use super::{CONFIRMED, REFUSED, begin};
-use crate::faults::full_disk::Small;
+use crate::faults::full_disk::{Small, fill};
 
 /// The statuses of a refusal for lack of space.
 const NO_ROOM: &[u16] = &[507];
-/// The bytes of one write. It shrinks until not even one byte fits.
-const PIECE_BYTES: usize = 64 * 1024;
-
-/// Fills all free space.
-fn fill(filler: &mut File) {
-    let mut bytes = PIECE_BYTES;
-    while bytes > 0 {
-        match filler.write(&vec![1; bytes]) {
-            Ok(1..) => {}
-            _ => bytes /= 2,
-        }
-    }
-}
-
 fn assert_no_room(alice: &mut Member, (method, target): (&str, &str), body: &serde_json::Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let refused = alice.ask(method, target, "", body.as_bytes());
@@ -99,18 +83,16 @@ fn a_full_disk_loses_no_account_and_admits_no_unknown_caller(engine: EngineKind)
     let load = Load::at(&[&server], DIRECTORY_BUSY_TIME, NO_ROOM);
     people.live(&load, || {
         load.until_confirmed(CONFIRMED);
-        let mut filling = File::create(&filler).unwrap();
         // SQLite can still use pages that it allocated before.
         std::thread::scope(|scope| {
             let refused = scope.spawn(|| load.until_refused(REFUSED));
             while !refused.is_finished() {
-                fill(&mut filling);
+                fill(&filler);
             }
         });
         assert_full(&mut alice.again(&server));
         load.until_refused(REFUSED);
         std::fs::remove_file(&filler).unwrap();
-        drop(filling);
         load.until_confirmed(CONFIRMED);
     });
     checked(&server, &mut people);

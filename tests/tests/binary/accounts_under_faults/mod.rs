@@ -7,6 +7,7 @@
 mod auth_server;
 mod check;
 mod database;
+mod failover;
 mod full_disk;
 mod ledger;
 mod load;

@@ -3,6 +3,7 @@
 //!
 //! The disk is a small tmpfs, which only root may mount; without that permission, the test reports a skip.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use serde_json::json;
 
 use super::left::until_nothing_is_pending;
 
-const DISK: &std::ffi::CStr = c"size=4m,mode=0700";
+const DISK: &CStr = c"size=4m,mode=0700";
 const OLD_BYTES: usize = 500_000;
 /// More than half of the disk's size.
 const OVER_HALF_BYTES: usize = 2_200_000;
@@ -34,7 +35,12 @@ pub(crate) struct Small(pub(crate) PathBuf);
 impl Small {
     /// Mounts it, or skips the test where only root may.
     pub(crate) fn at(folder: &Path) -> Option<Small> {
-        let mounted = mount("plimsoll-test", folder, "tmpfs", MountFlags::empty(), DISK);
+        Small::with_options(folder, DISK)
+    }
+
+    /// As [`Small::at`], with these options of tmpfs.
+    pub(crate) fn with_options(folder: &Path, options: &CStr) -> Option<Small> {
+        let mounted = mount("plimsoll-test", folder, "tmpfs", MountFlags::empty(), options);
         if let Err(error) = &mounted {
             skip(Need::Mounts, &format!("mount: {error}"));
         }
