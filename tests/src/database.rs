@@ -112,6 +112,18 @@ impl Database {
         assert_eq!(self.execute(&format!("do {} {command}", at.number)), "done", "{command}");
     }
 
+    /// Loads a dump of the server's own tools into a database.
+    pub fn load(&mut self, at: &Fresh, file: &Path) {
+        assert_eq!(self.execute(&format!("load {} {}", at.number, file.display())), "done");
+    }
+
+    /// Returns the schema of a database, as the server's own tools print it.
+    pub fn schema(&mut self, at: &Fresh) -> String {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        assert_eq!(self.execute(&format!("schema {} {}", at.number, file.path().display())), "done");
+        std::fs::read_to_string(file.path()).expect("the script wrote it")
+    }
+
     /// Kills the server; its stored data stays.
     pub fn kill(&mut self) {
         assert_eq!(self.execute("kill"), "done");

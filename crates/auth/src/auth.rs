@@ -6,14 +6,15 @@
 //! another request. One that another process changed is used for at most `POLL_TRUST_TIME`.
 
 mod operator;
+mod polling;
 mod process;
 mod validity;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use plimsoll_io::{Io, LocalFuture, Peer};
-use plimsoll_rpc::time::{self, Millis, millis};
+use plimsoll_rpc::time::{self, Millis};
 use plimsoll_rpc::{ChangeFeed, Key, Secret, ServerAddress, Source};
 
 use crate::account::Account;
@@ -22,7 +23,6 @@ use crate::changes::{Changes, Stamp, Topic};
 use crate::directory::Directory;
 use crate::error::Error;
 use crate::flights::Flights;
-use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, POLL_TRUST_TIME};
 use crate::names::account_name;
 use crate::remembered::{Fingerprint, Freshness, Recall, Remembered, Verified};
 use crate::request::{AuthRequest, AuthResponse};
@@ -46,7 +46,7 @@ struct Shared {
     /// Wrong passwords by address. Counted here because the cache is consulted before the account
     /// service: without this limit, passwords could be guessed against the cache for ever.
     misses: Counts,
-    /// Password checks in progress.
+    /// Password checks in progress, and the poll of the directory.
     flights: Flights,
     /// When a refresh was last requested early, that is, before it was overdue.
     early_poll: AtomicU64,
@@ -70,16 +70,6 @@ struct CacheLookup {
 struct Moment {
     stamp: Stamp,
     now: Millis,
-}
-
-/// Whether to poll for other processes' changes before a cached identity is trusted.
-enum PollNeed {
-    /// Not now: the last poll is recent.
-    No,
-    /// Poll in the background; cached identities stay valid meanwhile.
-    Ahead,
-    /// Poll first: no cached identity is trusted before.
-    Now,
 }
 
 impl Auth {
@@ -434,7 +424,11 @@ impl Auth {
         question: AuthRequest,
     ) -> Result<AuthResponse, Error> {
         match &self.shared.tier {
-            Tier::Local(service) => service.answer(io, question).await,
+            Tier::Local(service) => {
+                // No request is served from a directory that another program has upgraded or closed.
+                self.poll_directory(io).await?;
+                service.answer(io, question).await
+            }
             Tier::Remote(remote) => remote.call(io, &question).await,
         }
     }
@@ -510,27 +504,6 @@ impl Auth {
         Ok(Moment { stamp: self.changes().stamp(), now: time::now(io) })
     }
 
-    /// Polls for changes that other processes made to the directory, if that is due.
-    pub(crate) async fn poll_directory(&self, io: &Io) -> Result<(), Error> {
-        match &self.shared.tier {
-            Tier::Local(service) if !self.poll_ahead(io) => Box::pin(service.poll(io)).await,
-            _ => Ok(()),
-        }
-    }
-
-    /// Starts a poll for other processes' changes in the background if one is due soon. Returns whether the
-    /// last poll is recent enough.
-    fn poll_ahead(&self, io: &Io) -> bool {
-        // A remote auth server polls by itself.
-        let Tier::Local(service) = &self.shared.tier else { return true };
-        match self.poll(service, time::now(io)) {
-            PollNeed::No => {}
-            PollNeed::Ahead => service.poll_in_background(io),
-            PollNeed::Now => return false,
-        }
-        true
-    }
-
     /// Looks up `key` in the cache, without entries that have changed since.
     async fn recall(&self, io: &Io, key: Key) -> Result<CacheLookup, Error> {
         let (moment, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
@@ -547,25 +520,6 @@ impl Auth {
     fn remember(&self, lookup: &CacheLookup, identity: Identity) -> Identity {
         self.shared.remembered.remember(lookup.key, identity.clone());
         identity
-    }
-
-    /// Decides whether to poll now. Of concurrent requests, one starts the poll early, so that none
-    /// waits.
-    fn poll(&self, service: &AccountService, now: Millis) -> PollNeed {
-        let age = |then: Millis| {
-            if then > now + millis(CLOCK_SKEW_MAX) { Millis::MAX } else { now.saturating_sub(then) }
-        };
-        let last_poll = age(service.last_poll());
-        if last_poll >= millis(POLL_TRUST_TIME) {
-            return PollNeed::Now;
-        }
-        let early_poll = self.shared.early_poll.load(Ordering::SeqCst);
-        if last_poll < millis(LOOK_TIME) || age(early_poll) < millis(LOOK_TIME) {
-            return PollNeed::No;
-        }
-        let sent =
-            self.shared.early_poll.compare_exchange(early_poll, now, Ordering::SeqCst, Ordering::SeqCst);
-        if sent.is_ok() { PollNeed::Ahead } else { PollNeed::No }
     }
 }
 

@@ -103,6 +103,16 @@ pub const DATABASE_REPLY_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Threads of one connection that wait for the C library to resolve a host's name: a call that gave up leaves
 /// its thread there until the library gives up, too.
 pub const DATABASE_RESOLVER_THREADS_MAX: usize = 8;
+/// How long one attempt to take the lock for an upgrade waits for its owner.
+pub const MIGRATION_LOCK_WAIT_TIME: Duration = Duration::from_secs(1);
+/// Attempts to take that lock within this time, in a store that cannot wait for it by itself.
+pub const MIGRATION_LOCK_ATTEMPTS: u32 = 10;
+/// How long a lock on a Redis directory holds after its owner's last step of an upgrade.
+pub const REDIS_MIGRATION_LOCK_TIME: Duration = Duration::from_secs(10);
+/// Rows that are read from a store at once for a dump or a move, and written at once.
+pub const TRANSFER_ROWS: usize = 200;
+/// Bytes of a line of a dump: an account's password hash and a share's longest path fit in it.
+pub const DUMP_LINE_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of one message of a database: the longest row has two of the longest paths in hexadecimal digits.
 pub const DATABASE_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes that are received from a database in one system call.

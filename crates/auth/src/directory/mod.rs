@@ -12,6 +12,7 @@ mod connections;
 mod database;
 mod effective_shares;
 mod memory;
+mod migrations;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod open;
@@ -20,6 +21,7 @@ mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 mod sqlite;
+mod transfer;
 mod values;
 
 use crate::account::{Account, Change, Permissions, Quota};
@@ -30,14 +32,22 @@ use plimsoll_rpc::time::Millis;
 
 pub(crate) use connections::Connections;
 pub use memory::MemoryDirectory;
+pub use migrations::Schema;
 #[cfg(feature = "mysql")]
 pub use mysql::{MysqlDirectory, MysqlInfo};
-pub use open::{BadUrl, NotOpened, ServerInfo, file_of, open, server_info, with_password, without_password};
+pub use open::{
+    BadUrl, NotOpened, Opening, ServerInfo, file_of, open, open_rows, server_info, with_password,
+    without_password,
+};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresDirectory, PostgresInfo};
 #[cfg(feature = "redis")]
 pub use redis::{RedisDirectory, RedisInfo};
 pub use sqlite::{CopiedDirectory, SqliteDirectory, copy_file, end_all_sessions};
+pub use transfer::{
+    DirectoryRows, DumpReader, DumpWriter, StoredAccount, StoredNetwork, StoredRow, StoredSession,
+    StoredShare, Summary, transfer,
+};
 
 /// Why a directory call failed: a text for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
-use super::{Directory, DirectoryError, SqliteDirectory};
+use super::{Directory, DirectoryError, DirectoryRows, SqliteDirectory};
 
 /// The problem with a URL, and the correct form: a text for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +71,38 @@ pub enum NotOpened {
 pub fn file_of(url: &str) -> Option<PathBuf> {
     let path = url.strip_prefix("sqlite:").filter(|path| !path.is_empty())?;
     Some(path.into())
+}
+
+/// The purpose for which a directory is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// For a server: its tables are created or upgraded, and a closed directory is refused.
+    Serve,
+    /// To read or replace all rows: its tables are created or upgraded.
+    Transfer,
+    /// To inspect it: nothing is created or upgraded.
+    Inspect,
+}
+
+/// Opens the rows of the directory that `url` names. This blocks.
+///
+/// # Errors
+/// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the store.
+pub fn open_rows(url: &str, opening: Opening) -> Result<Box<dyn DirectoryRows>, NotOpened> {
+    if let Some(path) = file_of(url) {
+        return Ok(Box::new(SqliteDirectory::open_for(&path, opening)?));
+    }
+    match url.split_once("://").map(|(scheme, _)| scheme) {
+        #[cfg(feature = "postgres")]
+        Some("postgres" | "postgresql") => Ok(Box::new(super::PostgresDirectory::open_for(url, opening)?)),
+        #[cfg(feature = "mysql")]
+        Some("mysql" | "mariadb") => Ok(Box::new(super::MysqlDirectory::open_for(url, opening)?)),
+        #[cfg(feature = "redis")]
+        Some("redis" | "rediss" | "redis+unix") => {
+            Ok(Box::new(super::RedisDirectory::open_for(url, opening)?))
+        }
+        _ => Err(invalid(url)),
+    }
 }
 
 /// Opens the directory that `url` names, and creates its tables if there are none. This blocks.

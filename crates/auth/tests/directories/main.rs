@@ -14,10 +14,12 @@ mod postgres_tls;
 mod redis;
 #[path = "../../../../tests/src/relay.rs"]
 mod relay;
+mod rows;
 mod servers;
 mod sessions;
 mod shares;
 mod tls;
+mod upgrades;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -318,11 +318,13 @@ fn a_database_of_the_first_version_is_upgraded_and_keeps_its_accounts() {
     let first = [
         (
             "mysql",
-            "DROP TABLE plimsoll_networks; DROP TABLE plimsoll_probe; UPDATE plimsoll_state SET version = 1",
+            "DROP TABLE plimsoll_networks, plimsoll_probe, plimsoll_closed; \
+             UPDATE plimsoll_state SET version = 1",
         ),
         (
             "postgres",
-            "DROP TABLE plimsoll.networks; ALTER TABLE plimsoll.state DROP COLUMN probed; \
+            "DROP TABLE plimsoll.networks; \
+             ALTER TABLE plimsoll.state DROP COLUMN probed, DROP COLUMN closed; \
              UPDATE plimsoll.state SET version = 1",
         ),
         ("redis", "HSET plimsoll:state version 1"),

@@ -164,6 +164,8 @@ fn while_the_directory_is_unreachable_caches_are_trusted_for_at_most_a_second() 
         assert!(auth.by_token(&io, token.as_bytes()).await.is_ok());
         io.sleep(SECOND).await;
         assert_eq!(auth.by_token(&io, token.as_bytes()).await.unwrap_err(), Error::Unavailable);
+        let joined = auth.sign_up(&io, "bob", &secret(PASSWORD), &here()).await;
+        assert_eq!(joined.unwrap_err(), Error::Unavailable);
         is_broken.store(false, Ordering::SeqCst);
         assert!(auth.by_token(&io, token.as_bytes()).await.is_ok());
     });

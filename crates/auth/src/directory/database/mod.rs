@@ -31,7 +31,7 @@ pub(super) trait DatabaseConnection: Sized {
     /// The address and credentials for it.
     type Address;
 
-    /// Connects, and checks that the database has the expected directory.
+    /// Connects. The tables are not checked: `Directory::has_foreign_changes` reads their version.
     fn open(address: &Self::Address, by: Deadline) -> Result<Self, DirectoryError>;
 
     /// Sets the deadline of the next call.

@@ -13,6 +13,7 @@ mod packets;
 mod rows;
 mod schema;
 mod server_info;
+mod stored_rows;
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ use super::database::change_counter::ChangeCounter;
 use super::database::deadline::Deadline;
 use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
-use super::open::NotOpened;
+use super::migrations::bring_up_to_date;
+use super::open::{NotOpened, Opening};
 use super::values::{permission_bits, signed, unsigned};
 use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
@@ -45,9 +47,7 @@ impl DatabaseConnection for Connection {
     type Address = DatabaseAddress;
 
     fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let mut connection = Connection::open(address, by)?;
-        schema::check(&mut connection)?;
-        Ok(connection)
+        Connection::open(address, by)
     }
 
     fn set_deadline(&mut self, by: Deadline) {
@@ -97,12 +97,17 @@ impl MysqlDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or
     /// if a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<MysqlDirectory, NotOpened> {
+        MysqlDirectory::open_for(url, Opening::Serve)
+    }
+
+    pub(in crate::directory) fn open_for(url: &str, opening: Opening) -> Result<MysqlDirectory, NotOpened> {
         let address = DatabaseAddress::parse(url)?;
         let mut connection = Connection::open(&address, Deadline::after(DATABASE_CONNECT_TIME))?;
-        connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
-        schema::bring_up_to_date(&mut connection)?;
-        connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
-        let count = changes(&mut connection)?;
+        connection.set_deadline(Deadline::after(DATABASE_TIME));
+        if opening != Opening::Inspect {
+            bring_up_to_date(&mut connection)?;
+        }
+        let count = if opening == Opening::Serve { schema::poll(&mut connection)? } else { 0 };
         Ok(MysqlDirectory {
             database: Database::new(address, connection),
             counter: Arc::new(ChangeCounter::new(count)),
@@ -143,11 +148,6 @@ impl MysqlDirectory {
     }
 }
 
-fn changes(connection: &mut Connection) -> Result<i64, DirectoryError> {
-    let answers = connection.run(&["SELECT changes FROM plimsoll_state".to_owned()])?;
-    first(&answers[0].rows, |row| row.int(0)).map(Option::unwrap_or_default)
-}
-
 impl Directory for MysqlDirectory {
     fn another(&self) -> Option<Box<dyn Directory>> {
         Some(Box::new(MysqlDirectory {
@@ -161,7 +161,7 @@ impl Directory for MysqlDirectory {
     }
 
     fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
-        let count = self.database.call(changes)?;
+        let count = self.database.call(schema::poll)?;
         let replace_with = self.counter.replace_with(count);
         Ok(self.database.was_lost() || replace_with)
     }

@@ -11,6 +11,7 @@ mod connection;
 mod rows;
 mod schema;
 mod server_info;
+mod stored_rows;
 mod tls;
 
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use super::database::change_counter::ChangeCounter;
 use super::database::deadline::Deadline;
 use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
-use super::open::NotOpened;
+use super::migrations::bring_up_to_date;
+use super::open::{NotOpened, Opening};
 use super::values::{permission_bits, signed, unsigned};
 use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
@@ -45,9 +47,7 @@ impl DatabaseConnection for Connection {
     type Address = DatabaseAddress;
 
     fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let mut connection = Connection::open(address, by)?;
-        schema::check(&mut connection)?;
-        Ok(connection)
+        Connection::open(address, by)
     }
 
     fn set_deadline(&mut self, by: Deadline) {
@@ -127,12 +127,20 @@ impl PostgresDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
     /// a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<PostgresDirectory, NotOpened> {
+        PostgresDirectory::open_for(url, Opening::Serve)
+    }
+
+    pub(in crate::directory) fn open_for(
+        url: &str,
+        opening: Opening,
+    ) -> Result<PostgresDirectory, NotOpened> {
         let address = DatabaseAddress::parse(url)?;
         let mut connection = Connection::open(&address, Deadline::after(DATABASE_CONNECT_TIME))?;
         connection.set_deadline(Deadline::after(DATABASE_TIME));
-        schema::bring_up_to_date(&mut connection)?;
-        connection.set_deadline(Deadline::after(DATABASE_TIME));
-        let count = changes(&mut connection)?;
+        if opening != Opening::Inspect {
+            bring_up_to_date(&mut connection)?;
+        }
+        let count = if opening == Opening::Serve { schema::poll(&mut connection)? } else { 0 };
         Ok(PostgresDirectory {
             database: Database::new(address, connection),
             counter: Arc::new(ChangeCounter::new(count)),
@@ -172,11 +180,6 @@ impl PostgresDirectory {
     }
 }
 
-fn changes(connection: &mut Connection) -> Result<i64, DirectoryError> {
-    let answered = connection.read(("SELECT changes FROM state", &[]))?;
-    answered.rows.first().map_or(Ok(0), |row| row.int(0))
-}
-
 impl Directory for PostgresDirectory {
     fn another(&self) -> Option<Box<dyn Directory>> {
         Some(Box::new(PostgresDirectory {
@@ -190,7 +193,7 @@ impl Directory for PostgresDirectory {
     }
 
     fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
-        let count = self.database.call(changes)?;
+        let count = self.database.call(schema::poll)?;
         let replace_with = self.counter.replace_with(count);
         Ok(self.database.was_lost() || replace_with)
     }

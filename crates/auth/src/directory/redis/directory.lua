@@ -4,34 +4,42 @@
 -- before all that could refuse was looked at; what takes something from somebody raises `changes`, and its
 -- answer begins with the new count (0 if it was not raised).
 --
---   plimsoll:state              hash: version of this layout, changes, probed (written to check that Redis takes
---                               writes)
---   plimsoll:names              hash: name -> id
---   plimsoll:account:ID         hash: id, name, hash, version, quota_bytes, quota_files ('' is none),
---                               permissions, enabled, created
---   plimsoll:session:NUMBER     hash: account, created, expires
---   plimsoll:sessions:ID        sorted set: the numbers of an account's sessions by `created`
---   plimsoll:session-ends       sorted set: the numbers of all sessions by `expires`
---   plimsoll:networks:ID        sorted set: hashes of networks that an account logged in from, by the time
---   plimsoll:network-ages       sorted set: ID:HASH of all networks, by the same time
---   plimsoll:share:ID           hash: id, owner, path, holder, writes, created, expires ('' is never)
---   plimsoll:given:ID, held:ID  sorted sets: the ids of shares that an account gives, or has, by `expires`
---   plimsoll:share-ends         sorted set: the ids of all shares by `expires`
---   plimsoll:between:ID:ID      sorted set: the paths that one shares with another, in the order of bytes
---   plimsoll:paths:ID:ID        hash: path -> the id of its share
+--   plimsoll:state   hash: version of this layout, changes, probed (written to check that Redis takes writes), closed
+--                    (why no server may use it), upgrading (the last complete step of an upgrade in progress),
+--                    upgrades (their count)
+--
+-- All other keys begin with `plimsoll:{plimsoll:state}:`, which puts them into the hash slot of `plimsoll:state`:
+--
+--   names             hash: name -> id
+--   account:ID        hash: id, name, hash, version, quota_bytes, quota_files ('' is none), permissions, enabled,
+--                     created
+--   session:NUMBER    hash: account, created, expires
+--   sessions:ID       sorted set: the numbers of an account's sessions by `created`
+--   session-ends      sorted set: the numbers of all sessions by `expires`
+--   networks:ID       sorted set: hashes of networks that an account logged in from, by the time
+--   network-ages      sorted set: ID:HASH of all networks, by the same time
+--   share:ID          hash: id, owner, path, holder, writes, created, expires ('' is never)
+--   given:ID, held:ID sorted sets: the ids of shares that an account gives, or has, by `expires`
+--   share-ends        sorted set: the ids of all shares by `expires`
+--   between:ID:ID     sorted set: the paths that one shares with another, in the order of bytes
+--   paths:ID:ID       hash: path -> the id of its share
+--   upgrading         text: the token of the server that upgrades the directory
 
-local VERSION = 2
+local VERSION = 3
 -- What one sweep takes, so that it holds up nobody for long.
 local SWEPT_MAX = 1000
 -- Shares that are looked at at once for one that has not ended.
 local LOOKED_AT = 100
+-- Keys that one part of an upgrade moves.
+local MOVED_AT_ONCE = 1000
 
 local ask = {}
 
-local function key(...) return 'plimsoll:' .. table.concat({...}, ':') end
+local PREFIX = 'plimsoll:{plimsoll:state}:'
+local function key(...) return PREFIX .. table.concat({...}, ':') end
 local function refuse(why) return redis.error_reply('PLIMSOLL ' .. why) end
 
-local STATE, NAMES = key('state'), key('names')
+local STATE, NAMES, LOCK = 'plimsoll:state', key('names'), key('upgrading')
 local SESSION_ENDS, SHARE_ENDS, NETWORK_AGES = key('session-ends'), key('share-ends'), key('network-ages')
 
 local function raise() return redis.call('HINCRBY', STATE, 'changes', 1) end
@@ -90,14 +98,6 @@ local function share(id)
 end
 
 local function holds(expires, now) return expires == '' or tonumber(expires) > tonumber(now) end
-
--- Makes the layout where there is nothing, and brings an older one up to date: version 2 added networks, and
--- changed nothing of version 1. Returns the version and the count of changes.
-function ask.open()
-  redis.call('HSET', STATE, 'version', VERSION)
-  redis.call('HSETNX', STATE, 'changes', 0)
-  return redis.call('HMGET', STATE, 'version', 'changes')
-end
 
 function ask.changes() return redis.call('HGET', STATE, 'changes') end
 
@@ -285,15 +285,150 @@ function ask.end_shares(owner, path)
   return is_any and {raise()}
 end
 
-local question = table.remove(ARGV, 1)
-local version = redis.call('HGET', STATE, 'version')
-if question == 'open' then
-  if version and tonumber(version) > VERSION then
-    return refuse('a newer plimsoll made the directory (version ' .. version .. ', this one knows ' .. VERSION
-      .. '): start that one')
+-- Commands of an upgrade, which look at no version. `state` returns the version, and why the directory is closed.
+local upgrade = {}
+
+function upgrade.state()
+  local state = redis.call('HMGET', STATE, 'upgrading', 'version', 'closed')
+  return {state[1] or state[2] or '0', state[3] or ''}
+end
+
+-- Takes the lock for so many milliseconds: its token, or nothing if another server has it.
+function upgrade.lock(time)
+  if redis.call('EXISTS', LOCK) == 1 then return false end
+  local token = tostring(redis.call('HINCRBY', STATE, 'upgrades', 1))
+  redis.call('SET', LOCK, token, 'PX', time)
+  return token
+end
+
+-- Keys of versions 1 and 2 have no hash tag, and are in a slot each.
+local function move_to_one_slot(cursor)
+  local found = redis.call('SCAN', cursor, 'MATCH', 'plimsoll:*', 'COUNT', MOVED_AT_ONCE)
+  for _, old in ipairs(found[2]) do
+    if old ~= STATE and string.sub(old, 1, #PREFIX) ~= PREFIX then
+      redis.call('RENAME', old, PREFIX .. string.sub(old, #'plimsoll:' + 1))
+    end
   end
+  return found[1]
+end
+
+-- Takes a part of step `number`. Returns the position of the next part; 0 ends the step. Steps 1 and 2 made keys
+-- that the other commands make when they need them.
+function upgrade.step(token, time, number, position)
+  if redis.call('GET', LOCK) ~= token then return refuse('another server upgrades the directory') end
+  redis.call('PEXPIRE', LOCK, time)
+  redis.call('HSET', STATE, 'version', VERSION, 'upgrading', tonumber(number) - 1)
+  redis.call('HSETNX', STATE, 'changes', 0)
+  if number == '3' then position = move_to_one_slot(position) end
+  return position
+end
+
+function upgrade.unlock(token)
+  if redis.call('GET', LOCK) ~= token then return refuse('another server upgrades the directory') end
+  redis.call('HDEL', STATE, 'upgrading')
+  redis.call('DEL', LOCK)
+  return 1
+end
+
+-- Commands on the rows as they are stored, which are permitted in a closed directory. A command that reads returns
+-- the position of the next part, and a part; position 0 is the end.
+local rows = {}
+
+function rows.close(reason)
+  redis.call('HSET', STATE, 'closed', reason)
+  return false
+end
+
+function rows.stored_accounts(cursor, count)
+  local found, part = redis.call('HSCAN', NAMES, cursor, 'COUNT', count), {}
+  for at = 2, #found[2], 2 do
+    part[#part + 1] = redis.call('HMGET', key('account', found[2][at]), 'id', 'name', 'hash', 'version',
+      'quota_bytes', 'quota_files', 'permissions', 'enabled', 'created')
+  end
+  return {found[1], part}
+end
+
+-- A part of a sorted set, with `row` applied to each member and its score.
+local function part_of(set, position, count, row)
+  local last = position + count - 1
+  local found, part = redis.call('ZRANGE', set, position, last, 'WITHSCORES'), {}
+  for at = 1, #found, 2 do part[#part + 1] = row(found[at], found[at + 1]) end
+  return {#part < tonumber(count) and '0' or tostring(last + 1), part}
+end
+
+function rows.stored_sessions(position, count)
+  return part_of(SESSION_ENDS, position, count, function(number)
+    local fields = redis.call('HMGET', key('session', number), 'account', 'created', 'expires')
+    return {number, fields[1], fields[2], fields[3]}
+  end)
+end
+
+function rows.stored_shares(position, count)
+  return part_of(SHARE_ENDS, position, count, function(id)
+    return redis.call('HMGET', key('share', id), 'id', 'owner', 'holder', 'path', 'writes', 'created', 'expires')
+  end)
+end
+
+function rows.stored_networks(position, count)
+  return part_of(NETWORK_AGES, position, count, function(member, seen)
+    local account, network = string.match(member, '^(.-):(.*)$')
+    return {account, network, seen}
+  end)
+end
+
+function rows.store_account(id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
+  if redis.call('HEXISTS', NAMES, name) == 1 then return refuse('there is an account ' .. name .. ' already') end
+  redis.call('HSET', NAMES, name, id)
+  redis.call('HSET', key('account', id), 'id', id, 'name', name, 'hash', hash, 'version', version,
+    'quota_bytes', quota_bytes, 'quota_files', quota_files, 'permissions', permissions, 'enabled', enabled,
+    'created', created)
+  return false
+end
+
+function rows.store_session(number, account, created, expires)
+  redis.call('HSET', key('session', number), 'account', account, 'created', created, 'expires', expires)
+  redis.call('ZADD', key('sessions', account), created, number)
+  redis.call('ZADD', SESSION_ENDS, expires, number)
+  return false
+end
+
+function rows.store_share(id, owner, holder, path, writes, created, expires)
+  redis.call('HSET', key('share', id), 'id', id, 'owner', owner, 'path', path, 'holder', holder,
+    'writes', writes, 'created', created, 'expires', expires)
+  redis.call('ZADD', key('between', owner, holder), 0, path)
+  redis.call('HSET', key('paths', owner, holder), path, id)
+  set_end({id = id, owner = owner, holder = holder}, expires)
+  return false
+end
+
+function rows.store_network(account, network, seen)
+  redis.call('ZADD', key('networks', account), seen, network)
+  redis.call('ZADD', NETWORK_AGES, seen, account .. ':' .. network)
+  return false
+end
+
+function rows.remove_rows(cursor)
+  local found = redis.call('SCAN', cursor, 'MATCH', PREFIX .. '*', 'COUNT', MOVED_AT_ONCE)
+  for _, old in ipairs(found[2]) do redis.call('DEL', old) end
+  raise()
+  return {found[1]}
+end
+
+local question = table.remove(ARGV, 1)
+if upgrade[question] then return upgrade[question](unpack(ARGV)) end
+local state = redis.call('HMGET', STATE, 'version', 'upgrading', 'closed')
+local version, closed = state[1], state[3]
+if version and tonumber(version) > VERSION then
+  return refuse('a newer plimsoll made the directory (version ' .. version .. ', this one knows ' .. VERSION
+    .. '): start that one')
 elseif version ~= tostring(VERSION) then
   return refuse('the directory is gone, or another one: Redis may have lost what it had; see to its data, '
     .. 'and start the server again')
+elseif state[2] then
+  return refuse('the directory is being upgraded; if no server does that, start one')
+elseif rows[question] then
+  return rows[question](unpack(ARGV))
+elseif closed and closed ~= '' then
+  return refuse('the directory is closed to servers: ' .. closed)
 end
 return ask[question](unpack(ARGV))

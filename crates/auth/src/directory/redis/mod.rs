@@ -8,7 +8,9 @@
 mod address;
 mod connection;
 mod rows;
+mod schema;
 mod server_info;
+mod stored_rows;
 
 use std::sync::Arc;
 
@@ -16,11 +18,12 @@ use super::database::change_counter::ChangeCounter;
 use super::database::deadline::Deadline;
 use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
-use super::open::NotOpened;
+use super::migrations::bring_up_to_date;
+use super::open::{NotOpened, Opening};
 use super::values::{permission_bits, signed, unsigned};
 use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
-use crate::limits::{DATABASE_CONNECT_TIME, NETWORK_AGE_MAX};
+use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
@@ -28,6 +31,7 @@ use address::DatabaseAddress;
 use connection::{Connection, Reply, strange};
 use plimsoll_rpc::time::{Millis, millis};
 use plimsoll_wire::hex;
+use schema::Upgrade;
 
 pub use server_info::RedisInfo;
 
@@ -41,7 +45,6 @@ impl DatabaseConnection for Connection {
     type Address = DatabaseAddress;
 
     fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        // The script checks at each call that the database is the expected directory.
         Connection::open(address, by)
     }
 
@@ -80,9 +83,18 @@ impl RedisDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
     /// a newer plimsoll has created the directory.
     pub fn open(url: &str) -> Result<RedisDirectory, NotOpened> {
+        RedisDirectory::open_for(url, Opening::Serve)
+    }
+
+    pub(in crate::directory) fn open_for(url: &str, opening: Opening) -> Result<RedisDirectory, NotOpened> {
         let address = DatabaseAddress::parse(url)?;
         let mut connection = Connection::open(&address, Deadline::after(DATABASE_CONNECT_TIME))?;
-        let count = connection.ask(&[b"open"])?.at(1)?.int()?;
+        connection.set_deadline(Deadline::after(DATABASE_TIME));
+        if opening != Opening::Inspect {
+            bring_up_to_date(&mut Upgrade::new(&mut connection))?;
+        }
+        // Refused if the directory is closed.
+        let count = if opening == Opening::Serve { connection.ask(&[b"changes"])?.int()? } else { 0 };
         Ok(RedisDirectory {
             database: Database::new(address, connection),
             counter: Arc::new(ChangeCounter::new(count)),

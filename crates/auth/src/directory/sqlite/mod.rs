@@ -8,17 +8,20 @@ mod copying;
 mod revoked;
 mod rows;
 mod schema;
+mod stored_rows;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{
-    Connection, ErrorCode, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior,
+    Connection, ErrorCode, OpenFlags, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::effective_shares::effective_shares;
+use super::migrations::{bring_up_to_date, schema};
+use super::open::Opening;
 use super::values::{permission_bits, signed, unsigned};
 use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
 use crate::account::{Account, Change};
@@ -55,21 +58,38 @@ impl SqliteDirectory {
     /// # Errors
     /// The error of the kernel or of SQLite, or that a newer plimsoll has created the file.
     pub fn open(path: &Path) -> Result<SqliteDirectory, DirectoryError> {
-        let at = |failure: DirectoryError| DirectoryError::Failed(format!("{}: {failure}", path.display()));
-        make_private(path).map_err(at)?;
-        Self::connect(path).map_err(at)
+        SqliteDirectory::open_for(path, Opening::Serve)
     }
 
-    fn connect(path: &Path) -> Result<SqliteDirectory, DirectoryError> {
-        let mut connection = Connection::open(path).map_err(failed)?;
+    pub(in crate::directory) fn open_for(
+        path: &Path,
+        opening: Opening,
+    ) -> Result<SqliteDirectory, DirectoryError> {
+        let at = |failure: DirectoryError| DirectoryError::Failed(format!("{}: {failure}", path.display()));
+        if opening != Opening::Inspect {
+            make_private(path).map_err(at)?;
+        }
+        Self::connect(path, opening).map_err(at)
+    }
+
+    fn connect(path: &Path, opening: Opening) -> Result<SqliteDirectory, DirectoryError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(DIRECTORY_BUSY_TIME).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
-        set_up(&mut connection)?;
-        let (path, revoked) = (path.to_owned(), Revoked::open(path));
-        let mut directory = SqliteDirectory { connection, path, revoked, data_version: 0 };
-        directory.has_foreign_changes()?;
+        if opening != Opening::Inspect {
+            set_up(&mut connection)?;
+        }
+        let revoked = match opening {
+            Opening::Inspect => Revoked::recorded(path),
+            Opening::Serve | Opening::Transfer => Revoked::open(path),
+        };
+        let mut directory = SqliteDirectory { connection, path: path.to_owned(), revoked, data_version: 0 };
+        if opening == Opening::Serve {
+            directory.has_foreign_changes()?;
+        }
         Ok(directory)
     }
 
@@ -105,14 +125,15 @@ fn make_private(path: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// Creates the tables, and switches the file to WAL. SQLite waits for another process that creates the
-/// tables, but not for one that switches the file at this moment. Then both steps are repeated, and the
-/// first one waits.
+/// Creates the tables, and switches the file to WAL. SQLite waits for another process that writes, but not
+/// for one that switches the file at this moment. Then a transaction waits, and the switch is repeated.
 fn set_up(connection: &mut Connection) -> Result<(), DirectoryError> {
+    bring_up_to_date(connection)?;
     for _ in 1..OPEN_TRIES_MAX {
-        schema::bring_up_to_date(connection)?;
         match switch_to_wal(connection) {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                drop(connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?);
+            }
             turned => return turned.map_err(failed),
         }
     }
@@ -183,6 +204,10 @@ impl Directory for SqliteDirectory {
         let has_revoked = self.revoked.refresh();
         self.delete_revoked();
         let version = one(&self.connection, "PRAGMA data_version", (), |row| row.get(0))?.unwrap_or(0);
+        if version != self.data_version {
+            // The change may be a migration by another program, or that the directory was closed.
+            schema(&mut self.connection)?.check()?;
+        }
         Ok(std::mem::replace(&mut self.data_version, version) != version || has_revoked)
     }
 

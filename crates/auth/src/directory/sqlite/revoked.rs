@@ -65,6 +65,12 @@ impl Revoked {
         revoked
     }
 
+    /// Reads the file that belongs to the database at `database`, if there is one, and allocates none.
+    pub(super) fn recorded(database: &Path) -> Revoked {
+        let sessions = recorded(database).unwrap_or_default();
+        Revoked { path: path_of(database), file: None, sessions }
+    }
+
     /// Allocates the file, unless that is done. Without it, a log-out on a full disk is refused.
     pub(super) fn allocate(&mut self) {
         if self.file.is_none() {

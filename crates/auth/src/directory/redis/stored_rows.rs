@@ -1,0 +1,181 @@
+//! The rows of a directory in Redis, for dumps and moves.
+//!
+//! They are read in parts: changes by a server meanwhile may be missed. Invariant: each part is one run of
+//! the script.
+
+use std::collections::BTreeSet;
+
+use super::connection::{Connection, Reply, strange};
+use super::schema::Upgrade;
+use super::{RedisDirectory, flag, text};
+use crate::directory::database::deadline::Deadline;
+use crate::directory::transfer::{
+    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
+};
+use crate::directory::{DirectoryError, Schema, migrations};
+use crate::limits::{DATABASE_TIME, TRANSFER_ROWS};
+use plimsoll_wire::hex;
+
+/// Returns the command of the script that reads a part of a table.
+fn question(table: Table) -> &'static [u8] {
+    match table {
+        Table::Accounts => b"stored_accounts",
+        Table::Sessions => b"stored_sessions",
+        Table::Shares => b"stored_shares",
+        Table::Networks => b"stored_networks",
+    }
+}
+
+fn digits(reply: &Reply) -> Result<Vec<u8>, DirectoryError> {
+    hex::decode(reply.bytes()?).ok_or_else(strange)
+}
+
+fn read(table: Table, row: &Reply) -> Result<StoredRow, DirectoryError> {
+    let int = |at| row.at(at)?.int();
+    let is_set = |at| Ok::<_, DirectoryError>(row.at(at)?.bytes()? == b"1");
+    Ok(match table {
+        Table::Accounts => StoredRow::Account(StoredAccount {
+            id: int(0)?,
+            name: row.at(1)?.text()?.to_owned(),
+            hash: row.at(2)?.text()?.to_owned(),
+            version: int(3)?,
+            quota_bytes: row.at(4)?.maybe_int()?,
+            quota_files: row.at(5)?.maybe_int()?,
+            permissions: int(6)?,
+            enabled: is_set(7)?,
+            created: int(8)?,
+        }),
+        Table::Sessions => StoredRow::Session(StoredSession {
+            id: digits(row.at(0)?)?,
+            account: int(1)?,
+            created: int(2)?,
+            expires: int(3)?,
+        }),
+        Table::Shares => StoredRow::Share(StoredShare {
+            id: row.at(0)?.text()?.to_owned(),
+            owner: int(1)?,
+            holder: int(2)?,
+            path: row.at(3)?.bytes()?.to_vec(),
+            writes: is_set(4)?,
+            created: int(5)?,
+            expires: row.at(6)?.maybe_int()?,
+        }),
+        Table::Networks => StoredRow::Network(StoredNetwork {
+            account: int(0)?,
+            network: digits(row.at(1)?)?,
+            seen: int(2)?,
+        }),
+    })
+}
+
+/// Formats a number; `None` is an empty text.
+fn maybe(number: Option<i64>) -> String {
+    number.map(text).unwrap_or_default()
+}
+
+/// Returns the command of the script that stores a row, and its arguments.
+fn words(row: &StoredRow) -> (&'static [u8], Vec<Vec<u8>>) {
+    let bytes = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    match row {
+        StoredRow::Account(row) => (
+            b"store_account",
+            bytes(&[
+                &text(row.id),
+                &row.name,
+                &row.hash,
+                &text(row.version),
+                &maybe(row.quota_bytes),
+                &maybe(row.quota_files),
+                &text(row.permissions),
+                flag(row.enabled),
+                &text(row.created),
+            ]),
+        ),
+        StoredRow::Session(row) => (
+            b"store_session",
+            bytes(&[&hex::encode(&row.id), &text(row.account), &text(row.created), &text(row.expires)]),
+        ),
+        StoredRow::Share(row) => {
+            let (writes, created, expires) = (flag(row.writes), text(row.created), maybe(row.expires));
+            let mut words: Vec<Vec<u8>> = bytes(&[&row.id, &text(row.owner), &text(row.holder)]);
+            words.push(row.path.clone());
+            words.extend::<Vec<Vec<u8>>>(bytes(&[writes, &created, &expires]));
+            (b"store_share", words)
+        }
+        StoredRow::Network(row) => {
+            (b"store_network", bytes(&[&text(row.account), &hex::encode(&row.network), &text(row.seen)]))
+        }
+    }
+}
+
+/// Repeats a command of the script with the position that it returns, until that is 0. Calls `each` with the
+/// replies.
+fn in_parts(
+    connection: &mut Connection,
+    question: &[u8],
+    mut each: impl FnMut(&Reply) -> Result<(), DirectoryError>,
+) -> Result<(), DirectoryError> {
+    let (mut position, count) = (b"0".to_vec(), TRANSFER_ROWS.to_string());
+    loop {
+        connection.set_deadline(Deadline::after(DATABASE_TIME));
+        let reply = connection.ask(&[question, &position, count.as_bytes()])?;
+        each(&reply)?;
+        reply.at(0)?.bytes()?.clone_into(&mut position);
+        if position == b"0" {
+            return Ok(());
+        }
+    }
+}
+
+impl DirectoryRows for RedisDirectory {
+    fn schema(&mut self) -> Result<Schema, DirectoryError> {
+        self.database.call(|connection| migrations::schema(&mut Upgrade::new(connection)))
+    }
+
+    fn close(&mut self, reason: &str) -> Result<(), DirectoryError> {
+        self.ask("close", &[reason]).map(drop)
+    }
+
+    fn read_rows(
+        &mut self,
+        each: &mut dyn FnMut(StoredRow) -> Result<(), DirectoryError>,
+    ) -> Result<(), DirectoryError> {
+        self.database.call(|connection| {
+            for table in Table::ALL {
+                // A hash is read with a cursor, which may return a field twice.
+                let mut accounts = BTreeSet::new();
+                in_parts(connection, question(table), |reply| {
+                    for row in reply.at(1)?.many()? {
+                        let row = read(table, row)?;
+                        let is_new = !matches!(&row, StoredRow::Account(row) if !accounts.insert(row.id));
+                        if is_new {
+                            each(row)?;
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn write_rows(&mut self, rows: &[StoredRow]) -> Result<(), DirectoryError> {
+        self.database.call(|connection| {
+            for row in rows {
+                let (question, words) = words(row);
+                let all = [question].into_iter().chain(words.iter().map(Vec::as_slice)).collect::<Vec<_>>();
+                connection.set_deadline(Deadline::after(DATABASE_TIME));
+                connection.ask(&all)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn remove_rows(&mut self) -> Result<(), DirectoryError> {
+        self.database.call(|connection| in_parts(connection, b"remove_rows", |_| Ok(())))
+    }
+
+    fn ping(&mut self) -> Result<(), DirectoryError> {
+        self.database.call(|connection| connection.ask(&[b"state"])).map(drop)
+    }
+}
