@@ -14,6 +14,7 @@ mod cli;
 mod common_cells;
 mod config;
 mod directory_name;
+mod directory_rows;
 mod doctor;
 mod encryption;
 mod exposure;

@@ -232,8 +232,16 @@ pub(crate) fn directory_url(fixed: &Fixed) -> anyhow::Result<Zeroizing<String>> 
             return Err(WrongUsage(advice).into());
         }
     };
-    let url = directory::with_password(&fixed.directory, &password);
-    url.map_err(|bad| WrongUsage(bad.to_string()).into())
+    with_password(&fixed.directory, &password)
+}
+
+/// Returns the URL of a directory of accounts, with the password of a file.
+pub(crate) fn url_with_password_of(url: &str, file: &Path) -> anyhow::Result<Zeroizing<String>> {
+    with_password(url, &read_directory_password(file)?)
+}
+
+fn with_password(url: &str, password: &str) -> anyhow::Result<Zeroizing<String>> {
+    directory::with_password(url, password).map_err(|bad| WrongUsage(bad.to_string()).into())
 }
 
 /// Reads the first line of a file.

@@ -513,7 +513,7 @@ fn the_folders_of_an_authentication_server_and_of_a_storage_server_are_backed_up
 }
 
 #[test]
-fn a_dump_of_a_database_is_in_the_backup_or_the_backup_says_what_to_do() {
+fn the_output_of_a_command_is_in_the_backup_and_a_database_out_of_reach_is_an_error() {
     let _permit = among_others();
     let place = Workspace::new();
     let server = place.serve("data");
@@ -525,8 +525,11 @@ fn a_dump_of_a_database_is_in_the_backup_or_the_backup_says_what_to_do() {
         backup.args(dump).env("PLIMSOLL_DIRECTORY", url);
         run(backup)
     };
-    let output = backup("without", &[]).well().text();
-    assert!(output.contains("dump that database now") && !output.contains("sesame"), "{output}");
+    let without = backup("without", &[]);
+    let output = &without.stderr;
+    assert_eq!(without.status.code(), Some(1), "the database cannot be reached: {output}");
+    assert!(output.contains("cannot dump the accounts at postgres://plimsoll@db.example/"), "{output}");
+    assert!(!output.contains("sesame"), "{output}");
     let output = backup("with", &["--dump", "echo the dump"]).well().text();
     assert!(output.contains("in directory.dump"), "{output}");
     assert_eq!(std::fs::read(place.path("with/directory.dump")).unwrap(), b"the dump\n");

@@ -15,10 +15,15 @@ const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
 /// One server of each kind, on which each test has a separate database.
 static SHARED: [Mutex<Option<Database>>; KINDS.len()] = [const { Mutex::new(None) }; KINDS.len()];
 
-fn fresh(kind: &str) -> String {
+/// Runs `work` with the shared server of a kind.
+pub(crate) fn with_server<T>(kind: &str, work: impl FnOnce(&mut Database) -> T) -> T {
     let at = KINDS.iter().position(|known| *known == kind).unwrap();
     let mut shared = SHARED[at].lock().unwrap_or_else(PoisonError::into_inner);
-    shared.get_or_insert_with(|| Database::start(kind)).fresh().url
+    work(shared.get_or_insert_with(|| Database::start(kind)))
+}
+
+fn fresh(kind: &str) -> String {
+    with_server(kind, Database::fresh).url
 }
 
 fn serve(kind: EngineKind, data: &Path, url: &str) -> Server {

@@ -25,6 +25,7 @@ mod data_folder;
 mod databases;
 mod demo;
 mod descriptors;
+mod directory;
 mod doctor;
 mod documents;
 mod durable;

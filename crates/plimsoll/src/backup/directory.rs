@@ -1,7 +1,6 @@
 //! The directory of accounts in a backup: a copy of its file, or a dump of its database.
 //!
-//! It opens no connection to a database server: the operator's command does. Invariant: a backup without
-//! accounts says where they are, and what to do.
+//! It knows no database. Invariant: a backup without accounts says where they are, and what to do.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -9,17 +8,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-use plimsoll_auth::directory::{CopiedDirectory, copy_file, file_of, without_password};
+use plimsoll_auth::directory::{CopiedDirectory, Summary, copy_file, file_of, without_password};
 use plimsoll_cli::WrongUsage;
+use zeroize::Zeroizing;
 
 use super::{DIRECTORY, DUMP};
 use crate::access::as_owner;
 use crate::config::{AuthAt, Config};
+use crate::directory_rows::{create_dump, dump_to_file, open_current};
+use crate::tiers::directory_url;
 
 /// Where the accounts come from.
 pub(super) enum Accounts {
     /// A file of SQLite.
     File(PathBuf),
+    /// A database, which this program dumps.
+    Database(Zeroizing<String>),
     /// The output of a command of the operator.
     Dump(String),
     /// They are not in the backup; the sentence says where they are.
@@ -48,9 +52,7 @@ impl Accounts {
                 file.display()
             ))),
             (None, Some(dump)) => Ok(Accounts::Dump(dump.to_owned())),
-            (None, None) => Ok(Accounts::NotIncluded(format!(
-                "the accounts are at {url}: dump that database now, or name the command with --dump"
-            ))),
+            (None, None) => Ok(Accounts::Database(directory_url(&config.fixed)?)),
         }
     }
 
@@ -64,6 +66,10 @@ impl Accounts {
                 }
                 copy_file(file, &copy).map(Some).context("cannot copy the directory of accounts")
             }),
+            Accounts::Database(url) => as_owner(config, || {
+                let failure = || format!("cannot dump the accounts at {}", without_password(url));
+                dump_database(url, &to.join(DUMP)).map(Some).with_context(failure)
+            }),
             Accounts::Dump(command) => {
                 let copied = dump(command, &to.join(DUMP));
                 copied.map(|()| None).with_context(|| format!("the command of --dump failed: {command}"))
@@ -71,6 +77,16 @@ impl Accounts {
             Accounts::NotIncluded(_) => Ok(None),
         }
     }
+}
+
+/// Dumps a database. Its tables are not upgraded: the backup belongs to the version that runs.
+fn dump_database(url: &str, to: &Path) -> anyhow::Result<CopiedDirectory> {
+    let mut directory = open_current(url)?;
+    if to.exists() {
+        std::fs::remove_file(to)?;
+    }
+    let Summary { accounts, sessions, shares, .. } = dump_to_file(&mut *directory, create_dump(to)?)?;
+    Ok(CopiedDirectory { accounts, sessions, shares, revoked: 0 })
 }
 
 /// Runs the command as the user that started this program.

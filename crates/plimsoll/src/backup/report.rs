@@ -82,7 +82,7 @@ impl Taken {
         };
         let file = match accounts {
             Accounts::File(_) => Some(DIRECTORY),
-            Accounts::Dump(_) => Some(DUMP),
+            Accounts::Database(_) | Accounts::Dump(_) => Some(DUMP),
             Accounts::NotIncluded(_) => None,
         };
         Taken {

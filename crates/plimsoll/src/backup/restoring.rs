@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
-use plimsoll_auth::directory::{end_all_sessions, file_of, without_password};
+use plimsoll_auth::directory::{Opening, StoredRow, Summary, end_all_sessions, file_of, without_password};
 use plimsoll_cli::output::text;
 use rustix::fs::{symlinkat, syncfs};
 use rustix::process::{Gid, Uid, geteuid};
@@ -23,8 +23,10 @@ use super::taking::refuse_overlap;
 use super::{DATA, DIRECTORY, DUMP};
 use crate::access::{as_user, name_of, owner, user};
 use crate::config::Config;
+use crate::directory_rows::{self, is_dump};
 use crate::locked_folder::{is_folder_held, take_data_folder};
 use crate::open_files;
+use crate::tiers::directory_url;
 
 /// The file in a data folder whose restore is not complete.
 pub(crate) const UNFINISHED_RESTORE: &str = "restore.unfinished";
@@ -43,8 +45,10 @@ pub(crate) struct Restored {
     pub(crate) owner: String,
     /// The file of the accounts.
     pub(crate) directory: Option<PathBuf>,
-    /// The dump that is to be loaded into the database.
+    /// The dump that the operator is to load into the database, because a command of theirs made it.
     pub(crate) dump: Option<PathBuf>,
+    /// The database that the accounts were restored into, without its password.
+    pub(crate) database: Option<String>,
     /// Log-ins that were ended, if that was ordered.
     pub(crate) ended_log_ins: Option<u64>,
 }
@@ -61,6 +65,11 @@ pub(crate) fn restore(config: &Config, from: &Path, ends_sessions: bool) -> anyh
     );
     refuse_data(data)?;
     let directory = directory_target(config, from)?;
+    let dump = Some(from.join(DUMP)).filter(|dump| dump.exists());
+    let is_ours = dump.as_deref().is_some_and(is_dump);
+    if is_ours {
+        refuse_rows(config)?;
+    }
     open_files::raise();
     let owner = make_folder(config, &manifest)?;
     let restored = as_user(owner, || {
@@ -71,8 +80,69 @@ pub(crate) fn restore(config: &Config, from: &Path, ends_sessions: bool) -> anyh
             format!("nothing is restored; remove what is in {data} before the next try")
         })
     })?;
-    let dump = from.join(DUMP);
-    Ok(Restored { dump: dump.exists().then_some(dump), ..restored })
+    match dump {
+        Some(dump) if is_ours => as_user(owner, || restore_rows(config, &dump, ends_sessions, restored)),
+        dump => Ok(Restored { dump, ..restored }),
+    }
+}
+
+/// Refuses a directory that has rows.
+fn refuse_rows(config: &Config) -> anyhow::Result<()> {
+    let url = &config.fixed.directory;
+    let shown = without_password(url);
+    if let Some(file) = file_of(url) {
+        ensure!(
+            !file.exists(),
+            "there is a directory of accounts at {} already: move it away",
+            file.display()
+        );
+        return Ok(());
+    }
+    let mut directory = directory_rows::open(&directory_url(&config.fixed)?, Opening::Inspect)?;
+    let is_empty = directory.schema()?.version == 0 || Summary::of(&mut *directory)?.is_empty();
+    ensure!(
+        is_empty,
+        "{shown} has accounts already: name an empty database with --directory, or restore the accounts \
+         yourself (plimsoll directory restore --replace)"
+    );
+    Ok(())
+}
+
+/// Stores the rows of a dump in the directory of the configuration.
+fn restore_rows(
+    config: &Config,
+    dump: &Path,
+    ends_sessions: bool,
+    restored: Restored,
+) -> anyhow::Result<Restored> {
+    let shown = without_password(&config.fixed.directory);
+    let mut ended = 0;
+    let mut restore = || -> anyhow::Result<()> {
+        let mut from = directory_rows::open_dump(dump)?;
+        let mut directory = directory_rows::open(&directory_url(&config.fixed)?, Opening::Transfer)?;
+        let refuse = |_: &Summary| bail!("it has accounts already");
+        directory_rows::fill(&mut *directory, refuse, |each| {
+            let all_but_sessions = &mut |row| match row {
+                StoredRow::Session(_) if ends_sessions => {
+                    ended += 1;
+                    Ok(())
+                }
+                row => each(row),
+            };
+            from.read_rows(all_but_sessions).map(drop)
+        })?;
+        Ok(directory.close("")?)
+    };
+    let again = || {
+        let (dump, data) = (dump.display(), restored.data.display());
+        format!(
+            "the files are restored into {data}, and the accounts are not: plimsoll directory restore {dump} \
+             --directory {shown}"
+        )
+    };
+    restore().with_context(again)?;
+    let ended_log_ins = ends_sessions.then_some(ended);
+    Ok(Restored { database: Some(shown), ended_log_ins, ..restored })
 }
 
 /// Refuses a data folder with anything in it.
@@ -204,6 +274,7 @@ impl<'a> Restoring<'a> {
             owner: user(Uid::from_raw(found.uid())),
             directory: self.directory.map(Path::to_owned),
             dump: None,
+            database: None,
             ended_log_ins: ended.flatten(),
         })
     }
@@ -222,7 +293,7 @@ impl<'a> Restoring<'a> {
             Some([]) => &[][..],
             Some([b'/', path @ ..]) => path,
             _ if in_backup == DIRECTORY.as_bytes() => return self.accounts(&entry),
-            // A dump is loaded by the operator.
+            // A dump is loaded when all files are restored, or by the operator.
             _ => return self.compare(&entry).map(drop),
         };
         match &entry.kind {

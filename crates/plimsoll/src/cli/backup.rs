@@ -30,7 +30,7 @@ pub(crate) struct Backup {
     folder: PathBuf,
     #[command(flatten)]
     at: DirectoryArgs,
-    /// For accounts on a database server: a command whose output is a dump of that database
+    /// For accounts on a database server: a command whose output is a dump of it, in place of our own
     #[arg(long, value_name = "COMMAND")]
     dump: Option<String>,
     /// Print JSON

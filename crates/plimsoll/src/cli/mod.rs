@@ -9,6 +9,7 @@ mod auth;
 mod backup;
 mod check;
 mod completions;
+mod directory;
 mod doctor;
 mod greeting;
 mod lab;
@@ -66,6 +67,7 @@ enum Order {
     Store(store::StoreServer),
     Proxy(proxy::ProxyServer),
     Account(account::Account),
+    Directory(directory::Directory),
     Backup(backup::Backup),
     Restore(restore::Restore),
     Doctor(doctor::Doctor),
@@ -107,6 +109,7 @@ impl Plimsoll {
             Order::Store(store) => store.run(),
             Order::Proxy(proxy) => proxy.run(),
             Order::Account(account) => account.run(),
+            Order::Directory(directory) => directory.run(),
             Order::Backup(backup) => backup.run(),
             Order::Restore(restore) => restore.run(),
             Order::Doctor(doctor) => doctor.run(),

@@ -53,7 +53,7 @@ impl Restore {
 }
 
 fn summary(restored: &Restored) -> String {
-    let Restored { data, backup_of, owner, directory, dump, ended_log_ins, .. } = restored;
+    let Restored { data, backup_of, owner, directory, dump, database, ended_log_ins, .. } = restored;
     let counts = format!("{}, {}", files(restored.files), size(restored.bytes));
     let mut summary = format!("Restored into {}\n  backup    of {backup_of}: {counts}\n", data.display());
     let mut line = |name: &str, text: String| summary.push_str(&format!("  {name:<9} {text}\n"));
@@ -61,6 +61,9 @@ fn summary(restored: &Restored) -> String {
     line("owner", owner.clone());
     if let Some(directory) = directory {
         line("accounts", format!("in {}", directory.display()));
+    }
+    if let Some(database) = database {
+        line("accounts", format!("in {database}; every row was read back"));
     }
     if let Some(ended) = ended_log_ins {
         line("log-ins", format!("{ended} were ended"));
