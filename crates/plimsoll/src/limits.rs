@@ -32,6 +32,10 @@ pub(crate) const BIND_TIME_MAX: Duration = Duration::from_secs(1);
 pub(crate) const QUEUED_PIECES_MAX: usize = 1024;
 /// A write of log lines takes more pieces from the queue until it has this many bytes.
 pub(crate) const GATHERED_BYTES_MAX: usize = 64 * 1024;
+/// Round trips to a database, of which `plimsoll doctor` reports the shortest.
+pub(crate) const DOCTOR_ROUND_TRIPS: usize = 5;
+/// A longer round trip to a database is a warning.
+pub(crate) const DOCTOR_ROUND_TRIP_TIME: Duration = Duration::from_millis(10);
 /// Passes over one home, until one finds nothing changed. A later pass takes as long as a look at all names.
 pub(crate) const BACKUP_PASSES_MAX: usize = 5;
 /// Copies of the accounts, until the files have not changed around one.

@@ -1,4 +1,5 @@
-//! Checks a directory of accounts on a database server: reachable, durable, and with free connections.
+//! Checks a directory of accounts on a database server: reachable, durable, with free connections, and with
+//! tables of this program.
 //!
 //! It creates no tables. Invariant: a directory in a file gets no finding here; the checks of the disk and
 //! of the data folder cover it.
@@ -9,6 +10,7 @@ mod mysql;
 mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+mod schema;
 
 use plimsoll_auth::directory::{NotOpened, ServerInfo, server_info, without_password};
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
@@ -37,7 +39,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     };
     match server_info(&url) {
         Ok(None) => Vec::new(),
-        Ok(Some(facts)) => judge(&facts),
+        Ok(Some(facts)) => judge(&facts).into_iter().chain(schema::check(&url)).collect(),
         Err(NotOpened::Url(bad)) => vec![Finding::fail(CHECK, bad.to_string()).with_fix(FORMS.0, FORMS.1)],
         Err(error) => {
             vec![
