@@ -115,14 +115,16 @@ impl Refusal {
     }
 }
 
-/// Whether a browser sends the request. It would answer a challenge for a password by a dialog of its own,
-/// which hides the log-in page and has no log-out. Browsers report the site of a request over encrypted and
-/// local connections only; over every connection, they wish for HTTPS when a person opens a page.
+/// Whether a browser sends the request, and logs in by the page. It would answer a challenge for a password
+/// by its own dialog, which hides the log-in page and has no log-out. Browsers report the site of a request
+/// over encrypted and local connections only. Over every connection, they wish for HTTPS when a person opens
+/// a page.
 fn is_of_browser(request: &Request<'_>) -> bool {
     let named = |name| request.head.named(request.block, name).is_some();
-    request.field(Field::SecFetchSite).is_some()
+    let is_browser = request.field(Field::SecFetchSite).is_some()
         || named("Upgrade-Insecure-Requests")
-        || cookie::token(request).is_some()
+        || cookie::token(request).is_some();
+    is_browser && !cookie::wants_dialog(request)
 }
 
 impl From<Error> for Refusal {

@@ -114,6 +114,7 @@ async fn a_page_that_needs_an_account_asks_for_it_and_is_then_opened(scene: Scen
             && wrong.text().contains("value=\"alice\"")
     );
     assert!(!wrong.text().contains("wrong one") && !wrong.text().contains("evil"), "{}", wrong.text());
+    assert_eq!(browser.open("/app/login").await.status, 200, "the page of a refused form is reloaded");
     let form = format!("name=alice&password={}&next=//evil.example&stay=yes", encoded(PASSWORD));
     let answer = browser.submit("/app/login", &form).await;
     assert_eq!((answer.status, answer.field("Location")), (303, Some("/files/")));
@@ -242,6 +243,7 @@ async fn a_person_signs_up_and_changes_the_password(scene: Scene) {
     assert!(account.contains("carol") && account.contains("action=\"/app/password\""), "{account}");
     let wrong = browser.submit("/app/password", "old=wrong&new=correct+horse+battery").await;
     assert!(wrong.status == 403 && wrong.text().contains("The old password is wrong."), "{}", wrong.text());
+    assert_eq!(browser.open("/app/password").await.status, 200, "the page of a refused form is reloaded");
     let form = format!("old={}&new=correct+horse+battery", encoded(PASSWORD));
     let changed = browser.submit("/app/password", &form).await;
     assert_eq!((changed.status, changed.field("Location")), (303, Some("/app/account?done=password")));
@@ -444,7 +446,6 @@ async fn a_program_gets_the_listing_of_programs(scene: Scene) {
 behaviours!(scenario and tls;
     a_person_logs_in_opens_its_files_and_logs_out,
     a_page_that_needs_an_account_asks_for_it_and_is_then_opened,
-    a_cookie_changes_nothing_for_a_page_of_another_origin,
     a_form_of_another_site_starts_no_session,
     only_the_cookie_of_the_scheme_is_read,
     no_other_page_embeds_the_page_and_nothing_runs_in_it,
@@ -452,7 +453,6 @@ behaviours!(scenario and tls;
     a_person_signs_up_and_changes_the_password,
     a_form_that_is_too_long_is_refused,
     the_page_is_in_the_readers_language,
-    a_large_folder_is_shown_in_pages,
     a_form_of_a_folder_uploads_files_and_keeps_those_that_are_there,
     folders_are_made_and_entries_renamed_moved_and_deleted,
     a_name_that_is_not_utf8_is_renamed_from_and_to_its_own_bytes,
@@ -460,6 +460,20 @@ behaviours!(scenario and tls;
     the_page_offers_only_what_the_account_may_do,
     a_program_gets_the_listing_of_programs,
 );
+
+/// Of many requests: the simulator runs them with fewer seeds.
+mod many {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        Scenario { is_large: true, ..super::scenario() }
+    }
+
+    behaviours!(scenario and tls;
+        a_cookie_changes_nothing_for_a_page_of_another_origin,
+        a_large_folder_is_shown_in_pages,
+    );
+}
 
 mod closed {
     use super::*;

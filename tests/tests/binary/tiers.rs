@@ -229,6 +229,15 @@ fn a_third_partys_program_can_authenticate_accounts(kind: EngineKind) {
     assert_eq!(curl(&front, "/files/hello.txt", &delete).0, 204);
     let shared = curl(&front, "/api/shares", &["--user", ALICE]);
     assert_eq!(shared.0, 200, "{}", shared.1);
+    // Without sessions, the log-in page leaves the password to the browser's own dialog.
+    let browser = ["--include", "--header", "Upgrade-Insecure-Requests: 1"];
+    assert!(!curl(&front, "/files/", &browser).1.contains("WWW-Authenticate: Basic"));
+    let page = format!("Origin: {}", front.url(""));
+    let form = ["--include", "--header", &page, "--data", "name=alice&password=correct+horse"];
+    let (status, answer) = curl(&front, "/app/login", &form);
+    assert!(status == 303 && answer.contains("Set-Cookie: plimsoll-dialog=yes"), "{answer}");
+    let dialog = [&browser[..], &["--cookie", "plimsoll-dialog=yes"]].concat();
+    assert!(curl(&front, "/files/", &dialog).1.contains("WWW-Authenticate: Basic"));
 }
 
 /// Returns whether the doctor's check of the authentication server passed, and its line.

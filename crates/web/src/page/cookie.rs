@@ -1,4 +1,4 @@
-//! The cookie of a session.
+//! The cookie of a session, and the wish for the browser's own dialog.
 //!
 //! Invariant: over HTTPS, only a cookie that a browser accepted from this very host over HTTPS is read.
 
@@ -29,6 +29,20 @@ pub(crate) fn store(request: &Request<'_>, token: &str, stays_until: Option<Syst
 /// Returns the field that removes the session.
 pub(crate) fn remove(request: &Request<'_>) -> String {
     set(request, "", Some(Duration::ZERO))
+}
+
+/// The cookie of a browser that asks for the password by its own dialog, because the server has no sessions.
+const DIALOG: &str = "plimsoll-dialog";
+
+/// Whether the browser asks for the password by its own dialog.
+pub(crate) fn wants_dialog(request: &Request<'_>) -> bool {
+    cookie(request.head.all(request.block, Field::Cookie), DIALOG) == Some(b"yes")
+}
+
+/// Returns the field by which the browser gets challenges for its own dialog from now on.
+pub(crate) fn ask_by_dialog(request: &Request<'_>) -> String {
+    let is_secure = request.is_encrypted;
+    SetCookie { name: DIALOG, value: "yes", max_age: None, is_secure }.to_string()
 }
 
 fn set(request: &Request<'_>, value: &str, max_age: Option<Duration>) -> String {

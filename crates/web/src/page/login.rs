@@ -51,6 +51,10 @@ pub(super) async fn log_in(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal
     let (name, next) = (form.text("name"), form.next());
     match ask.web.operations.log_in(&visitor, &name, &form.secret("password")).await {
         Ok(begun) => Ok(begin(ask.request, &begun, !form.bytes("stay").is_empty(), next.into_text())),
+        // The accounts are in another system, which has passwords and no sessions.
+        Err(Error::Auth(AuthError::NotAllowed)) => {
+            Ok(go_to(next.into_text()).field("Set-Cookie", cookie::ask_by_dialog(ask.request)))
+        }
         Err(error) => {
             let (refusal, text) = explained(ask.request, error);
             let entered = Entered { next, name, error: Some(text) };

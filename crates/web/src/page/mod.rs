@@ -81,8 +81,9 @@ impl View {
         use Method::{Get, Head, Post};
         match self {
             View::Start | View::Account | View::Entry | View::Shares | View::Asset(_) => &[Get, Head],
-            View::SignUp => &[Get, Head, Post],
-            View::LogIn | View::LogOut | View::Password | View::Language | View::Changes => &[Post],
+            // GET too, because the page of a refused form has that path, and may be reloaded.
+            View::LogIn | View::SignUp | View::Password => &[Get, Head, Post],
+            View::LogOut | View::Language | View::Changes => &[Post],
         }
     }
 }
@@ -95,12 +96,14 @@ pub(crate) async fn answer(
 ) -> Result<Answer, Refusal> {
     match view {
         View::Start => login::start(ask).await,
-        View::LogIn => login::log_in(ask).await,
+        View::LogIn if method == Method::Post => login::log_in(ask).await,
+        View::LogIn => login::start(ask).await,
         View::SignUp if method == Method::Post => login::sign_up(ask).await,
         View::SignUp => login::sign_up_page(&ask),
         View::LogOut => account::log_out(ask).await,
         View::Account => account::show(ask).await,
-        View::Password => account::change_password(ask).await,
+        View::Password if method == Method::Post => account::change_password(ask).await,
+        View::Password => account::show(ask).await,
         View::Language => account::choose_language(ask).await,
         View::Entry => entry::show(ask).await,
         View::Shares => shares::show(ask).await,
