@@ -136,7 +136,17 @@ behaviours!(scenario and remote and tls;
     an_aborted_form_stores_only_its_complete_files,
     a_malformed_form_or_one_without_a_file_is_refused,
     a_form_with_too_many_parts_is_refused,
-    a_file_of_a_form_replaces_another_only_if_it_may,
     a_page_of_another_site_cannot_send_a_form,
     a_password_that_a_browser_has_stored_changes_nothing_for_other_sites,
 );
+
+/// Of many files: the simulator runs it with fewer seeds.
+mod many {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        Scenario { is_large: true, ..super::scenario() }
+    }
+
+    behaviours!(scenario and remote; a_file_of_a_form_replaces_another_only_if_it_may);
+}

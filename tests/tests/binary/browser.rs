@@ -180,6 +180,7 @@ fn a_person_uses_the_web_page_and_a_page_of_another_origin_changes_nothing() {
         "entries": ["renamed/", "kept", "page.html"],
         "framed": false,
         "opened": "attachment",
+        "attack": "sent",
         "after_attack": ["renamed", "kept", "page.html"],
         "account": "alice",
         "left": [200, "/app/"],

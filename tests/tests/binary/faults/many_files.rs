@@ -32,8 +32,13 @@ fn ten_thousand_files_are_listed(kind: EngineKind) {
     assert!(listed.into_iter().collect::<BTreeSet<_>>() == expected, "each once");
     assert_eq!(alice.put("/files/many/one-more", b"more").status, 201);
     assert_eq!(alice.get("/files/many/file-9999").body, b"9999");
-    let page = alice.ask("GET", "/files/many/", "Accept: text/html\r\n", b"");
-    assert!(page.text().contains("file-9999") && page.text().contains("one-more"));
+    let listing = alice.ask("GET", "/files/many/", "Accept: */*\r\n", b"");
+    assert!(listing.text().contains("file-9999") && listing.text().contains("one-more"));
+    let page = alice.ask("GET", "/files/many/?sort=name&from=10000", "Accept: text/html\r\n", b"").text();
+    assert!(
+        page.contains("10,001 files") && page.contains("one-more") && !page.contains("file-9998"),
+        "{page}"
+    );
     let begun = Instant::now();
     assert_eq!(alice.ask("DELETE", "/files/many/", "", b"").status, 204);
     println!("{kind}: deleted in {:?}", begun.elapsed());
