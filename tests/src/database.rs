@@ -58,7 +58,7 @@ impl Fresh {
 }
 
 impl Database {
-    /// Starts a server of this kind: `mysql` (MariaDB), `postgres` or `redis`.
+    /// Starts a server of this kind: `mysql` (MariaDB), `postgres`, `redis` or `sentinel`.
     pub fn start(kind: &str) -> Database {
         Database::start_in(&std::env::temp_dir(), kind)
     }
@@ -127,6 +127,11 @@ impl Database {
     /// Kills the server; its stored data stays.
     pub fn kill(&mut self) {
         assert_eq!(self.execute("kill"), "done");
+    }
+
+    /// Kills the master of a Sentinel.
+    pub fn fail(&mut self) {
+        assert_eq!(self.execute("fail"), "done");
     }
 
     /// Starts the killed server again. Returns when it answers.

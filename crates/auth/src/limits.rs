@@ -121,6 +121,8 @@ pub const DATABASE_BLOCK_BYTES: usize = 16 * 1024;
 pub const MYSQL_COLUMNS_MAX: usize = 64;
 /// Attempts at a transaction that MySQL rolls back because of deadlocks; then it has failed.
 pub const MYSQL_DEADLOCKS_MAX: u32 = 10;
+/// How long a change waits for the replicas of Redis that a URL demands with `wait=`.
+pub const DATABASE_REPLICATION_TIME: Duration = Duration::from_secs(2);
 /// Connections to a database that a process has open at once.
 pub const DATABASE_CONNECTIONS_MAX: u64 = 8;
 

@@ -84,6 +84,16 @@ pub enum Opening {
     Inspect,
 }
 
+/// Returns the store of a URL with a database server, by the name of its feature.
+fn store_of(url: &str) -> Option<&'static str> {
+    match url.split_once("://")?.0 {
+        "postgres" | "postgresql" => Some("postgres"),
+        "mysql" | "mariadb" => Some("mysql"),
+        "redis" | "rediss" | "redis+sentinel" | "rediss+sentinel" | "redis+unix" => Some("redis"),
+        _ => None,
+    }
+}
+
 /// Opens the rows of the directory that `url` names. This blocks.
 ///
 /// # Errors
@@ -92,15 +102,13 @@ pub fn open_rows(url: &str, opening: Opening) -> Result<Box<dyn DirectoryRows>, 
     if let Some(path) = file_of(url) {
         return Ok(Box::new(SqliteDirectory::open_for(&path, opening)?));
     }
-    match url.split_once("://").map(|(scheme, _)| scheme) {
+    match store_of(url) {
         #[cfg(feature = "postgres")]
-        Some("postgres" | "postgresql") => Ok(Box::new(super::PostgresDirectory::open_for(url, opening)?)),
+        Some("postgres") => Ok(Box::new(super::PostgresDirectory::open_for(url, opening)?)),
         #[cfg(feature = "mysql")]
-        Some("mysql" | "mariadb") => Ok(Box::new(super::MysqlDirectory::open_for(url, opening)?)),
+        Some("mysql") => Ok(Box::new(super::MysqlDirectory::open_for(url, opening)?)),
         #[cfg(feature = "redis")]
-        Some("redis" | "rediss" | "redis+unix") => {
-            Ok(Box::new(super::RedisDirectory::open_for(url, opening)?))
-        }
+        Some("redis") => Ok(Box::new(super::RedisDirectory::open_for(url, opening)?)),
         _ => Err(invalid(url)),
     }
 }
@@ -113,26 +121,26 @@ pub fn open(url: &str) -> Result<Box<dyn Directory>, NotOpened> {
     if let Some(path) = file_of(url) {
         return Ok(Box::new(SqliteDirectory::open(Path::new(&path))?));
     }
-    match url.split_once("://").map(|(scheme, _)| scheme) {
+    match store_of(url) {
         #[cfg(feature = "postgres")]
-        Some("postgres" | "postgresql") => Ok(Box::new(super::PostgresDirectory::open(url)?)),
+        Some("postgres") => Ok(Box::new(super::PostgresDirectory::open(url)?)),
         #[cfg(feature = "mysql")]
-        Some("mysql" | "mariadb") => Ok(Box::new(super::MysqlDirectory::open(url)?)),
+        Some("mysql") => Ok(Box::new(super::MysqlDirectory::open(url)?)),
         #[cfg(feature = "redis")]
-        Some("redis" | "rediss" | "redis+unix") => Ok(Box::new(super::RedisDirectory::open(url)?)),
+        Some("redis") => Ok(Box::new(super::RedisDirectory::open(url)?)),
         _ => Err(invalid(url)),
     }
 }
 
 /// Returns the error of a URL that names no directory of this program.
 fn invalid(url: &str) -> NotOpened {
-    match url.split_once("://").map(|(scheme, _)| scheme) {
+    match store_of(url) {
         #[cfg(not(feature = "postgres"))]
-        Some("postgres" | "postgresql") => left_out("PostgreSQL", "postgres"),
+        Some("postgres") => left_out("PostgreSQL", "postgres"),
         #[cfg(not(feature = "mysql"))]
-        Some("mysql" | "mariadb") => left_out("MariaDB and MySQL", "mysql"),
+        Some("mysql") => left_out("MariaDB and MySQL", "mysql"),
         #[cfg(not(feature = "redis"))]
-        Some("redis" | "rediss" | "redis+unix") => left_out("Redis", "redis"),
+        Some("redis") => left_out("Redis", "redis"),
         _ => unknown(url),
     }
 }
@@ -158,13 +166,13 @@ pub enum ServerInfo {
 /// # Errors
 /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
 pub fn server_info(url: &str) -> Result<Option<ServerInfo>, NotOpened> {
-    match url.split_once("://").map(|(scheme, _)| scheme) {
+    match store_of(url) {
         #[cfg(feature = "postgres")]
-        Some("postgres" | "postgresql") => super::PostgresInfo::of(url).map(ServerInfo::Postgres).map(Some),
+        Some("postgres") => super::PostgresInfo::of(url).map(ServerInfo::Postgres).map(Some),
         #[cfg(feature = "mysql")]
-        Some("mysql" | "mariadb") => super::MysqlInfo::of(url).map(ServerInfo::Mysql).map(Some),
+        Some("mysql") => super::MysqlInfo::of(url).map(ServerInfo::Mysql).map(Some),
         #[cfg(feature = "redis")]
-        Some("redis" | "rediss" | "redis+unix") => super::RedisInfo::of(url).map(ServerInfo::Redis).map(Some),
+        Some("redis") => super::RedisInfo::of(url).map(ServerInfo::Redis).map(Some),
         _ if file_of(url).is_some() => Ok(None),
         _ => Err(invalid(url)),
     }

@@ -15,6 +15,7 @@ mod redis;
 #[path = "../../../../tests/src/relay.rs"]
 mod relay;
 mod rows;
+mod sentinel;
 mod servers;
 mod sessions;
 mod shares;

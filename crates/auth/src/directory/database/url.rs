@@ -14,8 +14,8 @@ pub(in crate::directory) struct Url {
     shown: String,
     pub(in crate::directory) user: Option<String>,
     pub(in crate::directory) password: Option<Secret>,
-    host: Option<String>,
-    port: Option<u16>,
+    /// The hosts, separated by commas: one at least.
+    hosts: Vec<(Option<String>, Option<u16>)>,
     /// The text after the slash that follows the host.
     pub(in crate::directory) path: String,
     query: Vec<(String, String)>,
@@ -44,7 +44,10 @@ impl Url {
             };
         let plain = |text: &str| decoded(text).ok_or_else(|| bad("a % stands for two hexadecimal digits"));
         let kept = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(plain).transpose();
-        let (host, port) = host_and_port(place).ok_or_else(|| bad("a port is a number up to 65535"))?;
+        let hosts = place.split(',').map(|host| {
+            let (host, port) = host_and_port(host).ok_or_else(|| bad("a port is a number up to 65535"))?;
+            Ok((kept(host)?, port))
+        });
         let query = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let known = keys.contains(&key).then(|| plain(value).map(|value| (key.to_owned(), value)));
@@ -53,8 +56,7 @@ impl Url {
         Ok(Url {
             user: kept(user)?,
             password: kept(password)?.as_deref().map(Secret::from),
-            host: kept(host)?,
-            port,
+            hosts: hosts.collect::<Result<_, _>>()?,
             path: plain(path)?,
             query: query.collect::<Result<_, _>>()?,
             shown,
@@ -66,18 +68,32 @@ impl Url {
         self.query.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the host and port, by default `localhost` and `port`.
-    pub(in crate::directory) fn place(&self, port: u16) -> Endpoint {
-        let host = self.host.clone().unwrap_or_else(|| "localhost".to_owned());
-        Endpoint::Tcp(host, self.port.unwrap_or(port))
+    /// Returns each host and port, by default `localhost` and `port`.
+    pub(in crate::directory) fn places(&self, port: u16) -> Vec<Endpoint> {
+        let place = |(host, own_port): &(Option<String>, Option<u16>)| {
+            let host = host.clone().unwrap_or_else(|| "localhost".to_owned());
+            Endpoint::Tcp(host, own_port.unwrap_or(port))
+        };
+        self.hosts.iter().map(place).collect()
+    }
+
+    /// Returns the same of a URL with one host.
+    ///
+    /// # Errors
+    /// It has several.
+    pub(in crate::directory) fn place(&self, port: u16) -> Result<Endpoint, BadUrl> {
+        let [place] = <[Endpoint; 1]>::try_from(self.places(port))
+            .map_err(|_| self.bad("several hosts are for the Sentinels of Redis"))?;
+        Ok(place)
     }
 
     /// Returns the path of the Unix socket `name`, if the host or `host=` is a folder. `port` is the
     /// default for the port in the name.
     #[cfg(feature = "postgres")]
     pub(in crate::directory) fn socket(&self, port: u16, name: impl Fn(u16) -> String) -> Option<Endpoint> {
-        let folder = self.value("host").or(self.host.as_deref()).filter(|host| host.starts_with('/'))?;
-        Some(Endpoint::Unix(std::path::PathBuf::from(folder).join(name(self.port.unwrap_or(port)))))
+        let (host, own_port) = self.hosts.first()?;
+        let folder = self.value("host").or(host.as_deref()).filter(|host| host.starts_with('/'))?;
+        Some(Endpoint::Unix(std::path::PathBuf::from(folder).join(name(own_port.unwrap_or(port)))))
     }
 
     /// Creates the error that this URL is invalid.
@@ -125,12 +141,17 @@ mod tests {
         let url = parse("postgres://me:p%40ss%2f@db.example:5433/files");
         assert_eq!((url.user.as_deref(), url.path.as_str()), (Some("me"), "files"));
         assert_eq!(url.password.as_ref().unwrap().bytes(), b"p@ss/");
-        assert_eq!(url.place(5432), Endpoint::Tcp("db.example".to_owned(), 5433));
+        assert_eq!(url.place(5432).unwrap(), Endpoint::Tcp("db.example".to_owned(), 5433));
         let url = parse("postgres://db");
         assert_eq!((&url.user, url.path.as_str()), (&None, ""));
-        assert_eq!(url.place(5432), Endpoint::Tcp("db".to_owned(), 5432));
-        assert_eq!(parse("redis://[::1]:7").place(1), Endpoint::Tcp("::1".to_owned(), 7));
-        assert_eq!(parse("redis:///").place(1), Endpoint::Tcp("localhost".to_owned(), 1));
+        assert_eq!(url.place(5432).unwrap(), Endpoint::Tcp("db".to_owned(), 5432));
+        assert_eq!(parse("redis://[::1]:7").place(1).unwrap(), Endpoint::Tcp("::1".to_owned(), 7));
+        assert_eq!(parse("redis:///").place(1).unwrap(), Endpoint::Tcp("localhost".to_owned(), 1));
+        let several = parse("redis+sentinel://me@a:7,[::1],b/files");
+        let places =
+            [("a", 7), ("::1", 1), ("b", 1)].map(|(host, port)| Endpoint::Tcp(host.to_owned(), port));
+        assert_eq!(several.places(1), places);
+        several.place(1).unwrap_err();
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl DatabaseAddress {
         }
         let place = match url.value("socket") {
             Some(path) => Endpoint::Unix(PathBuf::from(path)),
-            None => url.place(PORT),
+            None => url.place(PORT)?,
         };
         let encryption = Encryption::of(&url, TLS_KEYS, matches!(place, Endpoint::Unix(_)))?;
         let (database, password) = (url.path.clone(), url.password);

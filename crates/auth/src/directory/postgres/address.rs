@@ -54,7 +54,7 @@ impl DatabaseAddress {
         let place = match (url.socket(PORT, |port| format!(".s.PGSQL.{port}")), url.value("host")) {
             (Some(place), _) => place,
             (None, Some(_)) => return Err(url.bad("host= is for the folder of a Unix socket")),
-            (None, None) => url.place(PORT),
+            (None, None) => url.place(PORT)?,
         };
         let encryption = Encryption::of(&url, TLS_KEYS, matches!(place, Endpoint::Unix(_)))?;
         if channel_binding == ChannelBinding::Require && matches!(encryption, Encryption::Never) {

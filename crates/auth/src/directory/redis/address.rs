@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::route::Route;
 use crate::directory::database::endpoint::Endpoint;
 use crate::directory::database::guest::IdleRuntimes;
 use crate::directory::database::tls::{Encryption, Mode, TlsKeys};
@@ -13,6 +14,7 @@ use crate::directory::open::BadUrl;
 use plimsoll_rpc::Secret;
 
 const PORT: u16 = 6379;
+const SENTINEL_PORT: u16 = 26379;
 
 /// Redis has no word for "if the server offers it": its ports are with TLS or without.
 const TLS_KEYS: TlsKeys = TlsKeys {
@@ -23,36 +25,52 @@ const TLS_KEYS: TlsKeys = TlsKeys {
     default: Mode::VerifyName,
 };
 
-const KEYS: [&str; 5] = ["db", "sslcert", "sslkey", "sslmode", "sslrootcert"];
+const KEYS: [&str; 6] = ["db", "sslcert", "sslkey", "sslmode", "sslrootcert", "wait"];
 
 /// Address, user and database.
 pub(super) struct DatabaseAddress {
-    pub(super) place: Endpoint,
+    pub(super) route: Route,
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
     pub(super) database: u32,
+    /// The replicas that must have a change before it is confirmed.
+    pub(super) replicas: u32,
     pub(super) encryption: Encryption,
     pub(super) runtimes: Arc<IdleRuntimes>,
 }
 
 impl DatabaseAddress {
-    /// Parses `redis://USER:PASSWORD@HOST:PORT/NUMBER`, the same with `rediss` for TLS, or
-    /// `redis+unix://USER:PASSWORD@/PATH?db=NUMBER`.
+    /// Parses `redis://USER:PASSWORD@HOST:PORT/NUMBER`, `redis+sentinel://HOST:PORT,HOST/MASTER?db=NUMBER`,
+    /// these with `rediss` for TLS, or `redis+unix://USER:PASSWORD@/PATH?db=NUMBER`.
     pub(super) fn parse(text: &str) -> Result<DatabaseAddress, BadUrl> {
         let url = Url::parse(text, &KEYS)?;
-        let is_unix = text.starts_with("redis+unix://");
-        let (place, number) = if is_unix {
-            let path = PathBuf::from(format!("/{}", url.path));
-            (Endpoint::Unix(path), url.value("db").unwrap_or_default())
-        } else {
-            (url.place(PORT), url.value("db").unwrap_or(&url.path))
+        let scheme = text.split("://").next().unwrap_or_default();
+        let in_query = url.value("db").unwrap_or_default();
+        let (route, database) = match scheme {
+            "redis+unix" => {
+                (Route::Server(Endpoint::Unix(PathBuf::from(format!("/{}", url.path)))), in_query)
+            }
+            "redis+sentinel" | "rediss+sentinel" => (sentinels(&url)?, in_query),
+            _ => (Route::Server(url.place(PORT)?), url.value("db").unwrap_or(&url.path)),
         };
-        let database = if number.is_empty() { Ok(0) } else { number.parse() };
-        let database = database.map_err(|_| url.bad("a database of Redis is a number"))?;
-        let encryption = encryption(&url, text.starts_with("rediss://"))?;
+        let database = number(&url, database, "a database of Redis is a number")?;
+        let replicas = number(&url, url.value("wait").unwrap_or_default(), "wait= is a number of replicas")?;
+        let encryption = encryption(&url, scheme.starts_with("rediss"))?;
         let (user, password, runtimes) = (url.user.clone(), url.password, Arc::default());
-        Ok(DatabaseAddress { place, user, password, database, encryption, runtimes })
+        Ok(DatabaseAddress { route, user, password, database, replicas, encryption, runtimes })
     }
+}
+
+fn sentinels(url: &Url) -> Result<Route, BadUrl> {
+    if url.path.is_empty() {
+        return Err(url.bad("say which master: redis+sentinel://HOST,HOST/MASTER"));
+    }
+    Ok(Route::Sentinels { sentinels: url.places(SENTINEL_PORT), master: url.path.clone() })
+}
+
+/// Parses a number, by default 0.
+fn number(url: &Url, number: &str, problem: &str) -> Result<u32, BadUrl> {
+    if number.is_empty() { Ok(0) } else { number.parse().map_err(|_| url.bad(problem)) }
 }
 
 /// The scheme says whether there is TLS; the keys say which.
@@ -63,7 +81,7 @@ fn encryption(url: &Url, is_encrypted: bool) -> Result<Encryption, BadUrl> {
         (true, encryption @ Encryption::Always(_)) => Ok(encryption),
         (true, _) => Err(url.bad("rediss:// is always TLS: with sslmode=require, verify-ca or verify-full")),
         (false, Encryption::Never) => Ok(Encryption::Never),
-        (false, _) => Err(url.bad("for TLS, write rediss://")),
+        (false, _) => Err(url.bad("for TLS, write rediss://, or rediss+sentinel://")),
     }
 }
 
@@ -73,11 +91,29 @@ mod tests {
 
     #[test]
     fn a_url_leads_to_a_port_or_to_a_unix_socket() {
-        let address = DatabaseAddress::parse("redis://db/3").unwrap();
-        assert_eq!((address.place, address.database), (Endpoint::Tcp("db".to_owned(), 6379), 3));
+        let address = DatabaseAddress::parse("redis://db/3?wait=1").unwrap();
+        let server = Route::Server(Endpoint::Tcp("db".to_owned(), 6379));
+        assert_eq!((address.route, address.database, address.replicas), (server, 3, 1));
         let address = DatabaseAddress::parse("redis+unix://:secret@/run/redis/redis.sock?db=2").unwrap();
-        assert_eq!((address.place, address.database), (Endpoint::Unix("/run/redis/redis.sock".into()), 2));
+        let server = Route::Server(Endpoint::Unix("/run/redis/redis.sock".into()));
+        assert_eq!((address.route, address.database), (server, 2));
         assert_eq!((address.user, address.password.unwrap().bytes()), (None, b"secret".as_slice()));
+    }
+
+    #[test]
+    fn a_url_with_sentinels_names_a_master() {
+        let address =
+            DatabaseAddress::parse("rediss+sentinel://me@a,b:7/files?db=2&sslmode=require").unwrap();
+        let sentinels = [("a", 26379), ("b", 7)].map(|(host, port)| Endpoint::Tcp(host.to_owned(), port));
+        let route = Route::Sentinels { sentinels: sentinels.to_vec(), master: "files".to_owned() };
+        assert_eq!((address.route, address.database), (route, 2));
+        assert!(matches!(address.encryption, Encryption::Always(_)));
+        for bad in
+            ["redis+sentinel://me:secret@a,b", "redis://me:secret@a,b/0", "redis://me:secret@a/0?wait=all"]
+        {
+            let message = DatabaseAddress::parse(bad).err().unwrap().to_string();
+            assert!(!message.contains("secret"), "{message}");
+        }
     }
 
     #[test]

@@ -19,17 +19,36 @@ use sha1::{Digest as _, Sha1};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::address::DatabaseAddress;
+use super::route;
 use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
 use crate::directory::database::endpoint::Endpoint;
 use crate::directory::database::guest::Guest;
 use crate::directory::database::tls::Encryption;
+use crate::limits::DATABASE_REPLICATION_TIME;
 
 /// The script that Redis runs.
 const SCRIPT: &str = include_str!("directory.lua");
 
 /// The name of the script in Redis, which keeps it until it restarts.
 static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hex::encode(&Sha1::digest(SCRIPT)));
+
+/// The commands of the script that change nothing.
+const READS: [&[u8]; 13] = [
+    b"account",
+    b"account_of",
+    b"accounts",
+    b"changes",
+    b"first_share",
+    b"network_seen",
+    b"session",
+    b"shares",
+    b"state",
+    b"stored_accounts",
+    b"stored_networks",
+    b"stored_sessions",
+    b"stored_shares",
+];
 
 const CLOSED: &str = "it closed the connection";
 
@@ -47,6 +66,8 @@ pub(super) struct Connection {
     client: MultiplexedConnection,
     /// Sends the client's commands and receives the replies, while it is polled.
     driver: Driver,
+    /// The replicas that must have a change before it is confirmed.
+    replicas: u32,
     /// The last field: it is dropped after the driver.
     guest: Guest,
 }
@@ -116,10 +137,19 @@ impl TryFrom<Value> for Reply {
 impl Connection {
     /// Connects, authenticates, and selects the database.
     pub(super) fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
-        let unreachable = |error: &dyn fmt::Display| broken(format!("{}: {error}", address.place));
+        route::connect(address, by)
+    }
+
+    /// Connects to a server.
+    pub(super) fn connect(
+        address: &DatabaseAddress,
+        server: &Endpoint,
+        by: Deadline,
+    ) -> Result<Connection, DirectoryError> {
+        let unreachable = |error: &dyn fmt::Display| broken(format!("{server}: {error}"));
         let guest = Guest::new(&address.runtimes, by).map_err(broken)?;
-        let stream = guest.connect(&address.place).map_err(|error| unreachable(&error))?;
-        let stream: Box<dyn Transport> = match (&address.encryption, &address.place) {
+        let stream = guest.connect(server).map_err(|error| unreachable(&error))?;
+        let stream: Box<dyn Transport> = match (&address.encryption, server) {
             (Encryption::Always(connector), Endpoint::Tcp(host, _)) => {
                 let encrypted =
                     guest.run(stream.encrypt(connector, host)).map_err(|late| unreachable(&late))?;
@@ -132,20 +162,18 @@ impl Connection {
         let info = RedisConnectionInfo::default().set_skip_set_lib_name();
         let connected = guest.run(MultiplexedConnection::new_with_config(&info, stream, config));
         let (client, driver) = connected.map_err(broken)?.map_err(|error| failed(&error))?;
-        let mut connection = Connection { client, driver: Box::pin(driver), guest };
-        connection.log_in(address)?;
-        Ok(connection)
+        Ok(Connection { client, driver: Box::pin(driver), replicas: address.replicas, guest })
     }
 
     /// Authenticates and selects the database, in one exchange.
-    fn log_in(&mut self, address: &DatabaseAddress) -> Result<(), DirectoryError> {
+    pub(super) fn log_in(&mut self, address: &DatabaseAddress, database: u32) -> Result<(), DirectoryError> {
         let mut pipeline = ::redis::pipe();
         if address.user.is_some() || address.password.is_some() {
             let password = address.password.as_ref().map_or(b"".as_slice(), |password| password.bytes());
             pipeline.cmd("AUTH").arg(&address.user).arg(password);
         }
-        if address.database != 0 {
-            pipeline.cmd("SELECT").arg(address.database);
+        if database != 0 {
+            pipeline.cmd("SELECT").arg(database);
         }
         if pipeline.is_empty() {
             return Ok(());
@@ -170,13 +198,27 @@ impl Connection {
     pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, DirectoryError> {
         let head = [b"EVALSHA".as_slice(), SCRIPT_HASH.as_bytes(), b"0"];
         let all: Vec<&[u8]> = head.into_iter().chain(words.iter().copied()).collect();
-        match self.send(&all)? {
+        let reply = match self.send(&all)? {
             Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript) => {
                 self.command(&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()])?;
-                self.command(&all)
+                self.command(&all)?
             }
-            value => value.try_into(),
+            value => value.try_into()?,
+        };
+        if self.replicas > 0 && !words.first().is_some_and(|question| READS.contains(question)) {
+            self.wait_for_replicas()?;
         }
+        Ok(reply)
+    }
+
+    /// Waits until enough replicas have what this connection has changed.
+    fn wait_for_replicas(&mut self) -> Result<(), DirectoryError> {
+        let (replicas, time) = (i64::from(self.replicas), DATABASE_REPLICATION_TIME.as_millis().to_string());
+        let have = self.command(&[b"WAIT", replicas.to_string().as_bytes(), time.as_bytes()])?.int()?;
+        if have < replicas {
+            return Err(broken(format!("{have} of {replicas} replicas have confirmed the change in time")));
+        }
+        Ok(())
     }
 
     /// Sends one command and receives its reply.
@@ -184,7 +226,7 @@ impl Connection {
         self.send(words)?.try_into()
     }
 
-    fn send(&mut self, words: &[&[u8]]) -> Result<Value, DirectoryError> {
+    pub(super) fn send(&mut self, words: &[&[u8]]) -> Result<Value, DirectoryError> {
         let mut command = Cmd::with_capacity(words.len(), words.iter().map(|word| word.len()).sum());
         for word in words {
             command.arg(*word);

@@ -7,6 +7,7 @@
 
 mod address;
 mod connection;
+mod route;
 mod rows;
 mod schema;
 mod server_info;
