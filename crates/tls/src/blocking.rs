@@ -5,11 +5,11 @@
 //! of the caller is sent.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::pki_types::ServerName;
 use rustls::sign::SingleCertAndKey;
-use rustls::{ClientConfig, ClientConnection};
+use rustls::{ClientConfig, ClientConnection, ProtocolVersion};
 
 use crate::certificates::Identity;
 use crate::client::{Roots, Trust};
@@ -32,6 +32,19 @@ pub enum ServerCheck {
 #[derive(Clone, Debug)]
 pub struct BlockingConnector {
     config: Arc<ClientConfig>,
+    is_verified: bool,
+    last: Arc<Mutex<Option<SessionTerms>>>,
+}
+
+/// The terms of a session, for an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionTerms {
+    /// The version, such as TLS 1.3.
+    pub version: &'static str,
+    /// Whether a trusted certificate vouches for the server's.
+    pub is_verified: bool,
+    /// The server's certificate, in DER.
+    pub certificate: Vec<u8>,
 }
 
 /// An encrypted stream.
@@ -61,7 +74,26 @@ impl BlockingConnector {
             }
             None => config.with_no_client_auth(),
         };
-        Ok(BlockingConnector { config: Arc::new(config) })
+        let is_verified = !matches!(check, ServerCheck::Nothing);
+        Ok(BlockingConnector { config: Arc::new(config), is_verified, last: Arc::default() })
+    }
+
+    /// Notes the terms of a session whose handshake is complete.
+    pub fn note(&self, session: &ClientConnection) {
+        let version = match session.protocol_version() {
+            Some(ProtocolVersion::TLSv1_2) => "TLS 1.2",
+            Some(ProtocolVersion::TLSv1_3) => "TLS 1.3",
+            _ => "TLS",
+        };
+        let certificate = session.peer_certificates().and_then(<[_]>::first);
+        let certificate = certificate.map(|certificate| certificate.to_vec()).unwrap_or_default();
+        let terms = SessionTerms { version, is_verified: self.is_verified, certificate };
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(terms);
+    }
+
+    /// Returns the terms of the latest session; `None` before the first.
+    pub fn latest_terms(&self) -> Option<SessionTerms> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the configuration, for a driver that performs the handshake itself.
@@ -89,6 +121,7 @@ impl BlockingConnector {
         }
         // The last message of the handshake.
         tls.flush()?;
+        self.note(&tls.session);
         Ok(tls)
     }
 }

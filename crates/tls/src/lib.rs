@@ -34,7 +34,7 @@ mod verifier;
 mod versions;
 
 pub use admission::{Admission, Handshakes, Outcome};
-pub use blocking::{BlockingConnector, BlockingTls, ServerCheck};
+pub use blocking::{BlockingConnector, BlockingTls, ServerCheck, SessionTerms};
 pub use bound_session::{BoundSession, Direction, Proof};
 pub use certificates::{BadCertificate, Certificates, Identity};
 pub use challenges::ChallengeCertificates;

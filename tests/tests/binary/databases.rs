@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use plimsoll_tests::binary::{Done, EngineKind, Member, Server, among_others, command, tool, until};
-use plimsoll_tests::database::Database;
+use plimsoll_tests::database::{Database, Transport};
 use plimsoll_tests::on_each_engine;
 use serde_json::Value;
 
@@ -242,6 +242,15 @@ fn the_doctor_tells_a_database_that_can_lose_accounts_from_one_that_does_not_ans
     let seen = findings(&fresh("redis"));
     assert!(seen.contains("\"warn\" \"Redis") && seen.contains("half minute"), "{seen}");
     assert!(seen.contains("(noeviction)") && seen.contains("\"ok\" \"it takes 10000 connections"), "{seen}");
+    for kind in KINDS {
+        let url = with_server(kind, |server| server.fresh_over(Transport::Tls).url);
+        let seen = findings(&url);
+        assert!(seen.contains("\"ok\" \"the connection to it is encrypted (TLS 1.3)"), "{seen}");
+        assert!(seen.contains("days left, verified"), "{seen}");
+        let (before, _) = url.split_once("sslmode=").unwrap();
+        let seen = findings(&format!("{before}sslmode=require"));
+        assert!(seen.contains("\"warn\"") && seen.contains("not verified"), "{seen}");
+    }
     let seen = findings("postgres://nobody@/none?host=/nowhere");
     assert!(seen.contains("\"fail\"") && seen.contains("does not answer"), "{seen}");
     assert_eq!(findings("sqlite:accounts.sqlite"), "");

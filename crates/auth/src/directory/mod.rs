@@ -46,7 +46,7 @@ pub use redis::{RedisDirectory, RedisInfo};
 pub use sqlite::{CopiedDirectory, SqliteDirectory, copy_file, end_all_sessions};
 pub use transfer::{
     DirectoryRows, DumpReader, DumpWriter, StoredAccount, StoredNetwork, StoredRow, StoredSession,
-    StoredShare, Summary, transfer,
+    StoredShare, Summary, TlsTerms, transfer,
 };
 
 /// Why a directory call failed: a text for the log, never for a client.

@@ -150,6 +150,17 @@ impl Table {
     }
 }
 
+/// The terms of an encrypted connection to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsTerms {
+    /// The version, such as TLS 1.3.
+    pub version: &'static str,
+    /// Whether a trusted certificate vouches for the server's.
+    pub is_verified: bool,
+    /// The server's certificate, in DER.
+    pub certificate: Vec<u8>,
+}
+
 /// The rows of a directory.
 pub trait DirectoryRows: Send {
     /// Returns the version of the tables, and whether servers may use the directory.
@@ -174,6 +185,11 @@ pub trait DirectoryRows: Send {
     /// Makes a round trip to a database server.
     fn ping(&mut self) -> Result<(), DirectoryError> {
         Ok(())
+    }
+
+    /// Returns the terms of TLS; `None` if the connection to the store is not encrypted.
+    fn tls(&self) -> Option<TlsTerms> {
+        None
     }
 
     /// Has the store check its own data. Returns what it finds damaged.

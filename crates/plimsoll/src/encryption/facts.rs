@@ -43,7 +43,7 @@ impl Facts {
         certificates.leaves().filter_map(Facts::of).collect()
     }
 
-    fn of(der: &[u8]) -> Option<Facts> {
+    pub(crate) fn of(der: &[u8]) -> Option<Facts> {
         let (_, certificate) = parse_x509_certificate(der).ok()?;
         let names = certificate.subject_alternative_name().ok().flatten();
         let names =

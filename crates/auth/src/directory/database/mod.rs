@@ -116,6 +116,11 @@ impl<L: DatabaseConnection> Database<L> {
         done
     }
 
+    /// Returns the address and credentials.
+    pub(super) fn address(&self) -> &L::Address {
+        &self.common.address
+    }
+
     /// Closes the connection; the next call opens another.
     pub(super) fn disconnect(&mut self) {
         self.line = None;

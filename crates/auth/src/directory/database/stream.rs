@@ -100,7 +100,9 @@ impl Stream {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name is invalid"))?;
         let encrypted = TlsConnector::from(connector.config()).connect(name, self).await;
-        encrypted.map_err(BlockingConnector::readable)
+        let encrypted = encrypted.map_err(BlockingConnector::readable)?;
+        connector.note(encrypted.get_ref().1);
+        Ok(encrypted)
     }
 }
 

@@ -7,11 +7,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use plimsoll_tls::{BlockingConnector, Identity, Roots, ServerCheck};
+use plimsoll_tls::{BlockingConnector, Identity, Roots, ServerCheck, SessionTerms};
 use zeroize::Zeroizing;
 
 use super::url::Url;
 use crate::directory::open::BadUrl;
+use crate::directory::transfer::TlsTerms;
 
 /// Whether a connection is encrypted.
 #[derive(Clone, Debug)]
@@ -92,6 +93,16 @@ impl Encryption {
         } else {
             Encryption::Always(connector)
         })
+    }
+
+    /// Returns the terms of the latest encrypted connection.
+    pub(in crate::directory) fn latest_terms(&self) -> Option<TlsTerms> {
+        let latest = match self {
+            Encryption::Never => None,
+            Encryption::IfOffered(connector) | Encryption::Always(connector) => connector.latest_terms(),
+        };
+        let SessionTerms { version, is_verified, certificate } = latest?;
+        Some(TlsTerms { version, is_verified, certificate })
     }
 
     /// Returns the means to encrypt a connection to a server that offers TLS or not; `None` if it stays

@@ -9,7 +9,8 @@ use super::rows::literal;
 use crate::directory::database::DatabaseConnection as _;
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table, read_pages,
+    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table, TlsTerms,
+    read_pages,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, TRANSFER_ROWS};
@@ -178,5 +179,9 @@ impl DirectoryRows for MysqlDirectory {
 
     fn ping(&mut self) -> Result<(), DirectoryError> {
         self.rows("SELECT 1".to_owned()).map(drop)
+    }
+
+    fn tls(&self) -> Option<TlsTerms> {
+        self.database.address().encryption.latest_terms()
     }
 }

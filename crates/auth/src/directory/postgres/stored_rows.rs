@@ -7,7 +7,8 @@ use super::connection::{BEGIN, Connection, PostgresRow, Value};
 use super::{PostgresDirectory, number};
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table, read_pages,
+    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table, TlsTerms,
+    read_pages,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, TRANSFER_ROWS};
@@ -171,5 +172,9 @@ impl DirectoryRows for PostgresDirectory {
 
     fn ping(&mut self) -> Result<(), DirectoryError> {
         self.read("SELECT 1", &[]).map(drop)
+    }
+
+    fn tls(&self) -> Option<TlsTerms> {
+        self.database.address().encryption.latest_terms()
     }
 }

@@ -10,7 +10,7 @@ use super::schema::Upgrade;
 use super::{RedisDirectory, flag, text};
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
+    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table, TlsTerms,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_TIME, TRANSFER_ROWS};
@@ -177,5 +177,9 @@ impl DirectoryRows for RedisDirectory {
 
     fn ping(&mut self) -> Result<(), DirectoryError> {
         self.database.call(|connection| connection.ask(&[b"state"])).map(drop)
+    }
+
+    fn tls(&self) -> Option<TlsTerms> {
+        self.database.address().encryption.latest_terms()
     }
 }

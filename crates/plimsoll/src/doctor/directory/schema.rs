@@ -1,13 +1,14 @@
-//! Judges the tables of a directory on a database server, and the time of a round trip to it.
+//! Judges the tables of a directory on a database server, the TLS of the connection, and its round trip.
 //!
 //! It upgrades nothing. Invariant: a directory that a server of this program refuses is a failure.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use plimsoll_auth::directory::{DirectoryRows, Opening, Schema, open_rows};
+use plimsoll_auth::directory::{DirectoryRows, Opening, Schema, TlsTerms, open_rows};
 
 use super::CHECK;
 use crate::doctor::Finding;
+use crate::encryption::Facts;
 use crate::limits::{DOCTOR_ROUND_TRIP_TIME, DOCTOR_ROUND_TRIPS};
 
 /// Checks the directory that `url` names. The caller has reported whether the server can be reached.
@@ -15,10 +16,14 @@ pub(super) fn check(url: &str) -> Vec<Finding> {
     let look = || {
         let mut directory = open_rows(url, Opening::Inspect).map_err(|error| error.to_string())?;
         let schema = directory.schema().map_err(|error| error.to_string())?;
-        Ok::<_, String>((schema, round_trip(&mut *directory)))
+        let time = round_trip(&mut *directory);
+        Ok::<_, String>((schema, time, directory.tls()))
     };
     match look() {
-        Ok((schema, time)) => vec![judge(&schema)].into_iter().chain(time.map(judge_time)).collect(),
+        Ok((schema, time, tls)) => {
+            let tls = tls.map(|terms| judge_tls(&terms, SystemTime::now()));
+            [Some(judge(&schema)), time.map(judge_time), tls].into_iter().flatten().collect()
+        }
         Err(error) => {
             vec![Finding::fail(CHECK, format!("its tables cannot be read: {error}")).with_fix(
                 "give the user of the URL all rights on them",
@@ -75,6 +80,26 @@ fn judge_time(time: Duration) -> Finding {
     }
     Finding::warn(CHECK, format!("{seen}, which each log-in waits for"))
         .with_fix("use a database on the same machine or network", "the same: it stays")
+}
+
+fn judge_tls(terms: &TlsTerms, now: SystemTime) -> Finding {
+    let TlsTerms { version, is_verified, certificate } = terms;
+    let Some(facts) = Facts::of(certificate) else {
+        return Finding::ok(CHECK, format!("the connection to it is encrypted ({version})"));
+    };
+    let (names, days) = (facts.names.join(", "), facts.days_left(now));
+    let certificate = format!("a certificate for {names}, {days} days left");
+    if !is_verified {
+        let seen = format!("the connection to it is encrypted ({version}), by {certificate}, not verified");
+        return Finding::warn(CHECK, format!("{seen}: an impostor gets the accounts"))
+            .with_fix("add sslmode=verify-full to the URL", "docs/databases.md has the modes");
+    }
+    let seen = format!("the connection to it is encrypted ({version}), by {certificate}, verified");
+    if facts.is_near_its_end(days) {
+        return Finding::warn(CHECK, seen)
+            .with_fix("renew the certificate of the database server", "the same, before it ends");
+    }
+    Finding::ok(CHECK, seen)
 }
 
 #[cfg(test)]
