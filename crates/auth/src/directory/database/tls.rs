@@ -19,6 +19,10 @@ use crate::directory::transfer::TlsTerms;
 pub(in crate::directory) enum Encryption {
     Never,
     /// If the server offers it. An attacker can remove the offer.
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres")),
+        allow(dead_code, reason = "no other server offers TLS")
+    )]
     IfOffered(BlockingConnector),
     Always(BlockingConnector),
 }
