@@ -72,13 +72,17 @@ async fn a_file_of_a_form_replaces_another_only_if_it_may(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     alice.put("/files/a", "old").await;
     let file = form(&[part("name=\"a\"; filename=\"a\"", b"new")]);
-    let detail = post(&mut alice, "/files/?clash=refuse", file.clone()).await.problem(409);
+    // A refusal before the end of the form ends the connection.
+    let mut refused = Person::again(&scene, "alice").await;
+    let detail = post(&mut refused, "/files/?clash=refuse", file.clone()).await.problem(409);
     assert!(detail.contains("The name is taken."), "{detail}");
-    post(&mut alice, "/files/?clash=other", file.clone()).await.problem(400);
+    let mut refused = Person::again(&scene, "alice").await;
+    post(&mut refused, "/files/?clash=other", file.clone()).await.problem(400);
     for number in 2..=FORM_NAMES_MAX {
         scene.write_home("alice", &format!("a ({number})"), b"x");
     }
-    post(&mut alice, "/files/?clash=rename", file.clone()).await.problem(409);
+    let mut refused = Person::again(&scene, "alice").await;
+    post(&mut refused, "/files/?clash=rename", file.clone()).await.problem(409);
     assert_eq!(alice.get("/files/a").await.text(), "old");
     scene.remove_in_home("alice", "a (7)");
     let stored = post(&mut alice, "/files/?clash=rename", file).await;
