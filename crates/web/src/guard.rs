@@ -51,7 +51,9 @@ pub(crate) fn check(request: &Request<'_>, resource: &Resource, method: Method) 
         (Sender::Unreported, _) => !matches!(resource, Resource::Page(_)),
         // Pages of named origins send forms with a token. Other requests of theirs have a preflight, and no
         // response to it permits stored credentials.
-        (Sender::Other, Presented::Token) => !is_form || request.is_of_named_origin,
+        (Sender::Other, Presented::Token) => {
+            !is_form || request.is_of_named_origin && !matches!(resource, Resource::Page(_))
+        }
         (Sender::Other, Presented::Password) => !is_form && request.is_of_named_origin,
         (Sender::Other, Presented::Nothing) => !is_form,
     };
@@ -94,7 +96,7 @@ fn sender(request: &Request<'_>) -> Sender {
 
 /// Whether an origin is this server's, under a name that the client used: the scheme counts, too.
 fn is_own(request: &Request<'_>, origin: &[u8]) -> bool {
-    let scheme = if request.is_encrypted { "https" } else { "http" };
+    let scheme = if cookie::is_over_https(request) { "https" } else { "http" };
     let mut hosts = request.forwarded_hosts();
     hosts.extend(request.head.authority(request.block));
     hosts.into_iter().any(|host| {

@@ -152,6 +152,7 @@ mod many {
         Scenario { is_large: true, ..super::scenario() }
     }
 
-    // Not with a remote store, which is asked for each name: the test's client waits 30 seconds at most.
+    // Not with a remote store: each name takes a request there, and the client of a test waits 30
+    // seconds at most.
     behaviours!(scenario; a_file_of_a_form_replaces_another_only_if_it_may);
 }

@@ -98,6 +98,19 @@ async fn a_person_logs_in_opens_its_files_and_logs_out(scene: Scene) {
     assert_eq!(browser.open("/files/a.txt").await.status, 401, "the session has ended on the server");
 }
 
+/// The password prevails over the cookie, but is no session.
+async fn a_log_out_ends_the_session_of_the_cookie_beside_a_stored_password(scene: Scene) {
+    let (_alice, _bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
+    let mut bob = Browser::logged_in(&scene, "bob").await;
+    let cookie = bob.cookie.clone().unwrap();
+    // `alice` with the usual password, in base64.
+    let fields = format!("{FORM}Origin: {}\r\n{}", bob.origin, bob.fields());
+    let fields = format!("{fields}Authorization: Basic YWxpY2U6Y29ycmVjdCBob3JzZQ==\r\n");
+    assert_eq!(bob.client.ask("POST", "/app/logout", &fields, "").await.status, 303);
+    bob.cookie = Some(cookie);
+    assert_eq!(bob.open("/files/").await.status, 401, "the session has ended on the server");
+}
+
 async fn a_page_that_needs_an_account_asks_for_it_and_is_then_opened(scene: Scene) {
     let _alice = Person::new(&scene, "alice").await;
     let mut browser = Browser::new(&scene).await;
@@ -289,6 +302,12 @@ async fn a_large_folder_is_shown_in_pages(scene: Scene) {
     let page = browser.open("/files/").await.text();
     assert!(page.contains("href=\"f0\"") && !page.contains("href=\"f200\""), "200 entries of 202");
     assert!(page.contains("202 files") && page.contains("from=200"), "{page}");
+    for from in ["203", "18446744073709551615"] {
+        for folder in ["files", "shared"] {
+            let beyond = browser.open(&format!("/{folder}/?from={from}")).await;
+            assert!(beyond.status == 200 && !beyond.text().contains("href=\"f"), "{from}: {}", beyond.text());
+        }
+    }
     let rest = browser.open("/files/?sort=name&order=asc&from=200").await.text();
     assert!(
         rest.contains("href=\"f200\"") && rest.contains("href=\"first\"") && !rest.contains("href=\"f0\"")
@@ -378,6 +397,11 @@ async fn a_name_that_is_not_utf8_is_renamed_from_and_to_its_own_bytes(scene: Sce
     let form = "action=rename&at=%2Ffiles%2Fcaf%25E9&name=caf%EF%BF%BD&folder=%2Fin";
     assert_eq!(browser.submit("/app/do", form).await.status, 303);
     assert_eq!(alice.get("/files/in/caf%E9").await.text(), "hello");
+    let at = "action=rename&at=%2Ffiles%2Fin%2Fcaf%25E9";
+    for incomplete in ["&name=caf%EF%BF%BD.txt&folder=%2Fin", "&name=caf%EF%BF%BD", "&name=&folder=%2Fin"] {
+        assert_eq!(browser.submit("/app/do", &format!("{at}{incomplete}")).await.status, 400, "{incomplete}");
+    }
+    assert_eq!(alice.get("/files/in/caf%E9").await.text(), "hello");
 }
 
 async fn a_share_is_given_seen_and_ended_on_the_page(scene: Scene) {
@@ -445,6 +469,7 @@ async fn a_program_gets_the_listing_of_programs(scene: Scene) {
 
 behaviours!(scenario and tls;
     a_person_logs_in_opens_its_files_and_logs_out,
+    a_log_out_ends_the_session_of_the_cookie_beside_a_stored_password,
     a_page_that_needs_an_account_asks_for_it_and_is_then_opened,
     a_form_of_another_site_starts_no_session,
     only_the_cookie_of_the_scheme_is_read,

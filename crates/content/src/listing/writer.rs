@@ -102,7 +102,9 @@ impl ListingWriter {
         if let ListingForm::Page(frame) = form {
             let folder = Folder { path: &path, order: *order, summary: self.summary, window: window.clone() };
             let (head, tail) = around_rows(&folder, &**frame);
-            for _ in 0..window.as_ref().map_or(0, |window| window.start) {
+            // A client names the start: it may be beyond all rows.
+            let before = window.as_ref().map_or(0, |window| window.start).min(self.rows.len());
+            for _ in 0..before {
                 self.rows.pop_first();
             }
             self.out = head;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use maud::{Markup, PreEscaped, html};
 use plimsoll_wire::calendar::format_rfc3339;
+use plimsoll_wire::text::is_unsafe_to_show;
 
 use super::size;
 use crate::limits::BREADCRUMBS_MAX;
@@ -112,9 +113,10 @@ fn breadcrumbs(path: &str, words: FolderWords<'_>) -> Markup {
 
 /// A link to the folder so many levels up; 0 is the page itself.
 fn crumb(name: &str, levels_up: usize) -> Markup {
+    let name = name.replace(is_unsafe_to_show, "\u{fffd}");
     match levels_up {
-        0 => html! { a href="./" aria-current="page" { (name) } },
-        _ => html! { a href=("../".repeat(levels_up)) { (name) } },
+        0 => html! { a href="./" aria-current="page" { bdi { (name) } } },
+        _ => html! { a href=("../".repeat(levels_up)) { bdi { (name) } } },
     }
 }
 

@@ -133,7 +133,7 @@ fn no_name_is_markup() {
         &page,
         &[
             "<title>/&lt;b&gt;&quot;&amp;/ – plimsoll</title>",
-            "aria-current=\"page\">&lt;b&gt;&quot;&amp;</a>",
+            "aria-current=\"page\"><bdi>&lt;b&gt;&quot;&amp;</bdi></a>",
             "href=\"%22%26%27%22%20onclick%3Dx/\">&quot;&amp;'&quot; onclick=x/</a>",
             "href=\"%3Cscript%3Ealert%281%29%3C/script%3E\"",
             "&lt;script&gt;alert(1)&lt;/script&gt;</a>",
@@ -153,13 +153,15 @@ fn breadcrumbs_lead_up_by_relative_links() {
     assert_in_order(
         &page("/a b/c/d/", Vec::new(), ""),
         &[
-            "<nav aria-label=\"Breadcrumbs\"><h1><a href=\"../../../\">Files</a>",
-            "<a href=\"../../\">a b</a>",
-            "<a href=\"../\">c</a>",
-            "<a href=\"./\" aria-current=\"page\">d</a></h1></nav>",
+            "<nav aria-label=\"Breadcrumbs\"><h1><a href=\"../../../\"><bdi>Files</bdi></a>",
+            "<a href=\"../../\"><bdi>a b</bdi></a>",
+            "<a href=\"../\"><bdi>c</bdi></a>",
+            "<a href=\"./\" aria-current=\"page\"><bdi>d</bdi></a></h1></nav>",
         ],
     );
-    assert!(page("/", Vec::new(), "").contains("<h1><a href=\"./\" aria-current=\"page\">Files</a></h1>"));
+    let top = page("/", Vec::new(), "");
+    assert!(top.contains("<h1><a href=\"./\" aria-current=\"page\"><bdi>Files</bdi></a></h1>"), "{top}");
+    assert!(page("/a\u{202e}b/", Vec::new(), "").contains("<bdi>a\u{fffd}b</bdi>"));
 }
 
 #[test]

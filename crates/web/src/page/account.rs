@@ -71,7 +71,12 @@ async fn page(
         }
         section {
             h2 { (language.text("log-out")) }
-            form method="post" action="/app/logout" { button { (language.text("log-out")) } }
+            @if cookie::token(ask.request).is_some() {
+                form method="post" action="/app/logout" { button { (language.text("log-out")) } }
+            } @else {
+                // The browser sends a password that it stores, and no page can have it forgotten.
+                p { (language.text("log-out.browser")) }
+            }
         }
     };
     Ok(frame.answer(status, &known.account.name, &content))
@@ -86,12 +91,16 @@ fn usage(language: &Language, known: &WhoAmI) -> Markup {
     html! { (text) }
 }
 
-/// Ends the session. A browser without one only forgets its cookie.
+/// Ends the session of the cookie, also if the browser sends a password of its own beside it. A browser
+/// without a session only forgets its cookie.
 pub(super) async fn log_out(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
-    match credentials::caller(ask.web, ask.request).await {
-        Ok(caller) if caller.identity.session().is_some() => ask.web.operations.log_out(&caller).await?,
-        Err(refusal) if refusal.status != Status::UNAUTHORIZED => return Err(refusal),
-        Ok(_) | Err(_) => {}
+    if let Some(token) = cookie::token(ask.request) {
+        let operations = &ask.web.operations;
+        match operations.by_token(&credentials::visitor(ask.request), token).await.map_err(Refusal::from) {
+            Ok(caller) => operations.log_out(&caller).await?,
+            Err(refusal) if refusal.status != Status::UNAUTHORIZED => return Err(refusal),
+            Err(_) => {}
+        }
     }
     Ok(go_to("/app/".to_owned()).field("Set-Cookie", cookie::remove(ask.request)))
 }
@@ -105,7 +114,7 @@ pub(super) async fn choose_language(ask: RoutedRequest<'_, '_>) -> Result<Answer
         name: LANGUAGE_COOKIE,
         value: chosen.code,
         max_age: Some(LANGUAGE_KEPT_TIME),
-        is_secure: ask.request.is_encrypted,
+        is_secure: cookie::is_over_https(ask.request),
     };
     Ok(go_to(form.next().into_text()).field("Set-Cookie", cookie.to_string()))
 }

@@ -53,9 +53,20 @@ async fn rename(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str,
     let from = target_of(&form.bytes("at"))?.place;
     let (folder, name) = split(from.path.as_bytes());
     // A name that is not UTF-8 is shown with replaced bytes; an unchanged one keeps its own.
-    let folder = unless_changed(form, "folder", &[b"/", folder].concat());
+    let folder = match unless_changed(form, "folder", &[b"/", folder].concat()) {
+        changed if changed.is_empty() => {
+            return Err(Refusal::bad("Name the folder: / is the one at the top."));
+        }
+        folder => folder,
+    };
     let folder = HomePath { path: Path::parse(&folder)?, ..from.clone() };
-    let to = place_in(&folder, &unless_changed(form, "name", name))?;
+    let new_name = unless_changed(form, "name", name);
+    if new_name != name && String::from_utf8_lossy(&new_name).contains(char::REPLACEMENT_CHARACTER) {
+        return Err(Refusal::bad(
+            "The name has bytes that are no text, and the page shows \u{fffd} for them. Enter a whole name.",
+        ));
+    }
+    let to = place_in(&folder, &new_name)?;
     match web.operations.rename(caller, &from, &to, Existing::Kept).await {
         Ok(_) => Ok("renamed"),
         Err(Error::Store(StoreError::NoFolder)) => Err(Refusal::new(
@@ -110,7 +121,7 @@ fn expires(io: &Io, day: &str) -> Result<Option<SystemTime>, Refusal> {
     }
     let end = parse_rfc3339(&format!("{day}T23:59:59Z"));
     let end = end.filter(|end| *end > io.wall());
-    end.map(Some).ok_or_else(|| Refusal::bad("The last day of a share must be a day to come."))
+    end.map(Some).ok_or_else(|| Refusal::bad("The last day of a share must not be in the past (UTC)."))
 }
 
 async fn unshare(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {

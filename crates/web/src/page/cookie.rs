@@ -9,15 +9,26 @@ use plimsoll_wire::http::credentials::cookie;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::set_cookie::SetCookie;
 
-/// Returns the name of the cookie. Another host of the domain, and a page without HTTPS, cannot set the
-/// first.
-fn name(request: &Request<'_>) -> &'static str {
-    if request.is_encrypted { "__Host-plimsoll" } else { "plimsoll" }
-}
+/// The name over HTTPS. Another host of the domain, and a page without HTTPS, cannot set such a cookie.
+const OVER_HTTPS: &str = "__Host-plimsoll";
+
+/// The name without HTTPS.
+const PLAIN: &str = "plimsoll";
 
 /// Returns the token in the cookie of a request.
 pub(crate) fn token<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
-    cookie(request.head.all(request.block, Field::Cookie), name(request)).filter(|token| !token.is_empty())
+    let named =
+        |name| cookie(request.head.all(request.block, Field::Cookie), name).filter(|token| !token.is_empty());
+    let over_https = (request.is_encrypted || request.is_admitted_by_socket).then(|| named(OVER_HTTPS));
+    over_https.flatten().or_else(|| if request.is_encrypted { None } else { named(PLAIN) })
+}
+
+/// Whether the browser uses HTTPS, as far as is known. A proxy on a Unix socket need not report it, but the
+/// browser's Origin of a form does.
+pub(crate) fn is_over_https(request: &Request<'_>) -> bool {
+    let is_of_https = |origin: &[u8]| origin.starts_with(b"https://");
+    request.is_encrypted
+        || request.is_admitted_by_socket && request.field(Field::Origin).is_some_and(is_of_https)
 }
 
 /// Returns the field that stores a session: until it expires, or until the browser ends.
@@ -41,10 +52,11 @@ pub(crate) fn wants_dialog(request: &Request<'_>) -> bool {
 
 /// Returns the field by which the browser gets challenges for its own dialog from now on.
 pub(crate) fn ask_by_dialog(request: &Request<'_>) -> String {
-    let is_secure = request.is_encrypted;
+    let is_secure = is_over_https(request);
     SetCookie { name: DIALOG, value: "yes", max_age: None, is_secure }.to_string()
 }
 
 fn set(request: &Request<'_>, value: &str, max_age: Option<Duration>) -> String {
-    SetCookie { name: name(request), value, max_age, is_secure: request.is_encrypted }.to_string()
+    let is_secure = is_over_https(request);
+    SetCookie { name: if is_secure { OVER_HTTPS } else { PLAIN }, value, max_age, is_secure }.to_string()
 }

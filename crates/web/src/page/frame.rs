@@ -10,9 +10,9 @@ use plimsoll_wire::hex;
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
-use super::assets;
 use super::local_target::LocalTarget;
 use super::texts::{LANGUAGES, Language};
+use super::{assets, cookie};
 
 /// Bytes of the number that admits the page's own style, so that markup in the page cannot add another.
 const NONCE_BYTES: usize = 16;
@@ -35,6 +35,8 @@ pub(crate) struct Frame {
     pub(crate) language: &'static Language,
     section: Section,
     account: Option<String>,
+    /// Whether the browser has a session that it can end.
+    has_session: bool,
     nonce: String,
     /// The page itself, to return to.
     pub(crate) target: String,
@@ -53,6 +55,7 @@ impl Frame {
             language: Language::of(request),
             section,
             account: account.map(str::to_owned),
+            has_session: cookie::token(request).is_some(),
             nonce: hex::encode(&nonce),
             target: target.into_text(),
         }
@@ -119,8 +122,10 @@ impl Frame {
                     span.space {}
                     (link(Section::Account, "/app/account", account))
                 }
-                form.log-out method="post" action="/app/logout" {
-                    button { (self.language.text("log-out")) }
+                @if self.has_session {
+                    form.log-out method="post" action="/app/logout" {
+                        button { (self.language.text("log-out")) }
+                    }
                 }
             }
         }
