@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_tests::binary::{Done, EngineKind, Member, Server, among_others, command, is_long, tool, until};
-use plimsoll_tests::database::{Database, Fresh};
+use plimsoll_tests::database::{Database, Fresh, Transport};
 use serde_json::Value;
 
 use crate::databases::with_server;
@@ -96,11 +96,8 @@ fn a_move_that_fails_leaves_the_source_open_and_a_full_target_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
     let (one, other) = (file("one.sqlite"), file("other.sqlite"));
-    for (url, name) in [(&one, "alice"), (&other, "bob")] {
-        let mut add = command();
-        add.args(["account", "add", name, "--directory", url]).env("PLIMSOLL_PASSWORD", "correct horse");
-        tool::run(&mut add).well();
-    }
+    add_account(&one, "alice");
+    add_account(&other, "bob");
     let (before, there) = (rows(&one), rows(&other));
     let output = refused(&["move", "--from", &one, "--to", &other]);
     assert!(output.contains("has rows already (accounts: 1,") && output.contains("--replace"), "{output}");
@@ -117,6 +114,40 @@ fn a_move_that_fails_leaves_the_source_open_and_a_full_target_as_it_was() {
     run(&["move", "--from", &one, "--to", &other, "--replace", "--yes", "--keep"]).well();
     assert_eq!((rows(&one), rows(&other)), (before.clone(), before));
     tool::run(command().args(["account", "list", "--directory", &one])).well();
+}
+
+/// Adds an account to a directory, and creates that if it is missing.
+fn add_account(url: &str, name: &str) {
+    let mut add = command();
+    add.args(["account", "add", name, "--directory", url]).env("PLIMSOLL_PASSWORD", "correct horse");
+    tool::run(&mut add).well();
+}
+
+#[test]
+fn a_move_between_two_urls_of_one_store_or_from_an_empty_one_removes_nothing() {
+    let _permit = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
+    let postgres = fresh("postgres").url;
+    let redis = with_server("redis", |server| {
+        let at = server.fresh();
+        (server.url(&at, Transport::Tcp), at.url)
+    });
+    let same = [(file("x"), file("./x")), (postgres.clone(), postgres.replacen("://", "ql://", 1)), redis];
+    for (one, other) in same {
+        add_account(&one, "alice");
+        let before = rows(&one);
+        let output = refused(&["move", "--from", &one, "--to", &other, "--replace", "--yes"]);
+        assert!(output.contains("lead to the same store"), "{output}");
+        assert_eq!((&before[0], rows(&one)), (&Value::from(1), before.clone()), "{one}");
+        let list = tool::run(command().args(["account", "list", "--directory", &one])).well().text();
+        assert!(list.contains("alice"), "{list}");
+        let empty = file("empty");
+        std::fs::write(&empty["sqlite:".len()..], b"").unwrap();
+        let output = refused(&["move", "--from", &empty, "--to", &one, "--replace", "--yes"]);
+        assert!(output.contains("has no rows to move"), "{output}");
+        assert_eq!(rows(&one), before, "{one}");
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //!
 //! Invariants: until the rows are verified, at most the source is open to servers. The source is closed for
 //! good only after the rows were read back from the target, and the source was read again and had not
-//! changed. A failed move leaves the source as it was.
+//! changed. A failed move leaves the source as it was. Nothing is removed from a target that is the source.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use plimsoll_auth::directory::{DirectoryRows, Opening, Summary, file_of, without
 use plimsoll_auth::limits::{LOOK_TIME, POLL_TRUST_TIME};
 use plimsoll_cli::WrongUsage;
 use plimsoll_cli::output::{print, print_json};
+use plimsoll_wire::hex;
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -99,15 +101,19 @@ impl Move {
         refuse_running_server(&self.from)?;
         refuse_running_server(&self.to)?;
         let mut source = open_existing(from, Opening::Transfer)?;
-        let closed = source.schema()?.closed;
-        ensure!(!closed.starts_with(MOVED), "{} is not in use: {closed}", without_password(&self.from));
+        let (closed, shown) = (source.schema()?.closed, without_password(&self.from));
+        ensure!(!closed.starts_with(MOVED), "{shown} is not in use: {closed}");
+        ensure!(!Summary::of(&mut *source)?.is_empty(), "{shown} has no rows to move: is --from right?");
         let mut target = open(to, Opening::Transfer)?;
         let there = Summary::of(&mut *target)?;
         if !there.is_empty() {
             self.replacing.agree(&self.to, &there)?;
         }
-        source.close(&format!("its rows are being moved to {}", without_password(&self.to)))?;
-        let moved = self.copy(&mut *source, &mut *target);
+        let reason =
+            format!("its rows are being moved to {} (move {})", without_password(&self.to), token()?);
+        source.close(&reason)?;
+        let moved =
+            refuse_same_store(&mut *target, &reason).and_then(|()| self.copy(&mut *source, &mut *target));
         if moved.is_err() {
             source.close(&closed).context("the source is still closed to servers; repeat the move")?;
         }
@@ -133,6 +139,20 @@ impl Move {
         }
         Ok(rows)
     }
+}
+
+/// Fails if the target has the reason for which the source was closed: two different URLs can lead to one
+/// store, whose rows the move would remove.
+fn refuse_same_store(target: &mut dyn DirectoryRows, reason: &str) -> anyhow::Result<()> {
+    ensure!(target.schema()?.closed != reason, "--from and --to lead to the same store");
+    Ok(())
+}
+
+/// Returns digits that no other move has.
+fn token() -> io::Result<String> {
+    let mut number = [0; 16];
+    rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
+    Ok(hex::encode(&number))
 }
 
 /// Returns the URL, with the password of its file.
