@@ -18,7 +18,7 @@ use plimsoll_cli::WrongUsage;
 use crate::access;
 use crate::locked_folder::is_folder_held;
 
-/// Why a directory is closed while rows are written to it.
+/// Why a directory is closed while rows are written to it. Stored, so another text would not be recognised.
 const RESTORING: &str = "rows were being written to it, and that has not ended well; repeat plimsoll \
                          directory restore or move, with --replace";
 
@@ -43,7 +43,14 @@ pub(crate) fn open_existing(url: &str, opening: Opening) -> anyhow::Result<Box<d
     open(url, opening)
 }
 
-/// Opens a directory that has accounts and the tables of this program, and upgrades nothing.
+/// Fails if a restore or move into the directory was interrupted, so that rows may be missing.
+pub(crate) fn refuse_partial(directory: &mut dyn DirectoryRows) -> anyhow::Result<()> {
+    let closed = directory.schema()?.closed;
+    ensure!(closed != RESTORING, "the directory of accounts is not whole: {closed}");
+    Ok(())
+}
+
+/// Opens a directory that has all its accounts and the tables of this program, and upgrades nothing.
 pub(crate) fn open_current(url: &str) -> anyhow::Result<Box<dyn DirectoryRows>> {
     let mut directory = open_existing(url, Opening::Inspect)?;
     let Schema { store, version, known, .. } = directory.schema()?;
@@ -52,6 +59,7 @@ pub(crate) fn open_current(url: &str) -> anyhow::Result<Box<dyn DirectoryRows>> 
         "the tables in {store} are of version {version}, and those of this program of version {known}: use \
          the program that made them, or let a server of this program upgrade them"
     );
+    refuse_partial(&mut *directory)?;
     Ok(directory)
 }
 

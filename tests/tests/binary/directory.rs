@@ -116,6 +116,28 @@ fn a_move_that_fails_leaves_the_source_open_and_a_full_target_as_it_was() {
     tool::run(command().args(["account", "list", "--directory", &one])).well();
 }
 
+/// Asserts that a directory whose restore was interrupted is reported, and is no source of rows.
+fn assert_is_refused_as_partial(url: &str, data: &Path) {
+    let new_folder = tempfile::tempdir().unwrap();
+    let folder = new_folder.path();
+    let checked = run(&["check", "--directory", url]);
+    assert_eq!(checked.status.code(), Some(1), "{}", checked.text());
+    assert!(checked.text().contains("problem   servers refuse it: rows were"), "{}", checked.text());
+    let (dump, new) = (folder.join("new.dump"), format!("sqlite:{}", folder.join("new.sqlite").display()));
+    let mut backup = command();
+    backup.arg("backup").arg(folder.join("backup")).arg("--data").arg(data).args(["--directory", url]);
+    let backup = tool::run(&mut backup);
+    assert_eq!(backup.status.code(), Some(1), "{}", backup.text());
+    let outputs = [
+        refused(&["dump", dump.to_str().unwrap(), "--directory", url]),
+        refused(&["move", "--from", url, "--to", &new]),
+        backup.stderr,
+    ];
+    for output in outputs {
+        assert!(output.contains("is not whole: rows were being written to it"), "{url}: {output}");
+    }
+}
+
 /// Adds an account to a directory, and creates that if it is missing.
 fn add_account(url: &str, name: &str) {
     let mut add = command();
@@ -181,9 +203,13 @@ fn a_dump_is_restored_into_another_store_and_a_broken_one_changes_nothing() {
     assert!(refused(&["restore", at, "--directory", &to]).contains("--replace"));
     let mut piped = directory(&["restore", "-", "--replace", "--yes", "--directory", &to]);
     tool::run(piped.stdin(tool::typed(&text))).well();
-    let mut piped = directory(&["restore", "-", "--replace", "--yes", "--directory", &to]);
-    let done = tool::run(piped.stdin(tool::typed(&text[..text.len() * 2 / 3])));
-    assert_eq!(done.status.code(), Some(1));
+    let file = format!("sqlite:{}", folder.path().join("d.sqlite").display());
+    for to in [&to, &file] {
+        let mut piped = directory(&["restore", "-", "--replace", "--yes", "--directory", to]);
+        let done = tool::run(piped.stdin(tool::typed(&text[..text.len() * 2 / 3])));
+        assert_eq!(done.status.code(), Some(1));
+        assert_is_refused_as_partial(to, data.path());
+    }
     let output = tool::run(command().args(["account", "list", "--directory", &to])).stderr;
     assert!(output.contains("closed to servers: rows were being written to it"), "{output}");
     run(&["restore", at, "--replace", "--yes", "--directory", &to]).well();

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-use plimsoll_auth::directory::{CopiedDirectory, Summary, copy_file, file_of, without_password};
+use plimsoll_auth::directory::{CopiedDirectory, Opening, Summary, copy_file, file_of, without_password};
 use plimsoll_cli::WrongUsage;
 use zeroize::Zeroizing;
 
 use super::{DIRECTORY, DUMP};
 use crate::access::as_owner;
 use crate::config::{AuthAt, Config};
-use crate::directory_rows::{create_dump, dump_to_file, open_current};
+use crate::directory_rows::{create_dump, dump_to_file, open_current, open_existing, refuse_partial};
 use crate::tiers::directory_url;
 
 /// Where the accounts come from.
@@ -64,7 +64,11 @@ impl Accounts {
                 if copy.exists() {
                     std::fs::remove_file(&copy).context("cannot copy the directory of accounts again")?;
                 }
-                copy_file(file, &copy).map(Some).context("cannot copy the directory of accounts")
+                let failure = "cannot copy the directory of accounts";
+                let mut directory = open_existing(&config.fixed.directory, Opening::Inspect)?;
+                refuse_partial(&mut *directory).context(failure)?;
+                drop(directory);
+                copy_file(file, &copy).map(Some).context(failure)
             }),
             Accounts::Database(url) => as_owner(config, || {
                 let failure = || format!("cannot dump the accounts at {}", without_password(url));

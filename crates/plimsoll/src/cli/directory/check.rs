@@ -24,7 +24,8 @@ use crate::tiers::directory_url;
 
 It changes nothing, also while servers run. It reports the version of the tables, whether servers may
 use the directory, the number of rows, and rows that contradict one another. Rows of an older version
-are not read: a server upgrades the tables when it starts. The exit code is 1 if there is a problem.
+are not read: a server upgrades the tables when it starts. The exit code is 1 if there is a problem; a
+directory that servers refuse, such as the source of a move, is one.
 JSON: {\"directory\":\"sqlite:...\",\"store\":\"SQLite\",\"version\":3,\"known\":3,\"closed\":\"\",
        \"accounts\":12,...,\"digest\":\"...\",\"problems\":[]}; the numbers are missing for another version")]
 pub(crate) struct Check {
@@ -58,6 +59,9 @@ fn check(url: &str) -> anyhow::Result<(Schema, Option<Summary>, Vec<String>)> {
             problems.note("a newer plimsoll made the tables: use that one".to_owned());
         }
         return Ok((schema, None, problems.into_lines()));
+    }
+    if !schema.closed.is_empty() {
+        problems.note(format!("servers refuse it: {}", schema.closed));
     }
     if let Some(damage) = directory.find_damage()? {
         problems.note(format!("{} finds its file damaged: {damage}", schema.store));

@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 use super::{Replacing, counts, json_of, lines};
 use crate::access::as_owner;
 use crate::config::Config;
-use crate::directory_rows::{fill, open, open_existing, refuse_running_server};
+use crate::directory_rows::{fill, open, open_existing, refuse_partial, refuse_running_server};
 use crate::tiers::url_with_password_of;
 
 /// How a reason begins for which a directory is closed after a move.
@@ -103,6 +103,7 @@ impl Move {
         let mut source = open_existing(from, Opening::Transfer)?;
         let (closed, shown) = (source.schema()?.closed, without_password(&self.from));
         ensure!(!closed.starts_with(MOVED), "{shown} is not in use: {closed}");
+        refuse_partial(&mut *source).context(shown.clone())?;
         ensure!(!Summary::of(&mut *source)?.is_empty(), "{shown} has no rows to move: is --from right?");
         let mut target = open(to, Opening::Transfer)?;
         let there = Summary::of(&mut *target)?;
