@@ -277,6 +277,28 @@ fn old_directory(kind: &str, folder: &Path) -> String {
     at.url
 }
 
+#[test]
+fn the_doctor_neither_creates_nor_upgrades_tables() {
+    let _permit = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("accounts")).unwrap();
+    let data = folder.path().to_str().unwrap();
+    let empty = folder.path().join("empty.sqlite");
+    std::fs::write(&empty, b"").unwrap();
+    let directories = [
+        (old_directory("sqlite", folder.path()), 2),
+        (old_directory("postgres", folder.path()), 2),
+        (format!("sqlite:{}", empty.display()), 0),
+        (fresh("postgres").url, 0),
+    ];
+    for (url, version) in directories {
+        let done = tool::run(command().args(["doctor", "--http", ":0", "--data", data, "--directory", &url]));
+        let text = done.text();
+        assert!(text.contains(&format!("are of version {version}, and those of this program")), "{text}");
+        assert_eq!(json(&["check", "--directory", &url])["version"], version, "{url}");
+    }
+}
+
 /// Starts commands that upgrade the directory, and kills each after another time, until one completes it.
 #[test]
 fn an_upgrade_that_is_killed_at_any_time_is_completed_by_the_next() {

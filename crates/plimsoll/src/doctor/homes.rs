@@ -1,6 +1,7 @@
 //! Checks that each home in the data folder has its account.
 //!
-//! It changes no home. Invariant: a home that no account can open is reported with the next step.
+//! It changes no home, and no tables of accounts. Invariant: a home that no account can open is reported with
+//! the next step.
 
 use plimsoll_auth::Directory;
 use plimsoll_auth::directory::file_of;
@@ -8,6 +9,7 @@ use plimsoll_auth::directory::file_of;
 use super::Finding;
 use crate::access;
 use crate::config::{AuthAt, Config, StoreAt};
+use crate::directory_rows::open_current;
 use crate::homes::{Quarantined, quarantined};
 use crate::tiers::{directory_url, open_directory};
 
@@ -31,7 +33,12 @@ fn look(config: &Config) -> anyhow::Result<Quarantined> {
     let mut directory: Option<Box<dyn Directory>> = match fixed.auth {
         // Opening the directory would create it.
         AuthAt::Embedded if is_missing => return quarantined_without_directory(config),
-        AuthAt::Embedded => Some(open_directory(&directory_url(fixed)?)?),
+        AuthAt::Embedded => {
+            let url = directory_url(fixed)?;
+            // Opening it for use would create or upgrade the tables, which is up to a server.
+            open_current(&url)?;
+            Some(open_directory(&url)?)
+        }
         AuthAt::Remote(_) => None,
     };
     match &mut directory {
