@@ -1,8 +1,8 @@
 //! `plimsoll directory restore`: stores the rows of a dump in a directory.
 //!
 //! Invariants: a file that is not a whole dump changes nothing; standard input, which is read once, may
-//! leave the directory closed. Rows that are there are removed only on
-//! order. The directory is closed to servers until the rows were read back and found equal.
+//! leave the directory closed. Rows that are there are removed only on order. The directory is closed to
+//! servers until the rows were read back and found equal.
 
 use std::path::PathBuf;
 
@@ -28,8 +28,9 @@ use crate::tiers::directory_url;
   zstd -dc accounts.dump.zst | plimsoll directory restore - --replace --yes
 
 Stop the servers first. The store may be another kind than that of the dump. A file that is not a
-whole dump changes nothing. From standard input (-), it is noticed at its end only: then the directory
-stays closed. A server refuses the directory until all rows are stored, read back and found equal. Log-ins that were ended after the dump are valid again.
+whole dump changes nothing. From standard input (-), that is noticed at its end only, and the
+directory stays closed. A server refuses the directory until all rows are stored, read back and found
+equal. Log-ins that were ended after the dump are valid again.
 JSON: {\"directory\":\"sqlite:...\",\"accounts\":12,\"sessions\":31,\"shares\":4,\"networks\":9,
        \"digest\":\"...\"}")]
 pub(crate) struct Restore {
