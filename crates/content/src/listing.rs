@@ -57,7 +57,7 @@ impl ListingRow {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
-    /// As [`ListingRow::text`], for a page: characters that change how a name reads are replaced too.
+    /// Returns the name for a page: characters that change how a name reads are replaced, too.
     pub fn page_text(&self) -> String {
         self.text().replace(is_unsafe_to_show, "\u{fffd}")
     }
