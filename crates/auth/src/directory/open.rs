@@ -17,13 +17,29 @@ pub struct BadUrl(pub String);
 
 /// Returns a URL without its password, to be displayed.
 pub fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let Some((scheme, rest)) = url.split_once("://") else {
+        // Of a URL that lacks its slashes, any part may be the password.
+        let is_file = !url.contains('@') || url.starts_with("sqlite:");
+        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+        return if is_file { url.to_owned() } else { format!("{scheme}:…") };
+    };
     match rest.rsplit_once('@') {
-        Some((who, place)) => {
-            format!("{scheme}://{}@{place}", who.split_once(':').map_or(who, |(name, _)| name))
+        Some((user, place)) if user.contains(':') || !user.contains('?') => {
+            let name = user.split_once(':').map_or(user, |(name, _)| name);
+            format!("{scheme}://{name}@{}", without_query_password(place))
         }
-        None => url.to_owned(),
+        _ => format!("{scheme}://{}", without_query_password(rest)),
     }
+}
+
+/// Returns the end of a URL without the value of a key `password`, which no directory has.
+fn without_query_password(rest: &str) -> String {
+    let Some((path, query)) = rest.split_once('?') else { return rest.to_owned() };
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((key, _)) if key.eq_ignore_ascii_case("password") => format!("{key}=…"),
+        _ => pair.to_owned(),
+    });
+    format!("{path}?{}", pairs.collect::<Vec<_>>().join("&"))
 }
 
 /// Adds a password to the URL of a database.
@@ -204,6 +220,11 @@ mod tests {
         assert_eq!(without_password("mysql://me:p@ss@db/files"), "mysql://me@db/files");
         assert_eq!(without_password("redis://:secret@db/0"), "redis://@db/0");
         assert_eq!(without_password("sqlite:./a@b.sqlite"), "sqlite:./a@b.sqlite");
+        assert_eq!(without_password("postgres:me:secret@db"), "postgres:…");
+        for url in ["postgres://db/f?user=me&password=secret", "postgres://db/f?user=me&password=se@cret"] {
+            assert_eq!(without_password(url), "postgres://db/f?user=me&password=…");
+        }
+        assert_eq!(without_password("mysql://me:p?s@db/f?Password=x&a=b"), "mysql://me@db/f?Password=…&a=b");
     }
 
     #[test]
