@@ -1,7 +1,7 @@
 //! Polls of the directory, for changes that other processes made.
 //!
-//! Invariant: no request is answered from a cache, or from the directory, longer than `POLL_TRUST_TIME` after
-//! the last successful poll began.
+//! Invariant: no request is answered from a cache, or passed to the directory, longer than `POLL_TRUST_TIME`
+//! after the last successful poll began. It may wait there for its turn, or for a password's hash.
 
 use std::sync::atomic::Ordering;
 

@@ -77,7 +77,7 @@ fn a_database_whose_name_moves_under_load_is_found_and_loses_nothing(engine: Eng
         let (mut people, mut chance) = begin(&format!("failover of {kind} under {engine}"));
         let mut database = Database::start(kind);
         let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        // A user who may not mount this may not mount the hosts either.
+        // Mounting the hosts takes the same right.
         let Some(small) = Small::at(folder.path()) else { return };
         let (mut failover, url) = Failover::of(&database.fresh_over(Transport::Tcp).url, &small.0);
         let hosts = failover.hosts.clone();

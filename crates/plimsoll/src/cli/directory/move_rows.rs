@@ -142,8 +142,8 @@ impl Move {
     }
 }
 
-/// Fails if the target has the reason for which the source was closed: two different URLs can lead to one
-/// store, whose rows the move would remove.
+/// Fails if the target is closed for the same reason as the source, so that both are one store. The move
+/// would remove its rows.
 fn refuse_same_store(target: &mut dyn DirectoryRows, reason: &str) -> anyhow::Result<()> {
     ensure!(target.schema()?.closed != reason, "--from and --to lead to the same store");
     Ok(())
