@@ -49,15 +49,15 @@ fn rounds_of(
             fault(&mut database, &load, &mut chance);
             load.until_confirmed(CONFIRMED);
         });
-        checked(&server, &mut people);
+        checked(&server, &mut people, LATER);
     }
     drop(server);
-    checked(&start(), &mut people);
+    checked(&start(), &mut people, LATER);
 }
 
-pub(super) fn checked(server: &Server, people: &mut People) {
+pub(super) fn checked(server: &Server, people: &mut People, refusals: &'static [u16]) {
     until_ready(&[server]);
-    check(&Load::at(&[server], DATABASE_TIME, LATER), people);
+    check(&Load::at(&[server], DATABASE_TIME, refusals), people);
 }
 
 fn a_database_killed_under_load_loses_nothing_and_every_caller_is_refused(engine: EngineKind) {
