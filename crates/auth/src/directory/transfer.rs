@@ -170,11 +170,17 @@ pub trait DirectoryRows: Send {
     /// within a second.
     fn close(&mut self, reason: &str) -> Result<(), DirectoryError>;
 
-    /// Calls `each` with every row, accounts first. The rows are of one moment, except in Redis.
+    /// Calls `each` with every row, accounts first. A row refers only to rows that were passed on before. The
+    /// rows are of one moment. In Redis, those of one account are, if servers change others meanwhile.
     fn read_rows(
         &mut self,
         each: &mut dyn FnMut(StoredRow) -> Result<(), DirectoryError>,
     ) -> Result<(), DirectoryError>;
+
+    /// Returns whether the rows that were last read are all of one moment.
+    fn is_of_one_moment(&self) -> bool {
+        true
+    }
 
     /// Adds rows: all or none, except in Redis. Accounts are there before the rows that refer to them.
     fn write_rows(&mut self, rows: &[StoredRow]) -> Result<(), DirectoryError>;

@@ -1,10 +1,12 @@
 //! Tests of dumps and moves: the rows of every store, read and written as they are.
 
 use plimsoll_auth::directory::{
-    DirectoryError, DirectoryRows, DumpReader, DumpWriter, GivenShare, Opening, StoredAccount, StoredRow,
-    Summary, open, open_rows, transfer,
+    DirectoryError, DirectoryRows, DumpReader, DumpWriter, GivenShare, NewSession, Opening, StoredAccount,
+    StoredRow, Summary, open, open_rows, transfer,
 };
-use plimsoll_auth::{Change, Directory, NetworkHash, Permission, Permissions, Quota};
+use std::collections::BTreeSet;
+
+use plimsoll_auth::{Account, Change, Directory, NetworkHash, Permission, Permissions, Quota, SessionId};
 
 use crate::{KINDS, NOW, add, fresh, session, session_id};
 
@@ -157,5 +159,125 @@ fn a_row_that_is_there_already_is_refused() {
             })
             .unwrap();
         assert!(directory.write_rows(&all).is_err(), "{url}");
+    }
+}
+
+/// Returns what a row is, without its values that change.
+fn key(row: &StoredRow) -> String {
+    match row {
+        StoredRow::Account(row) => format!("account {}", row.name),
+        StoredRow::Session(row) => format!("session {:?}", row.id),
+        StoredRow::Share(row) => format!("share {}", row.id),
+        StoredRow::Network(row) => format!("network {} {:?}", row.account, row.network),
+    }
+}
+
+fn keys(url: &str) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    let mut directory = open_rows(url, Opening::Inspect).unwrap();
+    directory
+        .read_rows(&mut |row| {
+            keys.insert(key(&row));
+            Ok(())
+        })
+        .unwrap();
+    assert!(directory.is_of_one_moment());
+    keys
+}
+
+/// Returns the accounts that a row refers to.
+fn owners(row: &StoredRow) -> Vec<i64> {
+    match row {
+        StoredRow::Account(row) => vec![row.id],
+        StoredRow::Session(row) => vec![row.account],
+        StoredRow::Share(row) => vec![row.owner, row.holder],
+        StoredRow::Network(row) => vec![row.account],
+    }
+}
+
+fn log_in(directory: &mut dyn Directory, account: &Account, number: u32) {
+    let mut id = [7; 32];
+    id[..4].copy_from_slice(&number.to_be_bytes());
+    let expires = NOW + 1000 + u64::from(number);
+    let id = SessionId::from_hash(id);
+    let new = NewSession { id, account: account.id, version: 1, created: NOW, expires };
+    directory.add_session(&new, 9).unwrap().unwrap();
+}
+
+fn give(directory: &mut dyn Directory, owner: &Account, with: &Account, expires: u64) {
+    let share = GivenShare {
+        id: format!("{} {}", owner.id, with.id),
+        owner: owner.id,
+        with: with.id,
+        path: b"a".to_vec(),
+        permission: Permission::Read,
+        created: NOW,
+        expires: Some(expires),
+    };
+    directory.add_share(&share, 9).unwrap().unwrap();
+}
+
+/// Servers end the first sessions, have shares end in another order, remove an account and create another.
+fn change_rows(directory: &mut dyn Directory, accounts: &[Account]) {
+    for account in &accounts[..150] {
+        assert!(directory.set_password(account.id, 1, "another", None).unwrap());
+    }
+    for (number, pair) in (0..).zip(accounts.windows(2)).skip(250) {
+        give(directory, &pair[0], &pair[1], NOW + 1 + number);
+    }
+    let (last, third) = (&accounts[accounts.len() - 1], &accounts[2]);
+    assert!(directory.remove_account(last.id).unwrap());
+    let again = add(directory, &last.name);
+    log_in(directory, &again, ACCOUNTS);
+    give(directory, &again, third, NOW + 2);
+    give(directory, third, &again, NOW + 3);
+}
+
+#[test]
+fn rows_that_stay_are_dumped_once_and_whole_while_servers_change_others() {
+    for kind in KINDS {
+        let at = fresh(kind);
+        let mut directory = open(&at.url).unwrap();
+        let accounts: Vec<Account> =
+            (0..ACCOUNTS).map(|number| add(&mut *directory, &format!("name{number}"))).collect();
+        for (number, account) in (0..).zip(&accounts) {
+            log_in(&mut *directory, account, number);
+            let network = NetworkHash::from_bytes([number.to_be_bytes()[3]; 32]);
+            directory.add_network(account.id, network, NOW, 9).unwrap();
+        }
+        for (number, pair) in (0..).zip(accounts.windows(2)) {
+            give(&mut *directory, &pair[0], &pair[1], NOW + 1000 + number);
+        }
+        let before = keys(&at.url);
+        let (mut dumped, mut is_changed) = (Vec::new(), false);
+        let mut rows = open_rows(&at.url, Opening::Inspect).unwrap();
+        rows.read_rows(&mut |row| {
+            // Some rows of the kind that is read first after the accounts were received, and others were not.
+            if !is_changed && !matches!(row, StoredRow::Account(_)) {
+                is_changed = true;
+                change_rows(&mut *directory, &accounts);
+            }
+            dumped.push(row);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(rows.is_of_one_moment(), kind != "redis");
+        let once: BTreeSet<String> = dumped.iter().map(key).collect();
+        assert_eq!(once.len(), dumped.len(), "{kind}: a row is there twice");
+        let stayed = &before & &keys(&at.url);
+        assert!(stayed.len() > 1000, "{}", stayed.len());
+        let missing: Vec<_> = stayed.difference(&once).collect();
+        assert!(missing.is_empty(), "{kind}: {missing:?}");
+        let ids: BTreeSet<i64> = dumped
+            .iter()
+            .filter_map(|row| if let StoredRow::Account(row) = row { Some(row.id) } else { None })
+            .collect();
+        for row in &dumped {
+            assert!(owners(row).iter().all(|id| ids.contains(id)), "{kind}: {row:?}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = format!("sqlite:{}", folder.path().join("d.sqlite").display());
+        let mut to = open_rows(&file, Opening::Transfer).unwrap();
+        transfer(|each| dumped.into_iter().try_for_each(each), &mut *to).unwrap();
     }
 }

@@ -56,8 +56,9 @@ impl Accounts {
         }
     }
 
-    /// Copies them into the folder `to`, in place of an earlier copy. Returns their numbers, if known.
-    pub(super) fn copy(&self, config: &Config, to: &Path) -> anyhow::Result<Option<CopiedDirectory>> {
+    /// Copies them into the folder `to`, in place of an earlier copy. Returns their numbers, if known, and
+    /// whether they are of one moment.
+    pub(super) fn copy(&self, config: &Config, to: &Path) -> anyhow::Result<(Option<CopiedDirectory>, bool)> {
         match self {
             Accounts::File(file) => as_owner(config, || {
                 let copy = to.join(DIRECTORY);
@@ -68,29 +69,33 @@ impl Accounts {
                 let mut directory = open_existing(&config.fixed.directory, Opening::Inspect)?;
                 refuse_partial(&mut *directory).context(failure)?;
                 drop(directory);
-                copy_file(file, &copy).map(Some).context(failure)
+                let copied = copy_file(file, &copy).context(failure)?;
+                Ok((Some(copied), true))
             }),
             Accounts::Database(url) => as_owner(config, || {
                 let failure = || format!("cannot dump the accounts at {}", without_password(url));
-                dump_database(url, &to.join(DUMP)).map(Some).with_context(failure)
+                let (copied, one_moment) = dump_database(url, &to.join(DUMP)).with_context(failure)?;
+                Ok((Some(copied), one_moment))
             }),
             Accounts::Dump(command) => {
                 let copied = dump(command, &to.join(DUMP));
-                copied.map(|()| None).with_context(|| format!("the command of --dump failed: {command}"))
+                copied
+                    .map(|()| (None, true))
+                    .with_context(|| format!("the command of --dump failed: {command}"))
             }
-            Accounts::NotIncluded(_) => Ok(None),
+            Accounts::NotIncluded(_) => Ok((None, true)),
         }
     }
 }
 
 /// Dumps a database. Its tables are not upgraded: the backup belongs to the version that runs.
-fn dump_database(url: &str, to: &Path) -> anyhow::Result<CopiedDirectory> {
+fn dump_database(url: &str, to: &Path) -> anyhow::Result<(CopiedDirectory, bool)> {
     let mut directory = open_current(url)?;
     if to.exists() {
         std::fs::remove_file(to)?;
     }
     let Summary { accounts, sessions, shares, .. } = dump_to_file(&mut *directory, create_dump(to)?)?;
-    Ok(CopiedDirectory { accounts, sessions, shares, revoked: 0 })
+    Ok((CopiedDirectory { accounts, sessions, shares, revoked: 0 }, directory.is_of_one_moment()))
 }
 
 /// Runs the command as the user that started this program.

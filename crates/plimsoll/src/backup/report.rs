@@ -143,7 +143,7 @@ impl Taken {
         match (self.one_moment, self.changing.is_empty()) {
             (true, _) => "accounts and files are of one moment".to_owned(),
             (false, true) => {
-                "each home is of one moment, the accounts are of a later one: the server is busy".to_owned()
+                "each home is of one moment, the accounts are of a later time: the server is busy".to_owned()
             }
             (false, false) => format!(
                 "each file is whole; these homes changed all the time, so their files are of different \

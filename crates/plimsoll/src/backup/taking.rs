@@ -167,12 +167,12 @@ impl<'a> Taking<'a> {
     fn copy_all(&mut self, accounts: &Accounts) -> anyhow::Result<(Option<CopiedDirectory>, bool)> {
         self.settle_all(1)?;
         for _ in 0..BACKUP_ROUNDS_MAX {
-            let copied = accounts.copy(self.config, self.work)?;
-            if !self.settle_all(BACKUP_PASSES_MAX)? {
+            let (copied, one_moment) = accounts.copy(self.config, self.work)?;
+            if !self.settle_all(BACKUP_PASSES_MAX)? && one_moment {
                 return Ok((copied, true));
             }
         }
-        Ok((accounts.copy(self.config, self.work)?, false))
+        Ok((accounts.copy(self.config, self.work)?.0, false))
     }
 
     /// Brings the copies of all units up to date, in at most so many passes over each. Returns whether a home

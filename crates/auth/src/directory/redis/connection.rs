@@ -34,20 +34,19 @@ const SCRIPT: &str = include_str!("directory.lua");
 static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hex::encode(&Sha1::digest(SCRIPT)));
 
 /// The commands of the script that change nothing.
-const READS: [&[u8]; 13] = [
+const READS: [&[u8]; 12] = [
     b"account",
     b"account_of",
     b"accounts",
     b"changes",
     b"first_share",
     b"network_seen",
+    b"row_counts",
     b"session",
     b"shares",
     b"state",
     b"stored_accounts",
-    b"stored_networks",
-    b"stored_sessions",
-    b"stored_shares",
+    b"stored_of",
 ];
 
 const CLOSED: &str = "it closed the connection";

@@ -330,8 +330,8 @@ function upgrade.unlock(token)
   return 1
 end
 
--- Commands on the rows as they are stored, which are permitted in a closed directory. A command that reads returns
--- the position of the next part, and a part; position 0 is the end.
+-- Commands on the rows as they are stored, which are permitted in a closed directory. A command with a cursor returns
+-- that of the next part first; 0 is the end.
 local rows = {}
 
 function rows.close(reason)
@@ -348,32 +348,31 @@ function rows.stored_accounts(cursor, count)
   return {found[1], part}
 end
 
--- A part of a sorted set, with `row` applied to each member and its score.
-local function part_of(set, position, count, row)
-  local last = position + count - 1
-  local found, part = redis.call('ZRANGE', set, position, last, 'WITHSCORES'), {}
-  for at = 1, #found, 2 do part[#part + 1] = row(found[at], found[at + 1]) end
-  return {#part < tonumber(count) and '0' or tostring(last + 1), part}
+-- Equal before and after a dump if no row was added, changed or ended meanwhile.
+function rows.row_counts()
+  return {redis.call('HGET', STATE, 'changes'), redis.call('HLEN', NAMES), redis.call('ZCARD', SESSION_ENDS),
+    redis.call('ZCARD', SHARE_ENDS), redis.call('ZCARD', NETWORK_AGES)}
 end
 
-function rows.stored_sessions(position, count)
-  return part_of(SESSION_ENDS, position, count, function(number)
-    local fields = redis.call('HMGET', key('session', number), 'account', 'created', 'expires')
-    return {number, fields[1], fields[2], fields[3]}
-  end)
-end
-
-function rows.stored_shares(position, count)
-  return part_of(SHARE_ENDS, position, count, function(id)
-    return redis.call('HMGET', key('share', id), 'id', 'owner', 'holder', 'path', 'writes', 'created', 'expires')
-  end)
-end
-
-function rows.stored_networks(position, count)
-  return part_of(NETWORK_AGES, position, count, function(member, seen)
-    local account, network = string.match(member, '^(.-):(.*)$')
-    return {account, network, seen}
-  end)
+-- The rows that accounts have, until there are `count`: for how many of the accounts, their sessions, the shares that
+-- they give, and their networks. What one account has is of one moment.
+function rows.stored_of(count, ...)
+  local done, sessions, shares, networks = 0, {}, {}, {}
+  for _, id in ipairs({...}) do
+    if #sessions + #shares + #networks >= tonumber(count) then break end
+    for _, number in ipairs(redis.call('ZRANGE', key('sessions', id), 0, -1)) do
+      local found = redis.call('HMGET', key('session', number), 'account', 'created', 'expires')
+      sessions[#sessions + 1] = {number, found[1], found[2], found[3]}
+    end
+    for _, share_id in ipairs(redis.call('ZRANGE', key('given', id), 0, -1)) do
+      shares[#shares + 1] = redis.call('HMGET', key('share', share_id), 'id', 'owner', 'holder', 'path', 'writes',
+        'created', 'expires')
+    end
+    local seen = redis.call('ZRANGE', key('networks', id), 0, -1, 'WITHSCORES')
+    for at = 1, #seen, 2 do networks[#networks + 1] = {id, seen[at], seen[at + 1]} end
+    done = done + 1
+  end
+  return {done, sessions, shares, networks}
 end
 
 function rows.store_account(id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)

@@ -40,6 +40,8 @@ pub use server_info::RedisInfo;
 pub struct RedisDirectory {
     database: Database<Connection>,
     counter: Arc<ChangeCounter>,
+    /// Whether rows were added, changed or ended while all were last read.
+    changed_meanwhile: bool,
 }
 
 impl DatabaseConnection for Connection {
@@ -99,6 +101,7 @@ impl RedisDirectory {
         Ok(RedisDirectory {
             database: Database::new(address, connection),
             counter: Arc::new(ChangeCounter::new(count)),
+            changed_meanwhile: false,
         })
     }
 
@@ -131,6 +134,7 @@ impl Directory for RedisDirectory {
         Some(Box::new(RedisDirectory {
             database: self.database.another(),
             counter: Arc::clone(&self.counter),
+            changed_meanwhile: false,
         }))
     }
 

@@ -1,7 +1,8 @@
 //! The rows of a directory in Redis, for dumps and moves.
 //!
-//! They are read in parts: changes by a server meanwhile may be missed. Invariant: each part is one run of
-//! the script.
+//! They are read in parts, while servers may change them. Invariants: a row that is there from the begin of a
+//! dump to its end is in it, once. The rows of one account are of one moment, so no two contradict each
+//! other. A row is in it only if the accounts that it refers to are.
 
 use std::collections::BTreeSet;
 
@@ -15,16 +16,6 @@ use crate::directory::transfer::{
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_TIME, TRANSFER_ROWS};
 use plimsoll_wire::hex;
-
-/// Returns the command of the script that reads a part of a table.
-fn question(table: Table) -> &'static [u8] {
-    match table {
-        Table::Accounts => b"stored_accounts",
-        Table::Sessions => b"stored_sessions",
-        Table::Shares => b"stored_shares",
-        Table::Networks => b"stored_networks",
-    }
-}
 
 fn digits(reply: &Reply) -> Result<Vec<u8>, DirectoryError> {
     hex::decode(reply.bytes()?).ok_or_else(strange)
@@ -127,6 +118,59 @@ fn in_parts(
     }
 }
 
+/// Calls `each` with every account. Returns their numbers, sorted.
+fn read_accounts(
+    connection: &mut Connection,
+    each: &mut dyn FnMut(StoredRow) -> Result<(), DirectoryError>,
+) -> Result<Vec<i64>, DirectoryError> {
+    // The cursor may return a name twice. The second may be of another account, if the first was removed.
+    let (mut names, mut numbers) = (BTreeSet::new(), Vec::new());
+    in_parts(connection, b"stored_accounts", |reply| {
+        for row in reply.at(1)?.many()? {
+            let row = read(Table::Accounts, row)?;
+            if let StoredRow::Account(account) = &row
+                && names.insert(account.name.clone())
+            {
+                numbers.push(account.id);
+                each(row)?;
+            }
+        }
+        Ok(())
+    })?;
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Calls `each` with the rows of these accounts, except shares with others.
+fn read_rows_of(
+    connection: &mut Connection,
+    accounts: &[i64],
+    each: &mut dyn FnMut(StoredRow) -> Result<(), DirectoryError>,
+) -> Result<(), DirectoryError> {
+    let (mut left, count) = (accounts, TRANSFER_ROWS.to_string());
+    while !left.is_empty() {
+        let part: Vec<String> = left.iter().take(TRANSFER_ROWS).map(|id| text(*id)).collect();
+        let words =
+            [b"stored_of".as_slice(), count.as_bytes()].into_iter().chain(part.iter().map(String::as_bytes));
+        connection.set_deadline(Deadline::after(DATABASE_TIME));
+        let reply = connection.ask(&words.collect::<Vec<_>>())?;
+        for (at, table) in [(1, Table::Sessions), (2, Table::Shares), (3, Table::Networks)] {
+            for row in reply.at(at)?.many()? {
+                let row = read(table, row)?;
+                // An account that was created meanwhile is not in the dump.
+                let is_partial =
+                    matches!(&row, StoredRow::Share(row) if accounts.binary_search(&row.holder).is_err());
+                if !is_partial {
+                    each(row)?;
+                }
+            }
+        }
+        let done = usize::try_from(reply.at(0)?.int()?).ok().filter(|done| *done > 0);
+        left = done.and_then(|done| left.get(done..)).ok_or_else(strange)?;
+    }
+    Ok(())
+}
+
 impl DirectoryRows for RedisDirectory {
     fn schema(&mut self) -> Result<Schema, DirectoryError> {
         self.database.call(|connection| migrations::schema(&mut Upgrade::new(connection)))
@@ -140,23 +184,18 @@ impl DirectoryRows for RedisDirectory {
         &mut self,
         each: &mut dyn FnMut(StoredRow) -> Result<(), DirectoryError>,
     ) -> Result<(), DirectoryError> {
-        self.database.call(|connection| {
-            for table in Table::ALL {
-                // A hash is read with a cursor, which may return a field twice.
-                let mut accounts = BTreeSet::new();
-                in_parts(connection, question(table), |reply| {
-                    for row in reply.at(1)?.many()? {
-                        let row = read(table, row)?;
-                        let is_new = !matches!(&row, StoredRow::Account(row) if !accounts.insert(row.id));
-                        if is_new {
-                            each(row)?;
-                        }
-                    }
-                    Ok(())
-                })?;
-            }
-            Ok(())
-        })
+        let changed = self.database.call(|connection| {
+            let before = connection.ask(&[b"row_counts"])?;
+            let accounts = read_accounts(connection, each)?;
+            read_rows_of(connection, &accounts, each)?;
+            Ok(connection.ask(&[b"row_counts"])? != before)
+        });
+        self.changed_meanwhile = changed?;
+        Ok(())
+    }
+
+    fn is_of_one_moment(&self) -> bool {
+        !self.changed_meanwhile
     }
 
     fn write_rows(&mut self, rows: &[StoredRow]) -> Result<(), DirectoryError> {

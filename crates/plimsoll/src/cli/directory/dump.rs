@@ -26,10 +26,11 @@ use crate::tiers::directory_url;
   plimsoll directory dump - | zstd > accounts.dump.zst
 
 The dump can be restored into any store: plimsoll directory restore. It is of one moment, also while
-servers run; stop them before a dump of Redis. Tables of another version are refused. Keep the file
-secret, because it lets a reader guess passwords offline; only you can read it.
+servers run. In Redis, the rows of each account are, and a last line says so if servers made
+changes meanwhile. Tables of another version are refused. Keep the file secret, because it lets a reader guess
+passwords offline; only you can read it.
 JSON: {\"file\":\"accounts.dump\",\"accounts\":12,\"sessions\":31,\"shares\":4,\"networks\":9,
-       \"digest\":\"...\"}")]
+       \"digest\":\"...\",\"one_moment\":true}")]
 pub(crate) struct Dump {
     /// The file, which must not exist; - is standard output
     file: PathBuf,
@@ -51,23 +52,33 @@ impl Dump {
         let file = if is_printed { None } else { Some(create_dump(&self.file)?) };
         let dumped = as_owner(&config, || {
             let mut directory = open_current(&directory_url(&config.fixed)?)?;
-            match file {
-                Some(file) => dump_to_file(&mut *directory, file),
-                None => Ok(dump(&mut *directory, BufWriter::new(std::io::stdout()))?.1),
-            }
+            let rows = match file {
+                Some(file) => dump_to_file(&mut *directory, file)?,
+                None => dump(&mut *directory, BufWriter::new(std::io::stdout()))?.1,
+            };
+            Ok((rows, directory.is_of_one_moment()))
         });
-        let rows = dumped.inspect_err(|_| {
+        let (rows, one_moment) = dumped.inspect_err(|_| {
             // An incomplete dump is removed.
             let _ = if is_printed { Ok(()) } else { std::fs::remove_file(&self.file) };
         })?;
         match (is_printed, self.json) {
             (true, _) => Ok(()),
-            (false, true) => print_json(&json_of(&rows, &[("file", json!(self.file))])),
-            (false, false) => print(text(&self.file, &rows)),
+            (false, true) => {
+                print_json(&json_of(&rows, &[("file", json!(self.file)), ("one_moment", json!(one_moment))]))
+            }
+            (false, false) => print(text(&self.file, &rows, one_moment)),
         }
     }
 }
 
-fn text(file: &Path, rows: &Summary) -> String {
-    lines(&format!("Dumped to {}", file.display()), &[("rows", counts(rows))])
+fn text(file: &Path, rows: &Summary, one_moment: bool) -> String {
+    let mut facts = vec![("rows", counts(rows))];
+    if !one_moment {
+        facts.push((
+            "moment",
+            "the rows of each account are of one moment; servers made changes meanwhile".to_owned(),
+        ));
+    }
+    lines(&format!("Dumped to {}", file.display()), &facts)
 }
