@@ -1,6 +1,6 @@
-//! A server of MySQL that is not the one it claims to be, over plain TCP.
+//! Servers of MySQL and PostgreSQL that are not what they claim to be, over plain TCP.
 //!
-//! It asks for the password in each form that the protocol has.
+//! They ask for the password in each form that the protocol has.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -77,5 +77,43 @@ fn an_impostor_of_mysql_gets_a_proof_of_the_password_and_neither_itself_nor_a_re
         let has_password = |packet: &Vec<u8>| packet.windows(6).any(|part| part == b"sesame");
         assert!(!received.iter().any(has_password), "{received:?}");
         assert!(!error.contains("sesame"), "{error}");
+    }
+}
+
+/// Starts an impostor of PostgreSQL that offers no TLS, and asks for the password itself. Returns its
+/// address, and the client's messages after the first.
+fn impostor_of_postgres() -> (String, JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let received = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        loop {
+            let mut length = [0; 4];
+            stream.read_exact(&mut length).unwrap();
+            let mut message = vec![0; u32::from_be_bytes(length) as usize - 4];
+            stream.read_exact(&mut message).unwrap();
+            // A request for TLS, before the first message.
+            if message.len() > 4 {
+                break;
+            }
+            stream.write_all(b"N").unwrap();
+        }
+        stream.write_all(b"R\0\0\0\x08\0\0\0\x03").unwrap();
+        let mut received = Vec::new();
+        // The client closes, and that may be with an error.
+        let _ = stream.read_to_end(&mut received);
+        received
+    });
+    (address, received)
+}
+
+#[test]
+fn an_impostor_of_postgres_that_asks_for_the_password_itself_gets_nothing() {
+    for mode in ["prefer", "disable"] {
+        let (address, received) = impostor_of_postgres();
+        let url = format!("postgres://me:sesame@{address}/files?sslmode={mode}");
+        let error = open(&url).err().unwrap().to_string();
+        assert!(error.contains("asks for the password itself") && !error.contains("sesame"), "{error}");
+        assert_eq!(received.join().unwrap(), b"", "{mode}");
     }
 }

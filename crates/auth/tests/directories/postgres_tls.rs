@@ -91,3 +91,24 @@ fn a_log_in_that_is_bound_to_tls_is_refused_by_way_of_another_server() {
     }
     drop(open(&database.url(at, "sslmode=require&channel_binding=disable")).unwrap());
 }
+
+#[test]
+fn postgres_gets_the_password_itself_through_tls_that_the_url_demands_only() {
+    let database = tls_database();
+    with_server("postgres", |server| {
+        let role = "CREATE ROLE asked SUPERUSER LOGIN PASSWORD 'sesame'";
+        let at = server.fresh();
+        server.run(&at, role);
+    });
+    for (query, is_sent) in [
+        ("sslmode=require", true),
+        ("sslmode=verify-full&sslrootcert=FOLDER/ca.pem", true),
+        ("sslmode=prefer", false),
+        ("sslmode=disable", false),
+    ] {
+        let url = database.url(database.server, query).replace("plimsoll:", "asked:");
+        let error = open(&url).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(error.is_empty(), is_sent, "{query}: {error}");
+        assert!(is_sent || error.contains("asks for the password itself"), "{query}: {error}");
+    }
+}

@@ -20,6 +20,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Error, Row};
 
 use super::address::DatabaseAddress;
+use super::guarded::Guarded;
 use super::tls::{self, Encrypted, Handshake};
 use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
@@ -65,7 +66,7 @@ pub(super) struct Connection {
     guest: Guest,
 }
 
-type Driver = tokio_postgres::Connection<Stream, Encrypted>;
+type Driver = tokio_postgres::Connection<Guarded<Stream>, Encrypted>;
 
 /// A statement that was run before.
 enum KnownStatement {
@@ -204,6 +205,7 @@ impl Connection {
         config.ssl_mode(mode).channel_binding(address.channel_binding);
         let host = if let Endpoint::Tcp(host, _) = &address.place { host } else { "" };
         let handshake = Handshake::new(&address.encryption, host);
+        let stream = Guarded::new(stream, address);
         let connected = guest.run(config.connect_raw(stream, handshake)).map_err(broken)?;
         Ok(connected.map(|(client, driver)| Connection { client, driver, statements: HashMap::new(), guest }))
     }

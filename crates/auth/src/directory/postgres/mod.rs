@@ -8,6 +8,7 @@
 
 mod address;
 mod connection;
+mod guarded;
 mod rows;
 mod schema;
 mod server_info;

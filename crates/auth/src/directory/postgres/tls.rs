@@ -7,16 +7,15 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use plimsoll_tls::BlockingConnector;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect};
 use tokio_rustls::client::TlsStream;
 use x509_parser::parse_x509_certificate;
 
+use super::guarded::Guarded;
 use crate::directory::database::stream::Stream;
 use crate::directory::database::tls::Encryption;
 
@@ -33,7 +32,7 @@ pub(super) struct Handshake {
 pub(super) struct HandshakeError(io::Error);
 
 /// An encrypted stream.
-pub(super) struct Encrypted(TlsStream<Stream>);
+pub(super) type Encrypted = Guarded<TlsStream<Stream>>;
 
 impl Handshake {
     pub(super) fn new(encryption: &Encryption, host: &str) -> Handshake {
@@ -59,24 +58,25 @@ pub(super) fn is_handshake_error(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(|cause| cause.is::<HandshakeError>())
 }
 
-impl TlsConnect<Stream> for Handshake {
+impl TlsConnect<Guarded<Stream>> for Handshake {
     type Stream = Encrypted;
     type Error = HandshakeError;
     type Future = Pin<Box<dyn Future<Output = Result<Encrypted, HandshakeError>> + Send>>;
 
-    fn connect(self, stream: Stream) -> Self::Future {
+    fn connect(self, stream: Guarded<Stream>) -> Self::Future {
         Box::pin(async move {
+            let (stream, guarded) = stream.open();
             let invalid =
                 |problem: &str| HandshakeError(io::Error::new(io::ErrorKind::InvalidInput, problem));
             let connector = self.connector.ok_or_else(|| invalid("the connection is to stay plain"))?;
-            stream.encrypt(&connector, &self.host).await.map(Encrypted).map_err(HandshakeError)
+            stream.encrypt(&connector, &self.host).await.map(guarded).map_err(HandshakeError)
         })
     }
 }
 
 impl tokio_postgres::tls::TlsStream for Encrypted {
     fn channel_binding(&self) -> ChannelBinding {
-        let chain = self.0.get_ref().1.peer_certificates();
+        let chain = self.stream().get_ref().1.peer_certificates();
         let leaf = chain.and_then(<[_]>::first);
         let hash = leaf.and_then(|leaf| end_point_hash(leaf));
         hash.map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
@@ -99,30 +99,6 @@ fn end_point_hash(certificate: &[u8]) -> Option<Vec<u8>> {
         "1.2.840.113549.1.1.13" | "1.2.840.10045.4.3.4" => Sha512::digest(certificate).to_vec(),
         _ => return None,
     })
-}
-
-impl AsyncRead for Encrypted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for Encrypted {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
 }
 
 #[cfg(test)]
