@@ -173,6 +173,19 @@ fn a_move_between_two_urls_of_one_store_or_from_an_empty_one_removes_nothing() {
 }
 
 #[test]
+fn a_move_creates_no_tables_in_a_source_that_was_named_by_mistake() {
+    let _permit = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let to = format!("sqlite:{}", folder.path().join("d.sqlite").display());
+    for from in KINDS.map(|kind| fresh(kind).url) {
+        let output = refused(&["move", "--from", &from, "--to", &to]);
+        assert!(output.contains("has no rows to move") && !output.contains("sesame"), "{output}");
+        assert_eq!(json(&["check", "--directory", &from])["version"], 0, "{from}");
+    }
+    assert!(!folder.path().join("d.sqlite").exists());
+}
+
+#[test]
 fn a_dump_is_restored_into_another_store_and_a_broken_one_changes_nothing() {
     let _permit = among_others();
     let (folder, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

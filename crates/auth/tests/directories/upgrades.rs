@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_auth::directory::{DirectoryError, Opening, StoredRow, open, open_rows};
+use plimsoll_auth::limits::POLL_TRUST_TIME;
 use plimsoll_auth::{Change, Directory};
 
 use crate::database::Fresh;
-use crate::{KINDS, fresh, with_server};
+use crate::{KINDS, fresh, new_account, with_server};
 
 /// The statements of the migrations in MySQL, where each is a transaction of its own.
 const MYSQL_MIGRATIONS: [&str; 3] = [
@@ -232,6 +233,22 @@ fn is_refused_while_closed(directory: &mut dyn Directory, url: &str) {
     rows.close("").unwrap();
     directory.has_foreign_changes().unwrap();
     drop(open(url).unwrap());
+}
+
+/// As a sign-up that waits for its password's hash meanwhile.
+#[test]
+fn a_change_that_was_begun_before_a_directory_was_closed_is_refused_after_it() {
+    each_frozen(|kind, url| {
+        let mut directory = open(url).unwrap();
+        directory.has_foreign_changes().unwrap();
+        let mut rows = open_rows(url, Opening::Transfer).unwrap();
+        rows.close("its rows are being moved").unwrap();
+        std::thread::sleep(POLL_TRUST_TIME);
+        let refused = refusal(directory.add_account(&new_account("late")));
+        assert!(refused.contains("closed to servers: its rows are being moved"), "{kind}: {refused}");
+        rows.close("").unwrap();
+        assert!(directory.add_account(&new_account("late")).unwrap().is_some(), "{kind}");
+    });
 }
 
 /// The way back to the program of before: its own dump, loaded into the emptied database.

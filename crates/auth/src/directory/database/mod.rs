@@ -5,7 +5,8 @@
 //! timeout. While a database is down, one call in [`DATABASE_RETRY_TIME`] waits to find that out.
 //! The others fail at once, so that waits do not add up. A connection that failed is never used again, so
 //! that a late response is never taken for another's. The same holds for all connections made before the
-//! database failed to respond in time.
+//! database failed to respond in time. A server's call begins no later than [`POLL_TRUST_TIME`] after the begin
+//! of a successful check of the tables.
 
 pub(super) mod change_counter;
 pub(super) mod deadline;
@@ -21,9 +22,11 @@ pub(super) mod url;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::DirectoryError;
-use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME};
+use super::open::Opening;
+use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME, POLL_TRUST_TIME};
 use deadline::Deadline;
 
 /// A connection that speaks a database's protocol.
@@ -31,7 +34,7 @@ pub(super) trait DatabaseConnection: Sized {
     /// The address and credentials for it.
     type Address;
 
-    /// Connects. The tables are not checked: `Directory::has_foreign_changes` reads their version.
+    /// Connects. The tables are not checked.
     fn open(address: &Self::Address, by: Deadline) -> Result<Self, DirectoryError>;
 
     /// Sets the deadline of the next call.
@@ -39,6 +42,9 @@ pub(super) trait DatabaseConnection: Sized {
 
     /// Returns whether the server has not closed it, as far as this is known without a request.
     fn is_open(&mut self) -> bool;
+
+    /// Fails if the tables are of another version, or closed to servers.
+    fn check_tables(&mut self) -> Result<(), DirectoryError>;
 }
 
 /// A database, and a connection to it if there is one.
@@ -61,9 +67,24 @@ struct Common<W> {
     timeouts: AtomicU64,
     /// Whether a connection was attempted since this was last read.
     is_new: AtomicBool,
+    /// Until when the last check of the tables holds. `None` for a program that may use closed tables.
+    checked: Option<Mutex<Deadline>>,
 }
 
 impl<W> Common<W> {
+    /// Notes that the tables were found in order, by a check that began when `until` was set.
+    fn note_check(&self, until: Deadline) {
+        if let Some(checked) = &self.checked {
+            *checked.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        }
+    }
+
+    fn is_check_due(&self) -> bool {
+        let until =
+            self.checked.as_ref().map(|checked| *checked.lock().unwrap_or_else(PoisonError::into_inner));
+        until.is_some_and(Deadline::is_over)
+    }
+
     /// Counts a timeout of a connection that was made at count `known`. Returns whether it is the first
     /// of those. Must precede [`Database::give_up`]: a call that finds no [`Outage`] then finds no older
     /// connection either.
@@ -79,10 +100,11 @@ struct Outage {
 }
 
 impl<L: DatabaseConnection> Database<L> {
-    /// Wraps a new connection.
-    pub(super) fn new(address: L::Address, line: L) -> Database<L> {
+    /// Wraps a new connection, for a server or for a program that may use closed tables.
+    pub(super) fn new(address: L::Address, line: L, opening: Opening) -> Database<L> {
         let (timeouts, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
-        let common = Common { address, outage: Mutex::new(None), timeouts, is_new };
+        let checked = (opening == Opening::Serve).then(|| Mutex::new(Deadline::after(Duration::ZERO)));
+        let common = Common { address, outage: Mutex::new(None), timeouts, is_new, checked };
         Database { line: Some(OpenConnection { line, timeouts: 0 }), common: Arc::new(common) }
     }
 
@@ -92,8 +114,35 @@ impl<L: DatabaseConnection> Database<L> {
     }
 
     /// Runs `work` with a connection. It is not retried after an error, because the server may have
-    /// executed it.
+    /// executed it. If the last check of the tables is too old, as after a wait for a password's hash, they are
+    /// checked first.
     pub(super) fn call<T>(
+        &mut self,
+        work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
+    ) -> Result<T, DirectoryError> {
+        let common = Arc::clone(&self.common);
+        self.run(|line| {
+            if common.is_check_due() {
+                let until = Deadline::after(POLL_TRUST_TIME);
+                line.check_tables()?;
+                common.note_check(until);
+            }
+            work(line)
+        })
+    }
+
+    /// As [`Database::call`], for work that checks the tables itself.
+    pub(super) fn poll<T>(
+        &mut self,
+        work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
+    ) -> Result<T, DirectoryError> {
+        let until = Deadline::after(POLL_TRUST_TIME);
+        let polled = self.run(work)?;
+        self.common.note_check(until);
+        Ok(polled)
+    }
+
+    fn run<T>(
         &mut self,
         work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
     ) -> Result<T, DirectoryError> {
@@ -179,7 +228,6 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::PathBuf;
     use std::sync::atomic::AtomicUsize;
-    use std::time::Duration;
 
     use super::endpoint::Endpoint;
     use super::socket::Socket;
@@ -209,6 +257,10 @@ mod tests {
         fn is_open(&mut self) -> bool {
             self.0.is_quiet()
         }
+
+        fn check_tables(&mut self) -> Result<(), DirectoryError> {
+            Ok(())
+        }
     }
 
     fn wait(line: &mut Silent) -> Result<(), DirectoryError> {
@@ -222,7 +274,7 @@ mod tests {
         let _listener = UnixListener::bind(&path).unwrap();
         let address = DatabaseAddress { path, made: AtomicUsize::new(0) };
         let line = Silent::open(&address, Deadline::after(DATABASE_TIME)).unwrap();
-        let mut one = Database::<Silent>::new(address, line);
+        let mut one = Database::<Silent>::new(address, line, Opening::Serve);
         let mut other = one.another();
         other.call(|_| Ok(())).unwrap();
         one.call(wait).unwrap_err();
@@ -243,8 +295,13 @@ mod tests {
     #[test]
     fn a_timeout_on_a_connection_opened_before_an_outage_starts_no_new_outage() {
         let address = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
-        let common =
-            Common { address, outage: Mutex::default(), timeouts: AtomicU64::new(0), is_new: false.into() };
+        let common = Common {
+            address,
+            outage: Mutex::default(),
+            timeouts: AtomicU64::new(0),
+            is_new: false.into(),
+            checked: None,
+        };
         let is_first = [0, 0, 1, 0, 1].map(|known| common.count_timeout(known));
         assert_eq!(is_first, [true, false, true, false, false]);
     }
@@ -255,7 +312,8 @@ mod tests {
         let (timeouts, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let why = DirectoryError::Failed("it was away".to_owned());
         let outage = Outage { until: Deadline::after(Duration::ZERO), why: why.clone() };
-        let common = Arc::new(Common { address, outage: Mutex::new(Some(outage)), timeouts, is_new });
+        let outage = Mutex::new(Some(outage));
+        let common = Arc::new(Common { address, outage, timeouts, is_new, checked: None });
         let [first, second] =
             [(); 2].map(|()| Database::<Silent> { line: None, common: Arc::clone(&common) });
         let begun = std::time::Instant::now();

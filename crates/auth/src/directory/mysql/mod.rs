@@ -54,6 +54,10 @@ impl DatabaseConnection for Connection {
         self.socket().set_deadline(by);
     }
 
+    fn check_tables(&mut self) -> Result<(), DirectoryError> {
+        schema::poll(self).map(drop)
+    }
+
     fn is_open(&mut self) -> bool {
         self.socket().is_quiet()
     }
@@ -109,7 +113,7 @@ impl MysqlDirectory {
         }
         let count = if opening == Opening::Serve { schema::poll(&mut connection)? } else { 0 };
         Ok(MysqlDirectory {
-            database: Database::new(address, connection),
+            database: Database::new(address, connection, opening),
             counter: Arc::new(ChangeCounter::new(count)),
         })
     }
@@ -161,7 +165,7 @@ impl Directory for MysqlDirectory {
     }
 
     fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
-        let count = self.database.call(schema::poll)?;
+        let count = self.database.poll(schema::poll)?;
         let replace_with = self.counter.replace_with(count);
         Ok(self.database.was_lost() || replace_with)
     }

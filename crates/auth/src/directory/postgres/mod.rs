@@ -55,6 +55,10 @@ impl DatabaseConnection for Connection {
         self.set_deadline(by);
     }
 
+    fn check_tables(&mut self) -> Result<(), DirectoryError> {
+        schema::poll(self).map(drop)
+    }
+
     fn is_open(&mut self) -> bool {
         self.is_open()
     }
@@ -143,7 +147,7 @@ impl PostgresDirectory {
         }
         let count = if opening == Opening::Serve { schema::poll(&mut connection)? } else { 0 };
         Ok(PostgresDirectory {
-            database: Database::new(address, connection),
+            database: Database::new(address, connection, opening),
             counter: Arc::new(ChangeCounter::new(count)),
         })
     }
@@ -194,7 +198,7 @@ impl Directory for PostgresDirectory {
     }
 
     fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
-        let count = self.database.call(schema::poll)?;
+        let count = self.database.poll(schema::poll)?;
         let replace_with = self.counter.replace_with(count);
         Ok(self.database.was_lost() || replace_with)
     }

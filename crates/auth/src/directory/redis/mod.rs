@@ -55,6 +55,11 @@ impl DatabaseConnection for Connection {
         self.set_deadline(by);
     }
 
+    /// The script does it at each call.
+    fn check_tables(&mut self) -> Result<(), DirectoryError> {
+        Ok(())
+    }
+
     fn is_open(&mut self) -> bool {
         self.is_open()
     }
@@ -99,7 +104,7 @@ impl RedisDirectory {
         // Refused if the directory is closed.
         let count = if opening == Opening::Serve { connection.ask(&[b"changes"])?.int()? } else { 0 };
         Ok(RedisDirectory {
-            database: Database::new(address, connection),
+            database: Database::new(address, connection, opening),
             counter: Arc::new(ChangeCounter::new(count)),
             changed_meanwhile: false,
         })

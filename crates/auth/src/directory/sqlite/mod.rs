@@ -39,6 +39,8 @@ pub struct SqliteDirectory {
     connection: Connection,
     path: PathBuf,
     revoked: Revoked,
+    /// Whether a closed directory is refused.
+    is_server: bool,
     /// SQLite's counter of changes by other connections.
     data_version: i64,
 }
@@ -86,8 +88,9 @@ impl SqliteDirectory {
             Opening::Inspect => Revoked::recorded(path),
             Opening::Serve | Opening::Transfer => Revoked::open(path),
         };
-        let mut directory = SqliteDirectory { connection, path: path.to_owned(), revoked, data_version: 0 };
-        if opening == Opening::Serve {
+        let (path, is_server) = (path.to_owned(), opening == Opening::Serve);
+        let mut directory = SqliteDirectory { connection, path, revoked, is_server, data_version: 0 };
+        if is_server {
             directory.has_foreign_changes()?;
         }
         Ok(directory)
@@ -110,9 +113,30 @@ impl SqliteDirectory {
         Ok(found.is_some() && !self.revoked.contains(id))
     }
 
+    /// Begins to write. A directory that is closed meanwhile is refused: a move has read its rows.
     fn begin(&mut self) -> Result<Transaction<'_>, DirectoryError> {
-        self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        if self.is_server {
+            check_open(&transaction)?;
+        }
+        Ok(transaction)
     }
+
+    /// Executes one statement that changes rows. Returns their number.
+    fn change_rows(&mut self, sql: &str, params: impl Params) -> Result<usize, DirectoryError> {
+        let transaction = self.begin()?;
+        let changed = run(&transaction, sql, params)?;
+        transaction.commit().map_err(failed)?;
+        Ok(changed)
+    }
+}
+
+/// Fails if the directory is closed to servers.
+fn check_open(connection: &Connection) -> Result<(), DirectoryError> {
+    schema::closed(connection)?.map_or(Ok(()), |reason| {
+        Err(DirectoryError::Failed(format!("SQLite: the directory is closed to servers: {reason}")))
+    })
 }
 
 /// Creates the file with its own mode, before SQLite would with that of the process. Never opens an
@@ -295,7 +319,7 @@ impl Directory for SqliteDirectory {
     }
 
     fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
-        Ok(run(&self.connection, "DELETE FROM accounts WHERE id = ?1", [id])? > 0)
+        Ok(self.change_rows("DELETE FROM accounts WHERE id = ?1", [id])? > 0)
     }
 
     fn set_password(
@@ -365,6 +389,8 @@ impl Directory for SqliteDirectory {
         if !self.is_session(id)? {
             return Ok(false);
         }
+        // Without a transaction, which could need room on a full disk.
+        check_open(&self.connection)?;
         match run(&self.connection, "DELETE FROM sessions WHERE id = ?1", [id.0]) {
             Ok(deleted) => Ok(deleted > 0),
             // Most likely the disk is full. The row is deleted when there is space again.
@@ -478,13 +504,12 @@ impl Directory for SqliteDirectory {
     }
 
     fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
-        Ok(run(&self.connection, "DELETE FROM shares WHERE owner = ?1 AND id = ?2", (owner, id))? > 0)
+        Ok(self.change_rows("DELETE FROM shares WHERE owner = ?1 AND id = ?2", (owner, id))? > 0)
     }
 
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         let below = [path, b"/"].concat();
-        let ended = run(
-            &self.connection,
+        let ended = self.change_rows(
             "DELETE FROM shares WHERE owner = ?1
             AND (length(?2) = 0 OR path = ?2 OR substr(path, 1, length(?3)) = ?3)",
             (owner, path, below),

@@ -24,7 +24,7 @@ impl Migrations for Connection {
     }
 
     fn closed(&mut self) -> Result<String, DirectoryError> {
-        Ok(one(self, "SELECT closed FROM state", (), |row| row.get(0))?.unwrap_or_default())
+        Ok(closed(self)?.unwrap_or_default())
     }
 
     fn try_lock(&mut self) -> Result<bool, DirectoryError> {
@@ -43,4 +43,9 @@ impl Migrations for Connection {
     fn unlock(&mut self) -> Result<(), DirectoryError> {
         self.execute_batch("COMMIT").map_err(failed)
     }
+}
+
+/// Returns why no server may use the directory; `None` if servers may.
+pub(super) fn closed(connection: &Connection) -> Result<Option<String>, DirectoryError> {
+    one(connection, "SELECT closed FROM state WHERE closed <> ''", (), |row| row.get(0))
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use plimsoll_auth::directory::{DirectoryRows, Opening, Summary, file_of, without_password};
-use plimsoll_auth::limits::{LOOK_TIME, POLL_TRUST_TIME};
+use plimsoll_auth::limits::{DATABASE_TIME, POLL_TRUST_TIME};
 use plimsoll_cli::WrongUsage;
 use plimsoll_cli::output::{print, print_json};
 use plimsoll_wire::hex;
@@ -28,8 +28,9 @@ use crate::tiers::url_with_password_of;
 
 /// How a reason begins for which a directory is closed after a move.
 const MOVED: &str = "it was moved to ";
-/// How long a server that runs may still use a directory after it was closed.
-const SERVERS_STOP_TIME: Duration = POLL_TRUST_TIME.saturating_add(LOOK_TIME);
+/// How long a server that runs may still use a database after it was closed: a call begins so long after the
+/// last check, and takes so long.
+const SERVERS_STOP_TIME: Duration = POLL_TRUST_TIME.saturating_add(DATABASE_TIME);
 
 /// Move all accounts, sessions and shares to another store
 #[derive(Args)]
@@ -100,11 +101,15 @@ impl Move {
     fn move_rows(&self, from: &str, to: &str) -> anyhow::Result<Summary> {
         refuse_running_server(&self.from)?;
         refuse_running_server(&self.to)?;
-        let mut source = open_existing(from, Opening::Transfer)?;
-        let (closed, shown) = (source.schema()?.closed, without_password(&self.from));
+        let shown = without_password(&self.from);
+        let no_rows = || format!("{shown} has no rows to move: is --from right?");
+        // No tables are created in a database that was named by mistake.
+        ensure!(open_existing(from, Opening::Inspect)?.schema()?.version > 0, no_rows());
+        let mut source = open(from, Opening::Transfer)?;
+        let closed = source.schema()?.closed;
         ensure!(!closed.starts_with(MOVED), "{shown} is not in use: {closed}");
         refuse_partial(&mut *source).context(shown.clone())?;
-        ensure!(!Summary::of(&mut *source)?.is_empty(), "{shown} has no rows to move: is --from right?");
+        ensure!(!Summary::of(&mut *source)?.is_empty(), no_rows());
         let mut target = open(to, Opening::Transfer)?;
         let there = Summary::of(&mut *target)?;
         if !there.is_empty() {
@@ -132,7 +137,8 @@ impl Move {
     ) -> anyhow::Result<Summary> {
         let rows = fill(target, |_| Ok(()), |each| source.read_rows(each))?;
         if file_of(&self.from).is_none() {
-            // A server that was not stopped has noticed by then that the source is closed.
+            // The requests of a server that was not stopped, such as a sign-up, have ended or failed by then. A
+            // closed file refuses them at once.
             sleep(SERVERS_STOP_TIME);
         }
         if Summary::of(source)? != rows {
