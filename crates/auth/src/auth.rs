@@ -20,7 +20,7 @@ use plimsoll_rpc::{ChangeFeed, Key, Secret, ServerAddress, Source};
 use crate::account::Account;
 use crate::attempts::Counts;
 use crate::changes::{Changes, Stamp, Topic};
-use crate::directory::Directory;
+use crate::directory::{Directory, DirectoryMeter};
 use crate::error::Error;
 use crate::flights::Flights;
 use crate::names::account_name;
@@ -139,6 +139,14 @@ impl Auth {
         match &self.shared.tier {
             Tier::Local(service) => service.hashes(),
             Tier::Remote(_) => 0,
+        }
+    }
+
+    /// Counts the requests to the directory in `meter`, if it is in this process and no other meter counts
+    /// them.
+    pub fn count_directory_in(&self, meter: &Arc<DirectoryMeter>) {
+        if let Tier::Local(service) = &self.shared.tier {
+            service.count_in(meter);
         }
     }
 

@@ -44,7 +44,7 @@ pub use directory::MysqlDirectory;
 pub use directory::PostgresDirectory;
 #[cfg(feature = "redis")]
 pub use directory::RedisDirectory;
-pub use directory::{Directory, MemoryDirectory, SqliteDirectory};
+pub use directory::{Directory, DirectoryMeter, MemoryDirectory, SqliteDirectory};
 pub use error::Error;
 pub use networks::NetworkHash;
 pub use remembered::Fingerprint;

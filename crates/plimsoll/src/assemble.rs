@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress, forwarder};
+use plimsoll_auth::{Auth, AuthServer, DirectoryMeter, Secret, ServerAddress, forwarder};
 use plimsoll_channel::{Channels, Meter as ChannelMeter, Settings as ChannelSettings};
 use plimsoll_content::{HotCache, Site};
 use plimsoll_engine::{
@@ -95,6 +95,8 @@ struct Shared {
     /// The answers to challenges of an ACME server.
     challenges: Option<Challenges>,
     renewals: Arc<Renewals>,
+    /// The counts of requests to the directory.
+    directory: Arc<DirectoryMeter>,
     /// The settings of channels, and their counters.
     channels: ChannelSettings,
     /// The replaceable settings of new connections to a proxy; `None` if this server is none.
@@ -238,7 +240,8 @@ impl Server {
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
         let Parts { counters, cells, accounts, operations, sinks, logs, data, folder } = parts;
-        let CommonCells { connections, hold, ports, ready, channels, handshakes, renewals } = cells;
+        let CommonCells { connections, hold, ports, ready, channels, handshakes, renewals, directory } =
+            cells;
         let Sinks { requests, audit_log } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let slots = SlotPolicy {
@@ -261,6 +264,7 @@ impl Server {
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine.has_fixed_threads() { fixed.threads.number(fixed.engine) } else { 1 },
+            directory: pages::directory_meter(directory, accounts.as_ref()),
             tiers: tiers_of(fixed, accounts.as_ref(), operations.is_some()),
             readiness: Arc::new(Readiness::with_shared_result(
                 ready,

@@ -2,6 +2,7 @@
 //!
 //! It counts nothing itself. Invariant: each part of a server has cells of its own.
 
+use plimsoll_auth::DirectoryMeter;
 use plimsoll_channel::Meter as ChannelMeter;
 use plimsoll_engine::Connections;
 use plimsoll_io::Cells;
@@ -26,6 +27,8 @@ pub(crate) struct CommonCells {
     pub(crate) handshakes: Cells,
     /// The counts of renewals of a certificate.
     pub(crate) renewals: Cells,
+    /// The counts of requests to the directory.
+    pub(crate) directory: Cells,
 }
 
 impl CommonCells {
@@ -40,6 +43,7 @@ impl CommonCells {
             channels: own(ChannelMeter::CELLS),
             handshakes: own(Handshakes::CELLS),
             renewals: own(Renewals::CELLS),
+            directory: own(DirectoryMeter::CELLS),
         }
     }
 }

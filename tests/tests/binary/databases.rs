@@ -45,6 +45,14 @@ fn who_is(person: &mut Member) -> u16 {
     person.ask("GET", "/api/whoami", "", b"").status
 }
 
+/// Reads a count of the directory from `/metrics`.
+fn metric(server: &Server, name: &str) -> u64 {
+    let text = server.visit().get("/metrics").unwrap().text();
+    let start = format!("plimsoll_directory_{name} ");
+    let value = text.lines().find_map(|line| line.strip_prefix(&start));
+    value.unwrap_or_else(|| panic!("{start} is in {text}")).parse().unwrap()
+}
+
 fn an_account_and_its_session_outlive_the_server(engine: EngineKind) {
     for kind in KINDS {
         let (data, url) = (tempfile::tempdir().unwrap(), fresh(kind));
@@ -76,8 +84,15 @@ fn a_restarted_database_is_found_again_and_without_it_every_caller_is_refused(en
         let mut alice = Member::new(&server, "alice");
         database.kill();
         until("the database is missed", || who_is(&mut alice) == 503);
+        let errors = ["closed", "unreachable"].map(|kind| format!("errors_total{{kind=\"{kind}\"}}"));
+        assert!(errors.iter().any(|errors| metric(&server, errors) > 0), "{engine:?}");
         database.start_again();
         until("the database is found", || who_is(&mut alice) == 200);
+        assert!(metric(&server, "connections_total") > 1, "{engine:?}");
+        assert!(
+            metric(&server, "request_seconds_count") >= metric(&server, errors[0].as_str()),
+            "{engine:?}"
+        );
     }
 }
 

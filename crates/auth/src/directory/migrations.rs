@@ -5,7 +5,7 @@
 //! a newer version is left alone. Of several servers that start at once, one applies the steps. The others
 //! wait for it, or end with an error.
 
-use super::DirectoryError;
+use super::{DirectoryError, Fault};
 use crate::limits::{DATABASE_MIGRATION_TIME, MIGRATION_LOCK_WAIT_TIME};
 
 /// A migration.
@@ -60,7 +60,7 @@ impl Schema {
     }
 
     fn refusal(&self, why: &str) -> DirectoryError {
-        DirectoryError::Failed(format!("{}: {why}", self.store))
+        DirectoryError::Unavailable(Fault::Schema, format!("{}: {why}", self.store))
     }
 }
 
@@ -115,7 +115,7 @@ pub(super) fn bring_up_to_date<M: Migrations>(store: &mut M) -> Result<(), Direc
     }
     let store = M::STORE;
     let why = "another server upgrades the tables; start this one when that has ended";
-    Err(DirectoryError::Failed(format!("{store}: {why}")))
+    Err(DirectoryError::Unavailable(Fault::Schema, format!("{store}: {why}")))
 }
 
 fn apply_missing<M: Migrations>(store: &mut M) -> Result<(), DirectoryError> {

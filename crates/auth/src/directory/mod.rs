@@ -11,7 +11,9 @@ mod connections;
 #[cfg(feature = "database")]
 mod database;
 mod effective_shares;
+mod fault;
 mod memory;
+mod meter;
 mod migrations;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -24,6 +26,8 @@ mod sqlite;
 mod transfer;
 mod values;
 
+use std::sync::Arc;
+
 use crate::account::{Account, Change, Permissions, Quota};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
@@ -31,7 +35,9 @@ use crate::shares::{Permission, Share};
 use plimsoll_rpc::time::Millis;
 
 pub(crate) use connections::Connections;
+pub use fault::Fault;
 pub use memory::MemoryDirectory;
+pub use meter::DirectoryMeter;
 pub use migrations::Schema;
 #[cfg(feature = "mysql")]
 pub use mysql::{MysqlDirectory, MysqlInfo};
@@ -51,13 +57,18 @@ pub use transfer::{
 
 /// Why a directory call failed: a text for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
 pub enum DirectoryError {
     /// Its disk is full; nothing was changed.
+    #[error("{0}")]
     Full(String),
     /// A concurrent transaction had it rolled back; nothing was changed, and it may be retried.
+    #[error("{0}")]
     RolledBack(String),
+    /// The store is unavailable, for a known reason.
+    #[error("{1}")]
+    Unavailable(Fault, String),
     /// Any other error.
+    #[error("{0}")]
     Failed(String),
 }
 
@@ -147,6 +158,8 @@ pub trait Directory: Send {
     }
     /// Closes the connection to a database, if there is one: the next call opens another.
     fn disconnect(&mut self) {}
+    /// Counts the connections of this handle and all others on the same database from now on.
+    fn count_in(&mut self, _: &Arc<DirectoryMeter>) {}
     /// Checks that the directory can be written, by writing data that no other call reads.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use plimsoll_io::{Io, NotDone, Work};
 
 use crate::attempts::{Counts, Standing};
 use crate::changes::{Changes, Topic};
-use crate::directory::{Connections, Directory, DirectoryError};
+use crate::directory::{Connections, Directory, DirectoryError, DirectoryMeter};
 use crate::error::Error;
 use crate::hash_queue::HashQueue;
 use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
@@ -92,6 +92,11 @@ impl AccountService {
 
     pub(crate) fn hashes(&self) -> u64 {
         self.state.hashes.load(Ordering::Relaxed)
+    }
+
+    /// Counts the requests to the directory in `meter`.
+    pub(crate) fn count_in(&self, meter: &Arc<DirectoryMeter>) {
+        self.state.directories.count_in(meter);
     }
 
     /// Answers a request.
@@ -205,7 +210,9 @@ fn settle<T>(done: Result<Result<T, DirectoryError>, NotDone>, of: &str) -> Resu
             tracing::error!("{of}: {error}");
             Err(match error {
                 DirectoryError::Full(_) => Error::Full,
-                DirectoryError::RolledBack(_) | DirectoryError::Failed(_) => Error::Unavailable,
+                DirectoryError::RolledBack(_)
+                | DirectoryError::Unavailable(..)
+                | DirectoryError::Failed(_) => Error::Unavailable,
             })
         }
         Err(NotDone::Busy) => Err(Error::Busy { retry_after: BUSY_RETRY_TIME }),

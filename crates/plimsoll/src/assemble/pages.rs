@@ -5,14 +5,24 @@
 
 use std::sync::Arc;
 
+use plimsoll_auth::DirectoryMeter;
 use plimsoll_content::Site;
-use plimsoll_io::Address;
+use plimsoll_io::{Address, Cells};
 use plimsoll_proto::http::{HttpsRedirect, HttpsRules, Load, OperatorHosts, Routes, Snapshot, StatusPage};
 
-use super::Shared;
+use super::{Accounts, Shared};
 use crate::config::Config;
 use crate::encryption::{metrics_of, status_of};
 use crate::{channels, proxying};
+
+/// Returns the meter of the directory: of this process, or of the main process, which has the same cells.
+pub(super) fn directory_meter(cells: Cells, accounts: Option<&Accounts>) -> Arc<DirectoryMeter> {
+    let meter = DirectoryMeter::in_cells(cells);
+    if let Some(auth) = accounts.and_then(|accounts| accounts.auth.as_ref()) {
+        auth.count_directory_in(&meter);
+    }
+    meter
+}
 
 impl Shared {
     /// Returns the settings and routes of HTTP connections.
@@ -58,6 +68,7 @@ impl Shared {
         let (settings, of_channels) = (self.channels.clone(), self.channels.clone());
         let (figures, of_proxy) = (self.proxy.clone(), self.proxy.clone());
         let handshakes = Arc::clone(self.encryption.handshakes());
+        let directory = Arc::clone(&self.directory);
         let renewals = config.fixed.acme().map(|_| Arc::clone(&self.renewals));
         let (certificates, of_metrics) =
             (Arc::clone(self.encryption.facts()), Arc::clone(self.encryption.facts()));
@@ -77,7 +88,7 @@ impl Shared {
                 };
                 let of_renewals = renewals.as_ref().map(|renewals| renewals.metrics()).unwrap_or_default();
                 let of_certificates = metrics_of(&of_metrics.get(), &handshakes) + &of_renewals;
-                of_operations + &channels::metrics(&settings) + &of_certificates
+                of_operations + &channels::metrics(&settings) + &of_certificates + &directory.text()
             }),
             certificates: Box::new(move || status_of(&certificates.get())),
             channel: Box::new(move || channels::figures(&of_channels)),

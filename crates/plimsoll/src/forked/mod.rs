@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use plimsoll_acme::Proof;
-use plimsoll_auth::{Auth, Secret};
+use plimsoll_auth::{Auth, DirectoryMeter, Secret};
 use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, ReloadScope, fork_master, shared_cells};
 use plimsoll_io::{Cells, Stop};
 use plimsoll_operations::{AuditLog, Meter};
@@ -69,9 +69,20 @@ impl Common {
             plimsoll_channel::Meter::CELLS,
             plimsoll_tls::Handshakes::CELLS,
             Renewals::CELLS,
+            DirectoryMeter::CELLS,
         ];
-        let [counters, connections, operations, hold, ports, ready, channels, handshakes, renewals] =
-            shared_cells(counts).context("cannot make memory that processes share")?;
+        let [
+            counters,
+            connections,
+            operations,
+            hold,
+            ports,
+            ready,
+            channels,
+            handshakes,
+            renewals,
+            directory,
+        ] = shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {
             // Created before the fork, because the master may read files in it first.
             make_data_folder(&config.fixed.data)?;
@@ -79,7 +90,8 @@ impl Common {
         let rpc_servers = config.fixed.accounts.then(|| RpcServers::of(config, role)).transpose();
         let rpc_servers = rpc_servers.context("cannot draw a secret")?;
         let ports = Some(ports);
-        let cells = CommonCells { connections, hold, ports, ready, channels, handshakes, renewals };
+        let cells =
+            CommonCells { connections, hold, ports, ready, channels, handshakes, renewals, directory };
         Ok(Common { counters, operations, cells, rpc_servers })
     }
 }
@@ -202,7 +214,8 @@ fn watch_over(
         empty_spool(&config.fixed)?;
     }
     let logs = Logs::open(&config.fixed)?;
-    let open = common.rpc_servers.map(|rpc_servers| rpc_servers.open(folder, &config)).transpose()?;
+    let meter = DirectoryMeter::in_cells(common.cells.directory);
+    let open = common.rpc_servers.map(|rpc_servers| rpc_servers.open(folder, &config, &meter)).transpose()?;
     let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
     let stop = Stop::new();
     stopping::watch(&stop, addresses).context("cannot watch for signals")?;

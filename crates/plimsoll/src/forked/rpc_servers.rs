@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress};
+use plimsoll_auth::{Auth, AuthServer, DirectoryMeter, Secret, ServerAddress};
 use plimsoll_io::Stop;
 use plimsoll_operations::{AuditLog, Operations};
 use plimsoll_proto::http::{Api, RpcServer};
@@ -79,8 +79,14 @@ impl RpcServers {
 
     /// Opens accounts and files, and starts the RPC servers on threads of their own. They keep the data
     /// folder locked.
-    pub(super) fn open(&self, folder: Option<FolderLock>, config: &Config) -> anyhow::Result<Open> {
+    pub(super) fn open(
+        &self,
+        folder: Option<FolderLock>,
+        config: &Config,
+        meter: &Arc<DirectoryMeter>,
+    ) -> anyhow::Result<Open> {
         let (auth, api) = self.answering(config)?;
+        auth.count_directory_in(meter);
         let mut config = of_rpc_servers(config);
         self.at.clear_others().context("cannot look through the data folder")?;
         config.fixed.http = vec![self.at.new_address()];

@@ -21,11 +21,11 @@ pub(super) mod tls;
 pub(super) mod url;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::DirectoryError;
 use super::open::Opening;
+use super::{DirectoryError, DirectoryMeter};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME, POLL_TRUST_TIME};
 use deadline::Deadline;
 
@@ -69,6 +69,7 @@ struct Common<W> {
     is_new: AtomicBool,
     /// Until when the last check of the tables holds. `None` for a program that may use closed tables.
     checked: Option<Mutex<Deadline>>,
+    meter: OnceLock<Arc<DirectoryMeter>>,
 }
 
 impl<W> Common<W> {
@@ -104,7 +105,8 @@ impl<L: DatabaseConnection> Database<L> {
     pub(super) fn new(address: L::Address, line: L, opening: Opening) -> Database<L> {
         let (timeouts, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let checked = (opening == Opening::Serve).then(|| Mutex::new(Deadline::after(Duration::ZERO)));
-        let common = Common { address, outage: Mutex::new(None), timeouts, is_new, checked };
+        let common =
+            Common { address, outage: Mutex::new(None), timeouts, is_new, checked, meter: OnceLock::new() };
         Database { line: Some(OpenConnection { line, timeouts: 0 }), common: Arc::new(common) }
     }
 
@@ -165,6 +167,12 @@ impl<L: DatabaseConnection> Database<L> {
         done
     }
 
+    /// Counts the connections of all handles from now on.
+    pub(super) fn count_in(&self, meter: &Arc<DirectoryMeter>) {
+        // A process has one meter.
+        let _ = self.common.meter.set(Arc::clone(meter));
+    }
+
     /// Returns the address and credentials.
     pub(super) fn address(&self) -> &L::Address {
         &self.common.address
@@ -195,7 +203,10 @@ impl<L: DatabaseConnection> Database<L> {
         // Before the first request on it.
         self.common.is_new.store(true, Ordering::SeqCst);
         match &line {
-            Ok(_) => *self.outage() = None,
+            Ok(_) => {
+                self.common.meter.get().inspect(|meter| meter.count_connection());
+                *self.outage() = None;
+            }
             Err(why) => self.give_up(why),
         }
         line.map(|line| OpenConnection { line, timeouts })
@@ -301,6 +312,7 @@ mod tests {
             timeouts: AtomicU64::new(0),
             is_new: false.into(),
             checked: None,
+            meter: OnceLock::new(),
         };
         let is_first = [0, 0, 1, 0, 1].map(|known| common.count_timeout(known));
         assert_eq!(is_first, [true, false, true, false, false]);
@@ -313,7 +325,8 @@ mod tests {
         let why = DirectoryError::Failed("it was away".to_owned());
         let outage = Outage { until: Deadline::after(Duration::ZERO), why: why.clone() };
         let outage = Mutex::new(Some(outage));
-        let common = Arc::new(Common { address, outage, timeouts, is_new, checked: None });
+        let common =
+            Arc::new(Common { address, outage, timeouts, is_new, checked: None, meter: OnceLock::new() });
         let [first, second] =
             [(); 2].map(|()| Database::<Silent> { line: None, common: Arc::clone(&common) });
         let begun = std::time::Instant::now();

@@ -8,10 +8,10 @@ use sha1::{Digest as _, Sha1};
 use sha2::Sha256;
 
 use super::address::DatabaseAddress;
-use super::packets::{Packets, Reader, broken, strange};
-use crate::directory::DirectoryError;
+use super::packets::{Packets, Reader, failed_by, strange};
 use crate::directory::database::endpoint::Endpoint;
 use crate::directory::database::tls::Encryption;
+use crate::directory::{DirectoryError, Fault};
 use crate::limits::MYSQL_PACKET_BYTES_MAX;
 use plimsoll_rpc::Secret;
 
@@ -62,7 +62,7 @@ pub(super) fn encrypt(
     address: &DatabaseAddress,
     greeting: &Greeting,
 ) -> Result<Packets, DirectoryError> {
-    match (address.encryption.connector(greeting.offers_tls).map_err(broken)?, &address.place) {
+    match (address.encryption.connector(greeting.offers_tls).map_err(no_tls)?, &address.place) {
         (Some(connector), Endpoint::Tcp(host, _)) => {
             packets.send(&head(TLS))?;
             packets.encrypt(connector, host)
@@ -95,6 +95,14 @@ pub(super) fn authenticate(
             _ => return Err(strange()),
         }
     }
+}
+
+fn refused(why: &str) -> DirectoryError {
+    failed_by(Some(Fault::Authentication), why)
+}
+
+fn no_tls(why: &str) -> DirectoryError {
+    failed_by(Some(Fault::Tls), why)
 }
 
 /// The start of our first packet, and all of a request for TLS.
@@ -136,7 +144,7 @@ fn proof(plugin: &[u8], address: &DatabaseAddress, scramble: &[u8]) -> Result<Ve
             let mixed = Sha256::new().chain_update(Sha256::digest(once)).chain_update(scramble).finalize();
             Ok(mix(&once, &mixed))
         }
-        _ => Err(broken("it requests an authentication method that is not supported")),
+        _ => Err(refused("it requests an authentication method that is not supported")),
     }
 }
 
@@ -148,7 +156,7 @@ fn mix(one: &[u8], other: &[u8]) -> Vec<u8> {
 fn plain(address: &DatabaseAddress) -> Result<Vec<u8>, DirectoryError> {
     // TLS that is only preferred may end at an impostor.
     if !matches!((&address.place, &address.encryption), (Endpoint::Unix(_), _) | (_, Encryption::Always(_))) {
-        return Err(broken(
+        return Err(refused(
             "it asks for the password as it is, which is sent through a Unix socket or TLS only; add \
              sslmode=verify-full to the URL",
         ));

@@ -5,10 +5,10 @@
 
 use super::address::DatabaseAddress;
 use super::authentication::{self, Greeting};
-use super::packets::{Packets, Reader, broken, strange};
-use crate::directory::DirectoryError;
+use super::packets::{Packets, Reader, failed_by, strange};
 use crate::directory::database::deadline::Deadline;
 use crate::directory::database::socket::Socket;
+use crate::directory::{DirectoryError, Fault};
 use crate::limits::{DATABASE_STATEMENT_TIME, MYSQL_COLUMNS_MAX, PATH_BYTES_MAX};
 
 /// A row of a result.
@@ -55,7 +55,7 @@ impl Connection {
     /// Connects, authenticates, and sets the server's timeout for statements.
     pub(super) fn open(address: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
         let socket = Socket::open(&address.place, by)
-            .map_err(|error| broken(format!("{}: {error}", address.place)))?;
+            .map_err(|error| failed_by(Fault::of_io(&error), format!("{}: {error}", address.place)))?;
         let mut packets = Packets::new(socket);
         let greeting = Greeting::read(&packets.receive()?)?;
         let mut packets = authentication::encrypt(packets, address, &greeting)?;

@@ -5,8 +5,8 @@
 
 use plimsoll_tls::BlockingConnector;
 
-use crate::directory::DirectoryError;
 use crate::directory::database::socket::Socket;
+use crate::directory::{DirectoryError, Fault};
 use crate::limits::{DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX};
 
 /// The socket, and the bytes received from it.
@@ -25,10 +25,22 @@ const DEADLOCK: u16 = 1213;
 const DISK_FULL: [u16; 2] = [1021, 1114];
 /// The codes of all errors of a file (`EE_WRITE`, `ER_ERROR_ON_WRITE`, `ER_GET_ERRNO`).
 const OF_A_FILE: [u16; 3] = [3, 1026, 1030];
+/// The codes of refused users (`ER_DBACCESS_DENIED_ERROR`, `ER_ACCESS_DENIED_ERROR`,
+/// `ER_ACCESS_DENIED_NO_PASSWORD_ERROR`).
+const REFUSED: [u16; 3] = [1044, 1045, 1698];
 const ENOSPC: &str = "28";
 
 pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
-    DirectoryError::Failed(format!("MariaDB or MySQL: {error}"))
+    failed_by(None, error)
+}
+
+pub(super) fn failed_by(fault: Option<Fault>, error: impl std::fmt::Display) -> DirectoryError {
+    DirectoryError::of("MariaDB or MySQL", fault, &error)
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
+fn cut(error: std::io::Error) -> DirectoryError {
+    failed_by(Fault::of_io(&error), error)
 }
 
 pub(super) fn strange() -> DirectoryError {
@@ -54,7 +66,7 @@ impl Packets {
         if self.read < self.received.len() {
             return Err(strange());
         }
-        let socket = self.socket.encrypt(connector, name).map_err(broken)?;
+        let socket = self.socket.encrypt(connector, name).map_err(cut)?;
         Ok(Packets { socket, ..self })
     }
 
@@ -69,7 +81,7 @@ impl Packets {
         let [low, middle, high, _] = length.ok_or_else(|| broken("too long a question"))?.to_le_bytes();
         let packet = [&[low, middle, high, self.next], payload].concat();
         self.next = self.next.wrapping_add(1);
-        self.socket.send(&packet).map_err(broken)
+        self.socket.send(&packet).map_err(cut)
     }
 
     /// Receives the next packet. Returns its payload, or its error.
@@ -89,7 +101,7 @@ impl Packets {
             self.received.drain(..self.read);
             self.read = 0;
             let mut block = [0; DATABASE_BLOCK_BYTES];
-            let received = self.socket.receive(&mut block).map_err(broken)?;
+            let received = self.socket.receive(&mut block).map_err(cut)?;
             self.received.extend_from_slice(&block[..received]);
         }
         let taken = self.received[self.read..self.read + length].to_vec();
@@ -117,7 +129,7 @@ fn refusal(payload: &[u8]) -> DirectoryError {
     } else if is_disk_full(code, &text) {
         DirectoryError::Full(format!("MariaDB or MySQL: {text}"))
     } else {
-        broken(text)
+        failed_by(REFUSED.contains(&code).then_some(Fault::Authentication), text)
     }
 }
 
@@ -190,7 +202,8 @@ mod tests {
     #[test]
     fn an_error_has_its_text_and_a_deadlock_may_be_retried() {
         let error = refusal(b"\xff\x15\x04#28000Access denied");
-        assert_eq!(error, DirectoryError::Failed("MariaDB or MySQL: Access denied (1045)".to_owned()));
+        let text = "MariaDB or MySQL: Access denied (1045)".to_owned();
+        assert_eq!(error, DirectoryError::Unavailable(Fault::Authentication, text));
         let error = refusal(b"\xff\xbd\x04#40001Deadlock found");
         assert_eq!(error, DirectoryError::RolledBack("MariaDB or MySQL: Deadlock found (1213)".to_owned()));
     }

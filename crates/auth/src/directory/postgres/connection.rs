@@ -22,11 +22,11 @@ use tokio_postgres::{Client, Error, Row};
 use super::address::DatabaseAddress;
 use super::guarded::Guarded;
 use super::tls::{self, Encrypted, Handshake};
-use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
 use crate::directory::database::endpoint::Endpoint;
-use crate::directory::database::guest::Guest;
+use crate::directory::database::guest::{Guest, Late};
 use crate::directory::database::stream::Stream;
+use crate::directory::{DirectoryError, Fault};
 use crate::limits::{DATABASE_STATEMENT_TIME, STATEMENTS_KEPT};
 
 /// Begins a transaction that may change something.
@@ -75,7 +75,15 @@ enum KnownStatement {
 }
 
 pub(super) fn broken(error: impl fmt::Display) -> DirectoryError {
-    DirectoryError::Failed(format!("PostgreSQL: {error}"))
+    failed_by(None, error)
+}
+
+fn failed_by(fault: Option<Fault>, error: impl fmt::Display) -> DirectoryError {
+    DirectoryError::of("PostgreSQL", fault, &error)
+}
+
+fn late(late: Late) -> DirectoryError {
+    failed_by(Some(Fault::Timeout), late)
 }
 
 fn strange(description: &str) -> DirectoryError {
@@ -86,20 +94,29 @@ fn strange(description: &str) -> DirectoryError {
 fn failed(error: &Error) -> DirectoryError {
     let Some(response) = error.as_db_error() else {
         let (mut text, mut cause) = (error.to_string(), error.source());
+        let mut fault = error.is_closed().then_some(Fault::Closed);
         while let Some(next) = cause {
             text = format!("{text}: {next}");
+            fault = fault.or_else(|| tls::fault(next));
             cause = next.source();
         }
-        return broken(text);
+        return failed_by(fault, text);
     };
     let code = response.code().code();
-    let text = format!("PostgreSQL: {} (SQLSTATE {code})", response.message());
+    let text = format!("{} (SQLSTATE {code})", response.message());
+    let stored = || format!("PostgreSQL: {text}");
     match code {
         // `disk_full`
-        "53100" => DirectoryError::Full(text),
+        "53100" => DirectoryError::Full(stored()),
         // `serialization_failure`, `deadlock_detected`
-        "40001" | "40P01" => DirectoryError::RolledBack(text),
-        _ => DirectoryError::Failed(text),
+        "40001" | "40P01" => DirectoryError::RolledBack(stored()),
+        // `query_canceled`: the server's limit of the time of a statement
+        "57014" => failed_by(Some(Fault::Timeout), text),
+        // `invalid_authorization_specification`
+        _ if code.starts_with("28") => failed_by(Some(Fault::Authentication), text),
+        // `admin_shutdown` and others
+        _ if code.starts_with("57P") => failed_by(Some(Fault::Closed), text),
+        _ => broken(text),
     }
 }
 
@@ -189,8 +206,9 @@ impl Connection {
         mode: SslMode,
     ) -> Result<Result<Connection, Error>, DirectoryError> {
         let guest = Guest::new(&address.runtimes, by).map_err(broken)?;
-        let stream =
-            guest.connect(&address.place).map_err(|error| broken(format!("{}: {error}", address.place)))?;
+        let stream = guest
+            .connect(&address.place)
+            .map_err(|error| failed_by(Fault::of_io(&error), format!("{}: {error}", address.place)))?;
         let mut config = tokio_postgres::Config::new();
         config.user(&address.user).dbname(&address.database).application_name("plimsoll");
         config.options(format!(
@@ -206,7 +224,7 @@ impl Connection {
         let host = if let Endpoint::Tcp(host, _) = &address.place { host } else { "" };
         let handshake = Handshake::new(&address.encryption, host);
         let stream = Guarded::new(stream, address);
-        let connected = guest.run(config.connect_raw(stream, handshake)).map_err(broken)?;
+        let connected = guest.run(config.connect_raw(stream, handshake)).map_err(late)?;
         Ok(connected.map(|(client, driver)| Connection { client, driver, statements: HashMap::new(), guest }))
     }
 
@@ -301,12 +319,12 @@ fn drive<T>(
     driver: &mut Driver,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, DirectoryError> {
-    match guest.drive(driver, work).map_err(broken)? {
+    match guest.drive(driver, work).map_err(late)? {
         // The driver knows why.
         (Poll::Ready(Err(error)), Poll::Ready(Err(why))) if error.is_closed() => Err(failed(&why)),
         (Poll::Ready(done), _) => done.map_err(|error| failed(&error)),
         (Poll::Pending, Poll::Ready(Err(why))) => Err(failed(&why)),
-        (Poll::Pending, _) => Err(broken("it closed the connection")),
+        (Poll::Pending, _) => Err(failed_by(Some(Fault::Closed), "it closed the connection")),
     }
 }
 

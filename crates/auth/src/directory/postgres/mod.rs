@@ -24,7 +24,9 @@ use super::effective_shares::effective_shares;
 use super::migrations::bring_up_to_date;
 use super::open::{NotOpened, Opening};
 use super::values::{permission_bits, signed, unsigned};
-use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
+use super::{
+    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession, ShareSelection,
+};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
@@ -195,6 +197,10 @@ impl Directory for PostgresDirectory {
 
     fn disconnect(&mut self) {
         self.database.disconnect();
+    }
+
+    fn count_in(&mut self, meter: &Arc<DirectoryMeter>) {
+        self.database.count_in(meter);
     }
 
     fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {

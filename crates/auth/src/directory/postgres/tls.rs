@@ -16,6 +16,7 @@ use tokio_rustls::client::TlsStream;
 use x509_parser::parse_x509_certificate;
 
 use super::guarded::Guarded;
+use crate::directory::Fault;
 use crate::directory::database::stream::Stream;
 use crate::directory::database::tls::Encryption;
 
@@ -56,6 +57,14 @@ pub(super) fn mode(encryption: &Encryption) -> SslMode {
 /// Returns whether an error of the driver is that of a handshake.
 pub(super) fn is_handshake_error(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(|cause| cause.is::<HandshakeError>())
+}
+
+/// Returns the kind of the cause of a driver's error.
+pub(super) fn fault(cause: &(dyn std::error::Error + 'static)) -> Option<Fault> {
+    if cause.is::<HandshakeError>() {
+        return Some(Fault::Tls);
+    }
+    Fault::of_io(cause.downcast_ref()?)
 }
 
 impl TlsConnect<Guarded<Stream>> for Handshake {

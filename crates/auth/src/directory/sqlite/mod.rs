@@ -23,7 +23,9 @@ use super::effective_shares::effective_shares;
 use super::migrations::{bring_up_to_date, schema};
 use super::open::Opening;
 use super::values::{permission_bits, signed, unsigned};
-use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
+use super::{
+    AccountRow, Directory, DirectoryError, Fault, GivenShare, NewAccount, NewSession, ShareSelection,
+};
 use crate::account::{Account, Change};
 use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT};
 use crate::networks::NetworkHash;
@@ -135,7 +137,8 @@ impl SqliteDirectory {
 /// Fails if the directory is closed to servers.
 fn check_open(connection: &Connection) -> Result<(), DirectoryError> {
     schema::closed(connection)?.map_or(Ok(()), |reason| {
-        Err(DirectoryError::Failed(format!("SQLite: the directory is closed to servers: {reason}")))
+        let why = format!("SQLite: the directory is closed to servers: {reason}");
+        Err(DirectoryError::Unavailable(Fault::Schema, why))
     })
 }
 
