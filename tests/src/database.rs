@@ -58,7 +58,7 @@ impl Fresh {
 }
 
 impl Database {
-    /// Starts a server of this kind: `mysql` (MariaDB), `postgres`, `redis` or `sentinel`.
+    /// Starts a server of this kind: `mysql` (MariaDB), `postgres`, `redis`, `sentinel` or `cluster`.
     pub fn start(kind: &str) -> Database {
         Database::start_in(&std::env::temp_dir(), kind)
     }
@@ -129,9 +129,14 @@ impl Database {
         assert_eq!(self.execute("kill"), "done");
     }
 
-    /// Kills the master of a Sentinel.
+    /// Kills the master of a Sentinel or cluster.
     pub fn fail(&mut self) {
         assert_eq!(self.execute("fail"), "done");
+    }
+
+    /// Makes the replica of a cluster the master.
+    pub fn switch(&mut self) {
+        assert_eq!(self.execute("switch"), "done");
     }
 
     /// Starts the killed server again. Returns when it answers.

@@ -123,6 +123,10 @@ pub const MYSQL_COLUMNS_MAX: usize = 64;
 pub const MYSQL_DEADLOCKS_MAX: u32 = 10;
 /// How long a change waits for the replicas of Redis that a URL demands with `wait=`.
 pub const DATABASE_REPLICATION_TIME: Duration = Duration::from_secs(2);
+/// How long a check takes whether Sentinels still name the same master, if they do not respond.
+pub const SENTINEL_CHECK_TIME: Duration = Duration::from_millis(250);
+/// Redirections that are followed to the master in a Redis Cluster.
+pub const REDIS_REDIRECTIONS_MAX: u32 = 4;
 /// Connections to a database that a process has open at once.
 pub const DATABASE_CONNECTIONS_MAX: u64 = 8;
 

@@ -105,7 +105,8 @@ fn store_of(url: &str) -> Option<&'static str> {
     match url.split_once("://")?.0 {
         "postgres" | "postgresql" => Some("postgres"),
         "mysql" | "mariadb" => Some("mysql"),
-        "redis" | "rediss" | "redis+sentinel" | "rediss+sentinel" | "redis+unix" => Some("redis"),
+        "redis" | "rediss" | "redis+unix" => Some("redis"),
+        "redis+sentinel" | "rediss+sentinel" | "redis+cluster" | "rediss+cluster" => Some("redis"),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod accounts;
+mod cluster;
 #[path = "../../../../tests/src/database.rs"]
 mod database;
 mod file;

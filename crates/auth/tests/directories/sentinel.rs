@@ -3,12 +3,15 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use plimsoll_auth::Directory;
 use plimsoll_auth::directory::open;
+use plimsoll_auth::limits::POLL_TRUST_TIME;
 
-use crate::database::{Database, Transport};
+use crate::database::{Database, Fresh, Transport};
 use crate::{NOW, add, new_account, with_server};
 
 /// Longer than a failover takes, even on a slow machine.
@@ -17,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Starts a server that answers each command with a reply.
-fn server(answer: impl Fn(&str) -> String + Send + 'static) -> SocketAddr {
+pub(crate) fn server(answer: impl Fn(&str) -> String + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -77,6 +80,80 @@ fn a_server_that_is_no_master_is_not_used() {
     let sentinel = server(move |_| named(&replica.ip().to_string(), replica.port()));
     let error = open(&format!("redis+sentinel://:sesame@{sentinel}/files")).err().unwrap().to_string();
     assert!(error.contains("no master") && !error.contains("sesame"), "{error}");
+}
+
+/// Two masters, a Sentinel that names the first, and a directory with two connections by way of it. The first
+/// master has the account alice, and the second one bob.
+struct TwoMasters {
+    first: Database,
+    at: Fresh,
+    names: Arc<Mutex<String>>,
+    second: String,
+    one: Box<dyn Directory>,
+    other: Box<dyn Directory>,
+}
+
+impl TwoMasters {
+    fn start() -> TwoMasters {
+        let host = |at: &Fresh| at.url.split_once('@').unwrap().1.split_once('/').unwrap().0.to_owned();
+        let mut first = Database::start("redis");
+        let at = first.fresh_over(Transport::Tcp);
+        let second = with_server("redis", |server| server.fresh_over(Transport::Tcp));
+        add(&mut *open(&second.url).unwrap(), "bob");
+        let names = Arc::new(Mutex::new(named(&host(&at), 6379)));
+        let answer = Arc::clone(&names);
+        let sentinel = server(move |_| answer.lock().unwrap().clone());
+        // The database has the same number at both.
+        let url = format!("redis+sentinel://:sesame@{sentinel}/files?db={}", second.number());
+        let (mut one, second) = (open(&url).unwrap(), named(&host(&second), 6379));
+        let mut other = one.another().unwrap();
+        add(&mut *one, "alice");
+        assert!(other.account("alice").unwrap().is_some());
+        TwoMasters { first, at, names, second, one, other }
+    }
+
+    fn name_the_second(&self) {
+        self.names.lock().unwrap().clone_from(&self.second);
+    }
+
+    /// Makes the first server a replica, of none that exists.
+    fn demote_the_first(&mut self) {
+        self.first.run(&self.at, "REPLICAOF 127.0.0.1 1");
+    }
+}
+
+#[test]
+fn a_change_that_a_demoted_master_refuses_is_made_once_at_the_new_one() {
+    let mut masters = TwoMasters::start();
+    masters.demote_the_first();
+    masters.name_the_second();
+    add(&mut *masters.one, "carol");
+    assert!(masters.one.account("bob").unwrap().is_some());
+    // The other connection to the old master is not used again, not even to read.
+    assert!(masters.other.account("carol").unwrap().is_some());
+    assert!(masters.one.has_foreign_changes().unwrap(), "the new master may have other rows");
+}
+
+#[test]
+fn a_master_that_the_sentinels_no_longer_name_is_not_read_from_longer_than_a_poll_is_trusted() {
+    let mut masters = TwoMasters::start();
+    assert!(masters.one.account("bob").unwrap().is_none());
+    // As one that is cut off from the others, which still takes itself for a master.
+    masters.name_the_second();
+    thread::sleep(POLL_TRUST_TIME);
+    assert!(masters.one.account("bob").unwrap().is_some());
+    assert!(masters.other.account("alice").unwrap().is_none());
+}
+
+#[test]
+fn a_master_that_was_demoted_is_not_read_from_while_sentinels_name_it() {
+    let mut masters = TwoMasters::start();
+    masters.demote_the_first();
+    thread::sleep(POLL_TRUST_TIME);
+    for _ in 0..2 {
+        let error = masters.one.account("alice").unwrap_err().to_string();
+        assert!(error.contains("it is no master"), "{error}");
+    }
 }
 
 #[test]

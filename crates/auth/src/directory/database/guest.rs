@@ -24,6 +24,12 @@ use crate::limits::{DATABASE_CONNECTIONS_MAX, DATABASE_RESOLVER_THREADS_MAX};
 #[error("it gave no answer in time")]
 pub(in crate::directory) struct Late;
 
+impl From<Late> for io::Error {
+    fn from(late: Late) -> io::Error {
+        io::Error::new(io::ErrorKind::TimedOut, late)
+    }
+}
+
 /// The runtime of one connection, and the limits of the present call.
 pub(in crate::directory) struct Guest {
     /// `None` only while it is dropped.
@@ -89,7 +95,7 @@ impl Guest {
     /// No address of the host has accepted before the deadline.
     pub(in crate::directory) fn connect(&self, endpoint: &Endpoint) -> io::Result<Stream> {
         let opened = self.run(Stream::open(endpoint, self.by, self.budget.clone()));
-        opened.unwrap_or_else(|late| Err(io::Error::new(io::ErrorKind::TimedOut, late)))
+        opened.unwrap_or_else(|late| Err(late.into()))
     }
 
     /// Runs `work` to its end, or to the deadline. This blocks.

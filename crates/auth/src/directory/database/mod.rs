@@ -5,8 +5,8 @@
 //! timeout. While a database is down, one call in [`DATABASE_RETRY_TIME`] waits to find that out.
 //! The others fail at once, so that waits do not add up. A connection that failed is never used again, so
 //! that a late response is never taken for another's. The same holds for all connections made before the
-//! database failed to respond in time. A server's call begins no later than [`POLL_TRUST_TIME`] after the begin
-//! of a successful check of the tables.
+//! database failed to respond in time, or said that another one is the master. A server's call begins no
+//! later than [`POLL_TRUST_TIME`] after the begin of a successful check of the tables.
 
 pub(super) mod change_counter;
 pub(super) mod deadline;
@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::open::Opening;
-use super::{DirectoryError, DirectoryMeter};
+use super::{DirectoryError, DirectoryMeter, Fault};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME, POLL_TRUST_TIME};
 use deadline::Deadline;
 
@@ -43,8 +43,9 @@ pub(super) trait DatabaseConnection: Sized {
     /// Returns whether the server has not closed it, as far as this is known without a request.
     fn is_open(&mut self) -> bool;
 
-    /// Fails if the tables are of another version, or closed to servers.
-    fn check_tables(&mut self) -> Result<(), DirectoryError>;
+    /// Fails if a server may not use it any more: the tables are of another version or closed, or another
+    /// server is the master.
+    fn check(&mut self, address: &Self::Address) -> Result<(), DirectoryError>;
 }
 
 /// A database, and a connection to it if there is one.
@@ -53,18 +54,19 @@ pub(super) struct Database<L: DatabaseConnection> {
     common: Arc<Common<L::Address>>,
 }
 
-/// A connection, and the count of timeouts when it was made.
+/// A connection, and its generation.
 struct OpenConnection<L> {
     line: L,
-    timeouts: u64,
+    generation: u64,
 }
 
 /// The state that all connections of a process to a database share.
 struct Common<W> {
     address: W,
     outage: Mutex<Option<Outage>>,
-    /// How often the database failed to respond in time. Connections made before that are not used again.
-    timeouts: AtomicU64,
+    /// The generation of connections. Those of an earlier one are not used again: since then, the database
+    /// failed to respond in time, or another server became the master.
+    generation: AtomicU64,
     /// Whether a connection was attempted since this was last read.
     is_new: AtomicBool,
     /// Until when the last check of the tables holds. `None` for a program that may use closed tables.
@@ -86,11 +88,11 @@ impl<W> Common<W> {
         until.is_some_and(Deadline::is_over)
     }
 
-    /// Counts a timeout of a connection that was made at count `known`. Returns whether it is the first
-    /// of those. Must precede [`Database::give_up`]: a call that finds no [`Outage`] then finds no older
-    /// connection either.
-    fn count_timeout(&self, known: u64) -> bool {
-        self.timeouts.compare_exchange(known, known + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    /// Ends the generation `known`: that of a connection with a timeout, or to a server that is no master.
+    /// Returns false if it has ended before. Must precede [`Database::give_up`]: a call that finds no
+    /// [`Outage`] then finds no older connection either.
+    fn end_generation(&self, known: u64) -> bool {
+        self.generation.compare_exchange(known, known + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 }
 
@@ -103,11 +105,11 @@ struct Outage {
 impl<L: DatabaseConnection> Database<L> {
     /// Wraps a new connection, for a server or for a program that may use closed tables.
     pub(super) fn new(address: L::Address, line: L, opening: Opening) -> Database<L> {
-        let (timeouts, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (generation, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let checked = (opening == Opening::Serve).then(|| Mutex::new(Deadline::after(Duration::ZERO)));
         let common =
-            Common { address, outage: Mutex::new(None), timeouts, is_new, checked, meter: OnceLock::new() };
-        Database { line: Some(OpenConnection { line, timeouts: 0 }), common: Arc::new(common) }
+            Common { address, outage: Mutex::new(None), generation, is_new, checked, meter: OnceLock::new() };
+        Database { line: Some(OpenConnection { line, generation: 0 }), common: Arc::new(common) }
     }
 
     /// Creates another handle on the same database, which connects at its first use.
@@ -116,53 +118,77 @@ impl<L: DatabaseConnection> Database<L> {
     }
 
     /// Runs `work` with a connection. It is not retried after an error, because the server may have
-    /// executed it. If the last check of the tables is too old, as after a wait for a password's hash, they are
-    /// checked first.
+    /// executed it. If the last check of the tables is too old, as after a wait for a password's hash, they
+    /// are checked first.
     pub(super) fn call<T>(
         &mut self,
         work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
     ) -> Result<T, DirectoryError> {
+        self.run_checked(Deadline::after(DATABASE_TIME), work)
+    }
+
+    /// As [`Database::call`], for a single request. A server that is the master no more has not executed it:
+    /// then it is repeated once, within the same time, with the new master.
+    #[cfg(feature = "redis")]
+    pub(super) fn call_master<T>(
+        &mut self,
+        mut work: impl FnMut(&mut L) -> Result<T, DirectoryError>,
+    ) -> Result<T, DirectoryError> {
+        let by = Deadline::after(DATABASE_TIME);
+        match self.run_checked(by, &mut work) {
+            Err(DirectoryError::Unavailable(Fault::Moved, _)) => self.run_checked(by, work),
+            done => done,
+        }
+    }
+
+    /// As [`Database::call`], for work that checks the tables itself.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    pub(super) fn poll<T>(
+        &mut self,
+        work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
+    ) -> Result<T, DirectoryError> {
+        let until = Deadline::after(POLL_TRUST_TIME);
+        let polled = self.run(Deadline::after(DATABASE_TIME), work)?;
+        self.common.note_check(until);
+        Ok(polled)
+    }
+
+    fn run_checked<T>(
+        &mut self,
+        by: Deadline,
+        work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
+    ) -> Result<T, DirectoryError> {
         let common = Arc::clone(&self.common);
-        self.run(|line| {
+        self.run(by, |line| {
             if common.is_check_due() {
                 let until = Deadline::after(POLL_TRUST_TIME);
-                line.check_tables()?;
+                line.check(&common.address)?;
                 common.note_check(until);
             }
             work(line)
         })
     }
 
-    /// As [`Database::call`], for work that checks the tables itself.
-    pub(super) fn poll<T>(
-        &mut self,
-        work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
-    ) -> Result<T, DirectoryError> {
-        let until = Deadline::after(POLL_TRUST_TIME);
-        let polled = self.run(work)?;
-        self.common.note_check(until);
-        Ok(polled)
-    }
-
     fn run<T>(
         &mut self,
+        by: Deadline,
         work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
     ) -> Result<T, DirectoryError> {
-        let by = Deadline::after(DATABASE_TIME);
-        let mut known = self.common.timeouts.load(Ordering::SeqCst);
+        let mut known = self.common.generation.load(Ordering::SeqCst);
         let done = self.line(by).and_then(|mut kept| {
-            known = kept.timeouts;
+            known = kept.generation;
             kept.line.set_deadline(by);
             let done = work(&mut kept.line)?;
             self.line = Some(kept);
             Ok(done)
         });
-        if let Err(why) = &done
-            && by.is_over()
+        match &done {
             // A timeout on an older connection proves nothing about connections made since.
-            && self.common.count_timeout(known)
-        {
-            self.give_up(why);
+            Err(why) if by.is_over() && self.common.end_generation(known) => self.give_up(why),
+            Err(DirectoryError::Unavailable(Fault::Moved, _)) => {
+                self.common.end_generation(known);
+            }
+            _ => {}
         }
         done
     }
@@ -191,9 +217,9 @@ impl<L: DatabaseConnection> Database<L> {
 
     /// Returns the open connection, or a new one.
     fn line(&mut self, by: Deadline) -> Result<OpenConnection<L>, DirectoryError> {
-        let timeouts = self.common.timeouts.load(Ordering::SeqCst);
+        let generation = self.common.generation.load(Ordering::SeqCst);
         if let Some(mut kept) = self.line.take()
-            && kept.timeouts == timeouts
+            && kept.generation == generation
             && kept.line.is_open()
         {
             return Ok(kept);
@@ -204,12 +230,14 @@ impl<L: DatabaseConnection> Database<L> {
         self.common.is_new.store(true, Ordering::SeqCst);
         match &line {
             Ok(_) => {
-                self.common.meter.get().inspect(|meter| meter.count_connection());
+                if let Some(meter) = self.common.meter.get() {
+                    meter.count_connection();
+                }
                 *self.outage() = None;
             }
             Err(why) => self.give_up(why),
         }
-        line.map(|line| OpenConnection { line, timeouts })
+        line.map(|line| OpenConnection { line, generation })
     }
 
     /// Returns an error unless a connection may be tried. When it is time to retry, the first call tries.
@@ -269,7 +297,7 @@ mod tests {
             self.0.is_quiet()
         }
 
-        fn check_tables(&mut self) -> Result<(), DirectoryError> {
+        fn check(&mut self, _: &DatabaseAddress) -> Result<(), DirectoryError> {
             Ok(())
         }
     }
@@ -309,24 +337,24 @@ mod tests {
         let common = Common {
             address,
             outage: Mutex::default(),
-            timeouts: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
             is_new: false.into(),
             checked: None,
             meter: OnceLock::new(),
         };
-        let is_first = [0, 0, 1, 0, 1].map(|known| common.count_timeout(known));
+        let is_first = [0, 0, 1, 0, 1].map(|known| common.end_generation(known));
         assert_eq!(is_first, [true, false, true, false, false]);
     }
 
     #[test]
     fn of_the_callers_after_the_retry_time_one_tries() {
         let address = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
-        let (timeouts, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (generation, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let why = DirectoryError::Failed("it was away".to_owned());
         let outage = Outage { until: Deadline::after(Duration::ZERO), why: why.clone() };
         let outage = Mutex::new(Some(outage));
         let common =
-            Arc::new(Common { address, outage, timeouts, is_new, checked: None, meter: OnceLock::new() });
+            Arc::new(Common { address, outage, generation, is_new, checked: None, meter: OnceLock::new() });
         let [first, second] =
             [(); 2].map(|()| Database::<Silent> { line: None, common: Arc::clone(&common) });
         let begun = std::time::Instant::now();

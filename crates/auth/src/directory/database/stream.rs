@@ -118,7 +118,7 @@ async fn open_tcp(host: &str, port: u16, by: Deadline) -> io::Result<TcpStream> 
                 return Ok(stream);
             }
             Ok(Err(error)) => failed = error,
-            Err(_) => failed = io::Error::new(io::ErrorKind::TimedOut, Late),
+            Err(_) => failed = Late.into(),
         }
     }
     Err(failed)

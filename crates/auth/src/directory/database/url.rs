@@ -83,7 +83,7 @@ impl Url {
     /// It has several.
     pub(in crate::directory) fn place(&self, port: u16) -> Result<Endpoint, BadUrl> {
         let [place] = <[Endpoint; 1]>::try_from(self.places(port))
-            .map_err(|_| self.bad("several hosts are for the Sentinels of Redis"))?;
+            .map_err(|_| self.bad("several hosts are for the Sentinels or the cluster of Redis"))?;
         Ok(place)
     }
 

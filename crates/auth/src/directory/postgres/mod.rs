@@ -57,7 +57,7 @@ impl DatabaseConnection for Connection {
         self.set_deadline(by);
     }
 
-    fn check_tables(&mut self) -> Result<(), DirectoryError> {
+    fn check(&mut self, _: &DatabaseAddress) -> Result<(), DirectoryError> {
         schema::poll(self).map(drop)
     }
 

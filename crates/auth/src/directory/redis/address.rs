@@ -3,7 +3,7 @@
 //! It does not connect. Invariant: each part of a URL is obeyed, or the URL is rejected.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::route::Route;
 use crate::directory::database::endpoint::Endpoint;
@@ -30,6 +30,8 @@ const KEYS: [&str; 6] = ["db", "sslcert", "sslkey", "sslmode", "sslrootcert", "w
 /// Address, user and database.
 pub(super) struct DatabaseAddress {
     pub(super) route: Route,
+    /// The master that was last found in a cluster.
+    pub(super) known_master: Mutex<Option<Endpoint>>,
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
     pub(super) database: u32,
@@ -41,7 +43,8 @@ pub(super) struct DatabaseAddress {
 
 impl DatabaseAddress {
     /// Parses `redis://USER:PASSWORD@HOST:PORT/NUMBER`, `redis+sentinel://HOST:PORT,HOST/MASTER?db=NUMBER`,
-    /// these with `rediss` for TLS, or `redis+unix://USER:PASSWORD@/PATH?db=NUMBER`.
+    /// `redis+cluster://HOST:PORT,HOST`, these with `rediss` for TLS, or
+    /// `redis+unix://USER:PASSWORD@/PATH?db=NUMBER`.
     pub(super) fn parse(text: &str) -> Result<DatabaseAddress, BadUrl> {
         let url = Url::parse(text, &KEYS)?;
         let scheme = text.split("://").next().unwrap_or_default();
@@ -51,13 +54,15 @@ impl DatabaseAddress {
                 (Route::Server(Endpoint::Unix(PathBuf::from(format!("/{}", url.path)))), in_query)
             }
             "redis+sentinel" | "rediss+sentinel" => (sentinels(&url)?, in_query),
+            "redis+cluster" | "rediss+cluster" => (cluster(&url)?, ""),
             _ => (Route::Server(url.place(PORT)?), url.value("db").unwrap_or(&url.path)),
         };
         let database = number(&url, database, "a database of Redis is a number")?;
         let replicas = number(&url, url.value("wait").unwrap_or_default(), "wait= is a number of replicas")?;
         let encryption = encryption(&url, scheme.starts_with("rediss"))?;
         let (user, password, runtimes) = (url.user.clone(), url.password, Arc::default());
-        Ok(DatabaseAddress { route, user, password, database, replicas, encryption, runtimes })
+        let known_master = Mutex::default();
+        Ok(DatabaseAddress { route, known_master, user, password, database, replicas, encryption, runtimes })
     }
 }
 
@@ -66,6 +71,13 @@ fn sentinels(url: &Url) -> Result<Route, BadUrl> {
         return Err(url.bad("say which master: redis+sentinel://HOST,HOST/MASTER"));
     }
     Ok(Route::Sentinels { sentinels: url.places(SENTINEL_PORT), master: url.path.clone() })
+}
+
+fn cluster(url: &Url) -> Result<Route, BadUrl> {
+    if !url.path.is_empty() || url.value("db").is_some_and(|number| number != "0") {
+        return Err(url.bad("a cluster has database 0 only: redis+cluster://HOST,HOST"));
+    }
+    Ok(Route::Cluster(url.places(PORT)))
 }
 
 /// Parses a number, by default 0.
@@ -81,7 +93,7 @@ fn encryption(url: &Url, is_encrypted: bool) -> Result<Encryption, BadUrl> {
         (true, encryption @ Encryption::Always(_)) => Ok(encryption),
         (true, _) => Err(url.bad("rediss:// is always TLS: with sslmode=require, verify-ca or verify-full")),
         (false, Encryption::Never) => Ok(Encryption::Never),
-        (false, _) => Err(url.bad("for TLS, write rediss://, or rediss+sentinel://")),
+        (false, _) => Err(url.bad("for TLS, write rediss://, rediss+sentinel:// or rediss+cluster://")),
     }
 }
 
@@ -113,6 +125,20 @@ mod tests {
         {
             let message = DatabaseAddress::parse(bad).err().unwrap().to_string();
             assert!(!message.contains("secret"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_url_of_a_cluster_names_nodes_and_no_database() {
+        for url in ["redis+cluster://me@a,b:7", "redis+cluster://me@a,b:7/?db=0&wait=1"] {
+            let nodes = [("a", 6379), ("b", 7)].map(|(host, port)| Endpoint::Tcp(host.to_owned(), port));
+            assert_eq!(DatabaseAddress::parse(url).unwrap().route, Route::Cluster(nodes.to_vec()));
+        }
+        let address = DatabaseAddress::parse("rediss+cluster://a?sslmode=require").unwrap();
+        assert!(matches!(address.encryption, Encryption::Always(_)));
+        for bad in ["redis+cluster://me:secret@a/1", "redis+cluster://me:secret@a?db=1"] {
+            let message = DatabaseAddress::parse(bad).err().unwrap().to_string();
+            assert!(message.contains("database 0 only") && !message.contains("secret"), "{message}");
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::LazyLock;
 use std::task::Poll;
@@ -20,11 +21,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::address::DatabaseAddress;
 use super::route;
-use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
 use crate::directory::database::endpoint::Endpoint;
-use crate::directory::database::guest::Guest;
+use crate::directory::database::guest::{Guest, Late};
 use crate::directory::database::tls::Encryption;
+use crate::directory::{DirectoryError, Fault};
 use crate::limits::DATABASE_REPLICATION_TIME;
 
 /// The script that Redis runs.
@@ -49,8 +50,6 @@ const READS: [&[u8]; 12] = [
     b"stored_of",
 ];
 
-const CLOSED: &str = "it closed the connection";
-
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
@@ -65,6 +64,7 @@ pub(super) struct Connection {
     client: MultiplexedConnection,
     /// Sends the client's commands and receives the replies, while it is polled.
     driver: Driver,
+    server: Endpoint,
     /// The replicas that must have a change before it is confirmed.
     replicas: u32,
     /// The last field: it is dropped after the driver.
@@ -79,7 +79,19 @@ trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
 pub(super) fn broken(error: impl fmt::Display) -> DirectoryError {
-    DirectoryError::Failed(format!("Redis: {error}"))
+    failed_by(None, error)
+}
+
+fn failed_by(fault: Option<Fault>, error: impl fmt::Display) -> DirectoryError {
+    DirectoryError::of("Redis", fault, &error)
+}
+
+fn late(late: Late) -> DirectoryError {
+    failed_by(Some(Fault::Timeout), late)
+}
+
+fn closed() -> DirectoryError {
+    failed_by(Some(Fault::Closed), "it closed the connection")
 }
 
 pub(super) fn strange() -> DirectoryError {
@@ -145,14 +157,13 @@ impl Connection {
         server: &Endpoint,
         by: Deadline,
     ) -> Result<Connection, DirectoryError> {
-        let unreachable = |error: &dyn fmt::Display| broken(format!("{server}: {error}"));
+        let unreachable = |error: io::Error| failed_by(Fault::of_io(&error), format!("{server}: {error}"));
         let guest = Guest::new(&address.runtimes, by).map_err(broken)?;
-        let stream = guest.connect(server).map_err(|error| unreachable(&error))?;
+        let stream = guest.connect(server).map_err(unreachable)?;
         let stream: Box<dyn Transport> = match (&address.encryption, server) {
             (Encryption::Always(connector), Endpoint::Tcp(host, _)) => {
-                let encrypted =
-                    guest.run(stream.encrypt(connector, host)).map_err(|late| unreachable(&late))?;
-                Box::new(encrypted.map_err(|error| unreachable(&error))?)
+                let encrypted = guest.run(stream.encrypt(connector, host));
+                Box::new(encrypted.unwrap_or_else(|late| Err(late.into())).map_err(unreachable)?)
             }
             _ => Box::new(stream),
         };
@@ -160,8 +171,9 @@ impl Connection {
         let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
         let info = RedisConnectionInfo::default().set_skip_set_lib_name();
         let connected = guest.run(MultiplexedConnection::new_with_config(&info, stream, config));
-        let (client, driver) = connected.map_err(broken)?.map_err(|error| failed(&error))?;
-        Ok(Connection { client, driver: Box::pin(driver), replicas: address.replicas, guest })
+        let (client, driver) = connected.map_err(late)?.map_err(|error| failed(&error))?;
+        let (driver, server, replicas): (Driver, _, _) = (Box::pin(driver), server.clone(), address.replicas);
+        Ok(Connection { client, driver, server, replicas, guest })
     }
 
     /// Authenticates and selects the database, in one exchange.
@@ -182,6 +194,16 @@ impl Connection {
         replies.into_iter().try_for_each(|value| Reply::try_from(value).map(drop))
     }
 
+    /// Returns the address of the server.
+    pub(super) fn server(&self) -> &Endpoint {
+        &self.server
+    }
+
+    /// Returns whether the server says that it is a master.
+    pub(super) fn is_master(&mut self) -> Result<bool, DirectoryError> {
+        Ok(self.command(&[b"ROLE"])?.at(0)?.bytes()? == b"master")
+    }
+
     pub(super) fn set_deadline(&mut self, by: Deadline) {
         self.guest.set_deadline(by);
     }
@@ -193,9 +215,9 @@ impl Connection {
     }
 
     /// Runs the script. If Redis does not know it, it has run nothing: then it gets the script, and the same
-    /// call again.
+    /// call again. The key names the hash slot to a cluster.
     pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, DirectoryError> {
-        let head = [b"EVALSHA".as_slice(), SCRIPT_HASH.as_bytes(), b"0"];
+        let head = [b"EVALSHA".as_slice(), SCRIPT_HASH.as_bytes(), b"1", b"plimsoll:state"];
         let all: Vec<&[u8]> = head.into_iter().chain(words.iter().copied()).collect();
         let reply = match self.send(&all)? {
             Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript) => {
@@ -240,9 +262,9 @@ fn drive<T>(
     driver: &mut Driver,
     work: impl Future<Output = RedisResult<T>>,
 ) -> Result<T, DirectoryError> {
-    match guest.drive(driver, work).map_err(broken)?.0 {
+    match guest.drive(driver, work).map_err(late)?.0 {
         Poll::Ready(done) => done.map_err(|error| failed(&error)),
-        Poll::Pending => Err(broken(CLOSED)),
+        Poll::Pending => Err(closed()),
     }
 }
 
@@ -251,7 +273,7 @@ fn drive<T>(
 fn failed(error: &RedisError) -> DirectoryError {
     match error.kind() {
         ErrorKind::Parse => broken("the response was cut short, or is none; check the server's version"),
-        _ if error.is_connection_dropped() => broken(CLOSED),
+        _ if error.is_connection_dropped() => closed(),
         _ => broken(error),
     }
 }
@@ -259,11 +281,16 @@ fn failed(error: &RedisError) -> DirectoryError {
 /// Converts an error reply, of the script or of Redis itself.
 fn refusal(error: &ServerError) -> DirectoryError {
     let (code, detail) = (error.code(), error.details().unwrap_or_default());
+    let text = format!("{code} {detail}");
     match code {
         // The script's own error is a sentence.
-        "PLIMSOLL" => broken(detail),
+        "PLIMSOLL" => failed_by(Some(Fault::Schema), detail),
+        "MOVED" | "READONLY" => failed_by(Some(Fault::Moved), text),
+        // Before Redis 7, the error of a command in a script is within another.
+        "ERR" if detail.contains(" -READONLY ") => failed_by(Some(Fault::Moved), text),
+        "NOAUTH" | "NOPERM" | "WRONGPASS" => failed_by(Some(Fault::Authentication), text),
         // Its memory is full, or it cannot write to its disk: it refuses all changes.
-        "MISCONF" | "OOM" => DirectoryError::Full(format!("Redis: {code} {detail}")),
-        _ => broken(format!("{code} {detail}")),
+        "MISCONF" | "OOM" => DirectoryError::Full(format!("Redis: {text}")),
+        _ => broken(text),
     }
 }

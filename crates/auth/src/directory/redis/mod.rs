@@ -6,6 +6,7 @@
 //! lost its data is not taken for an empty one.
 
 mod address;
+mod cluster;
 mod connection;
 mod route;
 mod rows;
@@ -57,9 +58,9 @@ impl DatabaseConnection for Connection {
         self.set_deadline(by);
     }
 
-    /// The script does it at each call.
-    fn check_tables(&mut self) -> Result<(), DirectoryError> {
-        Ok(())
+    /// The script checks the tables at each call.
+    fn check(&mut self, address: &DatabaseAddress) -> Result<(), DirectoryError> {
+        route::check(self, address)
     }
 
     fn is_open(&mut self) -> bool {
@@ -116,7 +117,7 @@ impl RedisDirectory {
     fn ask<W: AsRef<[u8]>>(&mut self, question: &str, words: &[W]) -> Result<Option<Reply>, DirectoryError> {
         let words = [question.as_bytes()].into_iter().chain(words.iter().map(AsRef::as_ref));
         let words: Vec<&[u8]> = words.collect();
-        let reply = self.database.call(|connection| connection.ask(&words))?;
+        let reply = self.database.call_master(|connection| connection.ask(&words))?;
         Ok(Some(reply).filter(|reply| *reply != Reply::Nothing))
     }
 
@@ -154,7 +155,7 @@ impl Directory for RedisDirectory {
     }
 
     fn has_foreign_changes(&mut self) -> Result<bool, DirectoryError> {
-        let count = self.database.call(|connection| connection.ask(&[b"changes"])?.int())?;
+        let count = self.database.call_master(|connection| connection.ask(&[b"changes"])?.int())?;
         let replace_with = self.counter.replace_with(count);
         Ok(self.database.was_lost() || replace_with)
     }

@@ -1,13 +1,16 @@
-//! The way to the Redis of a URL: at an address, or as the master that Sentinels name.
+//! The way to the Redis of a URL: at an address, as the master that Sentinels name, or in a cluster.
 //!
-//! Invariant: by way of a Sentinel, no server is used that does not say that it is a master. A Sentinel that
-//! is cut off from the others names the old one.
+//! Invariants: by way of a Sentinel, no server is used that does not say that it is a master. A Sentinel that
+//! is cut off from the others names the old one. A kept connection to a master that the Sentinels no longer
+//! name is noticed within [`POLL_TRUST_TIME`](crate::limits::POLL_TRUST_TIME), if a Sentinel responds.
 
 use super::address::DatabaseAddress;
+use super::cluster;
 use super::connection::{Connection, Reply, broken, strange};
-use crate::directory::DirectoryError;
 use crate::directory::database::deadline::Deadline;
 use crate::directory::database::endpoint::Endpoint;
+use crate::directory::{DirectoryError, Fault};
+use crate::limits::SENTINEL_CHECK_TIME;
 use ::redis::Value;
 
 /// The way to a server.
@@ -17,6 +20,8 @@ pub(super) enum Route {
     Server(Endpoint),
     /// Sentinels, and the name that they have for the master and its replicas.
     Sentinels { sentinels: Vec<Endpoint>, master: String },
+    /// Nodes of a cluster.
+    Cluster(Vec<Endpoint>),
 }
 
 /// Connects, authenticates, and selects the database.
@@ -27,23 +32,46 @@ pub(super) fn connect(address: &DatabaseAddress, by: Deadline) -> Result<Connect
             connection.log_in(address, address.database)?;
             Ok(connection)
         }
-        Route::Sentinels { sentinels, master } => by_way_of_any(address, sentinels, master, by),
+        Route::Sentinels { sentinels, master } => {
+            by_way_of_any(sentinels, by, |sentinel, by| by_way_of(address, sentinel, master, by))
+        }
+        Route::Cluster(nodes) => cluster::connect(address, nodes, by),
     }
 }
 
-/// Tries one Sentinel after the other. The time until the deadline is divided among them.
-fn by_way_of_any(
-    address: &DatabaseAddress,
-    sentinels: &[Endpoint],
-    master: &str,
+/// Fails if the server of a connection is the master no more, by its own word or a Sentinel's. A master that
+/// is cut off from the others does not know it. A node of a cluster refuses each call by itself.
+pub(super) fn check(connection: &mut Connection, address: &DatabaseAddress) -> Result<(), DirectoryError> {
+    let Route::Sentinels { sentinels, master } = &address.route else { return Ok(()) };
+    let moved = |error| DirectoryError::Unavailable(Fault::Moved, format!("Redis: {error}"));
+    if !connection.is_master()? {
+        return Err(moved(no_master(connection.server())));
+    }
+    let by = Deadline::after(SENTINEL_CHECK_TIME);
+    // If no Sentinel responds, none has named another.
+    match by_way_of_any(sentinels, by, |sentinel, by| named_by(address, sentinel, master, by)) {
+        Ok(named) if named != *connection.server() => {
+            Err(moved(format!("{}: the Sentinels name another master, {named}", connection.server())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_master(server: &Endpoint) -> String {
+    format!("{server}: it is no master; a failover may be in progress")
+}
+
+/// Tries one server after the other. The time until the deadline is divided among them.
+pub(super) fn by_way_of_any<T>(
+    servers: &[Endpoint],
     by: Deadline,
-) -> Result<Connection, DirectoryError> {
+    find: impl Fn(&Endpoint, Deadline) -> Result<T, DirectoryError>,
+) -> Result<T, DirectoryError> {
     let mut failed = strange();
-    for (sentinel, left) in sentinels.iter().zip((1..=sentinels.len()).rev()) {
-        let share = by.share_of(u32::try_from(left).unwrap_or(u32::MAX));
-        match by_way_of(address, sentinel, master, share) {
-            Ok(connection) => return Ok(connection),
+    for (server, left) in servers.iter().zip((1..=servers.len()).rev()) {
+        match find(server, by.share_of(u32::try_from(left).unwrap_or(u32::MAX))) {
             Err(error) => failed = error,
+            found => return found,
         }
     }
     Err(failed)
@@ -58,10 +86,7 @@ fn by_way_of(
     let server = named_by(address, sentinel, master, by)?;
     let mut connection = Connection::connect(address, &server, by)?;
     connection.log_in(address, address.database)?;
-    if connection.command(&[b"ROLE"])?.at(0)?.bytes()? != b"master" {
-        return Err(broken(format!("{server}: it is no master; a failover may be in progress")));
-    }
-    Ok(connection)
+    if connection.is_master()? { Ok(connection) } else { Err(broken(no_master(&server))) }
 }
 
 /// Returns the address of the master.

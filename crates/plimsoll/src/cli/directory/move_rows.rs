@@ -137,8 +137,8 @@ impl Move {
     ) -> anyhow::Result<Summary> {
         let rows = fill(target, |_| Ok(()), |each| source.read_rows(each))?;
         if file_of(&self.from).is_none() {
-            // The requests of a server that was not stopped, such as a sign-up, have ended or failed by then. A
-            // closed file refuses them at once.
+            // The requests of a server that was not stopped, such as a sign-up, have ended or failed by then.
+            // A closed file refuses them at once.
             sleep(SERVERS_STOP_TIME);
         }
         if Summary::of(source)? != rows {
