@@ -77,6 +77,9 @@ fn contradiction(config: &Config) -> Option<String> {
     if let Some(twice) = sites.iter().find(|site| !prefixes.insert(&site.prefix)) {
         return Some(format!("--site {}=... is given twice; give each prefix one folder", twice.prefix));
     }
+    if fixed.accounts && sites.iter().any(|site| is_of_page(&site.prefix)) {
+        return Some(PAGE.to_owned());
+    }
     if sites.is_empty() && !fixed.accounts && !fixed.is_proxy() {
         return Some(NOTHING.to_owned());
     }
@@ -89,6 +92,14 @@ fn contradiction(config: &Config) -> Option<String> {
     (fixed.has_ftp() && !fixed.accounts && !guests).then(|| NOBODY.to_owned())
 }
 
+/// Whether a prefix is the web page's or below it, which accounts have.
+fn is_of_page(prefix: &str) -> bool {
+    prefix.strip_prefix("/app").is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'/', ..]))
+}
+
+/// The error if the web page would hide a site.
+const PAGE: &str = "--site /app=... is where people with accounts have the web page: choose another prefix, \
+                    or serve sites alone: --accounts false";
 /// The error if there are neither sites nor accounts.
 const NOTHING: &str = "there is nothing to serve: give --site PREFIX=DIR, or leave accounts on; see --help";
 const NO_SITE: &str =
@@ -117,6 +128,16 @@ mod tests {
         assert_eq!(wrong(&["--classic", ":0"]), None);
         let no_accounts = ["--classic", ":0", "--accounts", "false", "--site", "/=."];
         assert_eq!(wrong(&no_accounts), Some(NO_ACCOUNTS.to_owned()));
+    }
+
+    #[test]
+    fn a_site_in_the_place_of_the_web_page_is_refused_if_there_are_accounts() {
+        for prefix in ["/app", "/app/docs"] {
+            let site = format!("{prefix}=.");
+            assert_eq!(wrong(&["--site", &site]), Some(PAGE.to_owned()), "{prefix}");
+            assert_eq!(wrong(&["--site", &site, "--accounts", "false"]), None, "{prefix}");
+        }
+        assert_eq!(wrong(&["--site", "/apple=."]), None);
     }
 
     #[test]
