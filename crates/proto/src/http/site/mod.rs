@@ -166,7 +166,12 @@ pub fn refused_with(
 
 /// Whether the client prefers a page to a description for programs, as a browser does that opens a link.
 pub fn wants_page(request: &Request<'_>) -> bool {
-    request.field(Field::Accept).is_some_and(prefers_html)
+    request.field(Field::Accept).is_some_and(prefers_html) && !is_wget(request)
+}
+
+/// Whether the client is wget, which follows the links of a plain listing. Wget2 sends a browser's Accept.
+fn is_wget(request: &Request<'_>) -> bool {
+    request.field(Field::UserAgent).is_some_and(|agent| agent.starts_with(b"Wget"))
 }
 
 /// Whether a folder is listed as a page: unless the query has `format=json`, or Accept prefers JSON.
