@@ -27,7 +27,8 @@ test-long: rust ## the same with many more seeds, under process and pool too; ta
 	tests/install
 	@cargo xtask test --long
 
-check: components ## format, house rules, lints, docs, licences, and lints of builds without databases
+check: components ## format, house rules, lints, docs, licences, types of the page's scripts, and lints of builds without databases
+	@tests/tools/install packages.sha512
 	@cargo xtask check
 	@cargo xtask lean
 

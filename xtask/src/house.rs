@@ -18,6 +18,13 @@ pub(crate) fn root() -> PathBuf {
     own.parent().map_or_else(|| own.clone(), PathBuf::from)
 }
 
+/// Returns the folder that `tests/tools/install` fills.
+pub(crate) fn test_tools() -> PathBuf {
+    let path = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = || path("XDG_CACHE_HOME").unwrap_or_else(|| path("HOME").unwrap_or_default().join(".cache"));
+    path("PLIMSOLL_TEST_TOOLS").unwrap_or_else(|| cache().join("plimsoll-test-tools"))
+}
+
 /// Returns a command for the `cargo` that started this task, in the folder of the workspace.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

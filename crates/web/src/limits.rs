@@ -17,8 +17,8 @@ pub const MTIME_ROUNDING_MAX: Duration = Duration::from_secs(2);
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
 /// Parts of one form: files, and fields that are ignored.
 pub const FORM_PARTS_MAX: usize = 1000;
-/// Bytes of the page's own files, which a first visit loads.
-pub const ASSET_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of the page's own files as they are sent, which a first visit loads.
+pub const ASSET_BYTES_MAX: usize = 100 * 1024;
 /// Bytes of a path and query to which a form leads. A longer one leads to the account's files.
 pub const LOCAL_TARGET_BYTES_MAX: usize = 8 * 1024;
 /// Names that are tried for a file of a form whose name is taken.

@@ -221,12 +221,22 @@ async fn no_other_page_embeds_the_page_and_nothing_runs_in_it(scene: Scene) {
         {
             assert!(policy.contains(part), "{target}: {policy}");
         }
-        assert!(!policy.contains("unsafe") && !policy.contains("script-src"), "{policy}");
+        // Each file of an account is of this origin: 'self' would admit it as a script.
+        let sources: Vec<&str> = policy.split("; ").filter(|part| part.starts_with("script-src")).collect();
+        assert!(!policy.contains("unsafe") && sources.len() <= 1, "{policy}");
+        let (nonces, scripts) = (sources.join(""), page.text().matches("<script").count());
+        assert_eq!(scripts, sources.len(), "{target}");
+        if scripts == 1 {
+            let nonce = nonces.strip_prefix("script-src 'nonce-").and_then(|rest| rest.strip_suffix('\''));
+            let nonce = nonce.unwrap_or_else(|| panic!("{policy}"));
+            assert!(page.text().contains(&format!(".js\" nonce=\"{nonce}\"></script>")), "{target}");
+            assert!(policy.contains("require-trusted-types-for 'script'; trusted-types 'none'"), "{policy}");
+        }
         assert_eq!(page.field("X-Frame-Options"), Some("DENY"), "{target}");
         assert_eq!(page.field("Cross-Origin-Opener-Policy"), Some("same-origin"), "{target}");
         assert_eq!(page.field("Referrer-Policy"), Some("same-origin"), "{target}");
         assert!(page.field("Cache-Control").unwrap().contains("no-store"), "{target}");
-        assert!(!page.text().contains("<script") && !page.text().contains(" style="), "{target}");
+        assert!(!page.text().contains("<script>") && !page.text().contains(" style="), "{target}");
     }
 }
 
@@ -240,6 +250,11 @@ async fn the_files_of_the_page_are_kept_for_good_under_their_hash(scene: Scene) 
     assert!(style.field("Cache-Control").unwrap().contains("immutable"));
     let (_, rest) = path.strip_prefix("/app/").unwrap().split_once('/').unwrap();
     assert_eq!(browser.client.get(&format!("/app/000000000000/{rest}")).await.status, 404);
+    let script = browser.client.get(&path.replace("page.css", "main.js")).await;
+    assert_eq!((script.status, script.field("Content-Type")), (200, Some("text/javascript; charset=utf-8")));
+    assert_eq!(script.field("Content-Encoding"), Some("gzip"));
+    let texts = browser.client.get(&path.replace("page.css", "de.json")).await;
+    assert_eq!(texts.json()["delete"], "Löschen");
 }
 
 async fn a_person_signs_up_and_changes_the_password(scene: Scene) {
@@ -373,17 +388,20 @@ async fn folders_are_made_and_entries_renamed_moved_and_deleted(scene: Scene) {
         ("action=rename&at=%2Ffiles%2Fd&name=&folder=%2F", 400),
         ("action=rename&at=%2Ffiles%2Fd&name=d&folder=%2Fmissing", 409),
         ("action=mkdir&at=%2Ffiles%2F&name=in", 409),
-        ("action=delete&at=%2Ffiles%2Fmissing", 404),
-        ("action=delete&at=%2Ffiles%2Fd%2F", 404),
-        ("action=delete&at=%2Ffiles%2F", 403),
-        ("action=delete&at=%2Fapi%2Fwhoami", 404),
+        ("action=delete&sure=yes&at=%2Ffiles%2Fmissing", 404),
+        ("action=delete&sure=yes&at=%2Ffiles%2Fd%2F", 404),
+        ("action=delete&sure=yes&at=%2Ffiles%2F", 403),
+        ("action=delete&sure=yes&at=%2Fapi%2Fwhoami", 404),
+        ("action=delete&at=%2Ffiles%2Fd", 400),
+        ("action=delete&sure=yes&etag=%22other%22&at=%2Ffiles%2Fd", 412),
+        ("action=delete&sure=yes&etag=%22%0D%0A&at=%2Ffiles%2Fd", 400),
         ("action=other&at=%2Ffiles%2Fd", 400),
     ] {
         let refused = browser.submit("/app/do", form).await;
         assert_eq!(refused.status, status, "{form}: {}", refused.text());
     }
     assert_eq!(alice.get("/files/d").await.text(), "other");
-    let form = "action=delete&at=%2Ffiles%2Fin%2F&next=%2F%2Fevil.example";
+    let form = "action=delete&sure=yes&at=%2Ffiles%2Fin%2F&next=%2F%2Fevil.example";
     let deleted = browser.submit("/app/do", form).await;
     assert_eq!((deleted.status, deleted.field("Location")), (303, Some("/files/?done=deleted")));
     assert_eq!(alice.get("/files/in/c").await.status, 404);
@@ -432,7 +450,10 @@ async fn a_share_is_given_seen_and_ended_on_the_page(scene: Scene) {
         let folder = other.open(target).await.text();
         assert!(!folder.contains("/app/do") && !folder.contains("/app/entry"), "{target}: {folder}");
     }
-    assert_eq!(other.submit("/app/do", "action=delete&at=%2Fshared%2Falice%2F%253Cb%253E").await.status, 403);
+    assert_eq!(
+        other.submit("/app/do", "action=delete&sure=yes&at=%2Fshared%2Falice%2F%253Cb%253E").await.status,
+        403
+    );
     let share = "action=share&at=%2Fshared%2Falice%2F%253Cb%253E&with=alice&permission=read";
     assert_eq!(other.submit("/app/do", share).await.status, 403);
     let id = alice.get("/api/shares").await.json()["shares"][0]["id"].as_str().unwrap().to_owned();
@@ -457,6 +478,17 @@ async fn the_page_offers_only_what_the_account_may_do(scene: Scene) {
     assert!(details.contains("href=\"/files/a\" download") && !details.contains("/app/do"), "{details}");
 }
 
+async fn an_error_is_in_the_readers_language_with_the_servers_own_words(scene: Scene) {
+    let _alice = Person::new(&scene, "alice").await;
+    let mut browser = Browser::logged_in(&scene, "alice").await;
+    let german = format!("Accept-Language: de\r\n{}", browser.fields());
+    let missing = browser.client.get_with("/files/missing", &german).await;
+    assert!(missing.text().contains("Es ist nicht mehr da"), "{}", missing.text());
+    assert!(missing.text().contains("There is no such thing here."), "{}", missing.text());
+    let english = browser.open("/files/missing").await.text();
+    assert!(english.contains("There is no such thing here.") && !english.contains("any more"), "{english}");
+}
+
 async fn a_program_gets_the_listing_of_programs(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     alice.put("/files/a", "x").await;
@@ -465,6 +497,9 @@ async fn a_program_gets_the_listing_of_programs(scene: Scene) {
         page.text().contains("href=\"a\"") && !page.text().contains("/app/"),
         "no links that a crawler follows"
     );
+    let wget2 = format!("{ACCEPT}User-Agent: Wget/2.1.0\r\n");
+    let page = alice.ask("GET", "/files/", &wget2, "").await;
+    assert!(page.text().contains("href=\"a\"") && !page.text().contains("/app/"), "{}", page.text());
 }
 
 behaviours!(scenario and tls;
@@ -483,6 +518,7 @@ behaviours!(scenario and tls;
     a_name_that_is_not_utf8_is_renamed_from_and_to_its_own_bytes,
     a_share_is_given_seen_and_ended_on_the_page,
     the_page_offers_only_what_the_account_may_do,
+    an_error_is_in_the_readers_language_with_the_servers_own_words,
     a_program_gets_the_listing_of_programs,
 );
 

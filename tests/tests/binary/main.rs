@@ -73,5 +73,6 @@ mod ten;
 mod tiers;
 mod tiers_over_tls;
 mod traced;
+mod web_page;
 mod web_servers;
 mod wget;

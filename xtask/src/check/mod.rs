@@ -23,11 +23,12 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step { name: "format", run: format },
     Step { name: "tidy", run: tidy::check },
     Step { name: "lints", run: lints },
     Step { name: "docs", run: docs },
+    Step { name: "scripts", run: scripts },
     Step { name: "licences", run: licences::run },
     Step { name: "duplicates", run: duplicates::run },
 ];
@@ -65,6 +66,20 @@ fn lints() -> Result<()> {
 fn docs() -> Result<()> {
     let arguments = ["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"];
     succeed(house::cargo().args(arguments).env("RUSTDOCFLAGS", "-Dwarnings"), "rustdoc has findings")
+}
+
+/// Checks the types of the web page's scripts. The compiler is a tool of development: it makes nothing.
+fn scripts() -> Result<()> {
+    let compiler = house::test_tools().join("node_modules/typescript/bin/tsc");
+    ensure!(
+        compiler.is_file(),
+        "TypeScript is missing: run `tests/tools/install packages.sha512`, which needs npm"
+    );
+    let arguments = ["--project", "crates/web/assets"];
+    succeed(
+        Command::new("node").current_dir(house::root()).arg(compiler).args(arguments),
+        "the web page's scripts have findings",
+    )
 }
 
 fn succeed(command: &mut Command, advice: &str) -> Result<()> {

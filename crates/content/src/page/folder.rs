@@ -149,8 +149,9 @@ fn count(number: usize, [one, many]: [&str; 2]) -> Option<String> {
 fn table(folder: &Folder<'_>, frame: &dyn FolderFrame) -> Markup {
     let Folder { path, order, summary, .. } = *folder;
     let (words, tools) = (frame.words(), frame.tool_column());
+    let is_long = folder.window.as_ref().is_some_and(|window| window.len() < summary.entries());
     html! {
-        table {
+        table class=[is_long.then_some("long")] {
             @if summary.has_any() {
                 thead { tr {
                     (head(order, Column::Name, words.name))

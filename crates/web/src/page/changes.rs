@@ -17,7 +17,7 @@ use super::entry::{name_of_permission, split, target_of};
 use super::form::Form;
 use super::go_to;
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, Web, credentials};
+use crate::{RoutedRequest, Web, conditions, credentials};
 
 pub(super) async fn receive(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
@@ -85,13 +85,28 @@ fn unless_changed(form: &Form, field: &str, present: &[u8]) -> Vec<u8> {
 
 async fn delete(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {
     let target = target_of(&form.bytes("at"))?;
-    let condition = Condition::none();
+    if form.bytes("sure").is_empty() {
+        return Err(Refusal::bad(
+            "The deletion is not confirmed. Go back, and tick the box above the button.",
+        ));
+    }
+    let etag = form.text("etag");
+    let condition = unchanged(&etag)?;
     let condition = if target.is_folder { condition.and_folder() } else { condition };
     match web.operations.remove(caller, &target.place, condition).await {
         Ok(_) => Ok("deleted"),
-        Err(Error::Store(StoreError::Precondition)) => Err(Error::NOT_FOUND.into()),
+        Err(Error::Store(StoreError::Precondition)) if etag.is_empty() => Err(Error::NOT_FOUND.into()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the condition that an entry is the one that the form showed; none if the form does not say which.
+fn unchanged(etag: &str) -> Result<Condition, Refusal> {
+    if etag.chars().any(char::is_control) {
+        return Err(Refusal::bad("The form names no version. Open the page again."));
+    }
+    let line = format!("If-Match: {etag}\r\n");
+    Ok(conditions::parse_stored(if etag.is_empty() { "" } else { &line }))
 }
 
 async fn share(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {

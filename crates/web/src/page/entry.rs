@@ -193,7 +193,12 @@ fn deleting(language: &Language, entry: &Entry, folder: &str, is_folder: bool) -
             form.card method="post" action="/app/do" {
                 input type="hidden" name="at" value=(entry.href);
                 input type="hidden" name="next" value=(folder);
+                // The server deletes the version that the page shows, and no other.
+                input type="hidden" name="etag" value=(plimsoll_content::etag(&entry.stat));
                 p { (language.text(warning)) }
+                label.choice {
+                    input type="checkbox" name="sure" value="yes" required; (language.text("delete.sure"))
+                }
                 button.danger name="action" value="delete" { (language.text("delete")) }
             }
         }

@@ -73,8 +73,9 @@ impl FolderFrame for AccountFolder {
         let language = self.frame.language;
         html! {
             (self.notice)
-            @if self.may.write {
-                div.tools { (self.upload_form()) (self.folder_form()) }
+            div.tools data-may=(self.rights()) {
+                @if self.may.write { (self.upload_form()) (self.folder_form()) }
+                (self.filter())
             }
             @if self.has_details() {
                 form #entry action="/app/entry" aria-label=(language.text("entry")) {}
@@ -99,6 +100,26 @@ impl AccountFolder {
     /// Whether an entry has a form on the page of its details.
     fn has_details(&self) -> bool {
         self.may.delete || self.may.share
+    }
+
+    /// Returns what the account may do here, for the scripts.
+    fn rights(&self) -> String {
+        let Permissions { write, delete, share, .. } = self.may;
+        let rights = [(write, "write"), (delete, "delete"), (share, "share")];
+        let rights: Vec<&str> = rights.into_iter().filter(|(may, _)| *may).map(|(_, right)| right).collect();
+        rights.join(" ")
+    }
+
+    /// Returns the field that filters the rows. The style shows it only where scripts run.
+    fn filter(&self) -> Markup {
+        let language = self.frame.language;
+        html! {
+            label.filter {
+                span.unseen { (language.text("filter")) }
+                input #filter type="search" placeholder=(language.text("filter")) autocomplete="off"
+                    spellcheck="false";
+            }
+        }
     }
 
     fn upload_form(&self) -> Markup {

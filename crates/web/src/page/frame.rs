@@ -1,7 +1,7 @@
 //! The frame of every page: its head, navigation, foot, and the fields of its response.
 //!
-//! Invariants: nothing runs and nothing loads but the page's own files; no other page embeds it; no cache
-//! stores it.
+//! Invariants: nothing runs and nothing loads but the page's own files; no text becomes code; no other page
+//! embeds it; no cache stores it.
 
 use maud::{DOCTYPE, Markup, html};
 use plimsoll_content::page::{ICON, MARK};
@@ -14,7 +14,8 @@ use super::local_target::LocalTarget;
 use super::texts::{LANGUAGES, Language};
 use super::{assets, cookie};
 
-/// Bytes of the number that admits the page's own style, so that markup in the page cannot add another.
+/// Bytes of the number that admits the page's own style and scripts, so that markup in the page cannot add
+/// others. 'self' would not do: it admits every file of every account.
 const NONCE_BYTES: usize = 16;
 
 /// The part of the page that a view belongs to.
@@ -70,10 +71,16 @@ impl Frame {
 
     /// Returns the fields of the response.
     pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
+        let nonce = &self.nonce;
+        // Trusted Types: a script cannot make markup of a text either, even by mistake.
+        let script = format!(
+            "script-src 'nonce-{nonce}'; connect-src 'self'; media-src 'self'; frame-src 'self'; \
+             require-trusted-types-for 'script'; trusted-types 'none'; "
+        );
         let policy = format!(
-            "default-src 'none'; style-src 'nonce-{}'; img-src 'self' data:; form-action 'self'; \
+            "default-src 'none'; style-src 'nonce-{nonce}'; img-src 'self' data:; {}form-action 'self'; \
              base-uri 'none'; frame-ancestors 'none'",
-            self.nonce
+            if self.has_script() { &script } else { "" }
         );
         vec![
             ("Cache-Control", "no-store".to_owned()),
@@ -84,6 +91,11 @@ impl Frame {
             ("Referrer-Policy", "same-origin".to_owned()),
             ("X-Frame-Options", "DENY".to_owned()),
         ]
+    }
+
+    /// Whether the page has scripts: with an account only, so that the log-in page runs none.
+    fn has_script(&self) -> bool {
+        self.account.is_some()
     }
 
     /// Returns the whole page around its content.
@@ -97,6 +109,7 @@ impl Frame {
                     title { (title) " – plimsoll" }
                     link rel="icon" href=(ICON);
                     link rel="stylesheet" href=(assets::path_of("page.css")) nonce=(self.nonce);
+                    @if self.has_script() { (assets::scripts(&self.nonce)) }
                 }
                 body {
                     a.skip href="#content" { (self.language.text("skip")) }

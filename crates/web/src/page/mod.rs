@@ -132,7 +132,7 @@ fn error_page(request: &Request<'_>, refusal: &Refusal) -> Answer {
     let title = frame.language.text(title);
     let content = html! {
         h1 { (title) }
-        p { (refusal.detail()) }
+        (explained(&frame, refusal))
         p.quiet { (status.code()) " " (status.reason()) }
         p {
             @if let Some(back) = page_of_form(request) {
@@ -142,6 +142,17 @@ fn error_page(request: &Request<'_>, refusal: &Refusal) -> Answer {
         }
     };
     frame.answer(status, title, &content)
+}
+
+/// Returns the sentence about a refusal: the server's own, which is English; before it, in another language,
+/// that of the status.
+fn explained(frame: &Frame, refusal: &Refusal) -> maud::Markup {
+    let key = format!("problem.{}", refusal.status.code());
+    let own = frame.language.known(&key).filter(|_| frame.language.code != "en");
+    html! {
+        @if let Some(own) = own { p { (own) } p.quiet lang="en" { (refusal.detail()) } }
+        @else { p { (refusal.detail()) } }
+    }
 }
 
 /// Returns the page whose form was refused. The guard has checked that it is one of this server.

@@ -19,6 +19,8 @@ pub(crate) struct Language {
     pub(crate) code: &'static str,
     /// Its own name for itself.
     pub(crate) name: &'static str,
+    /// The texts as the scripts read them.
+    pub(super) json: &'static str,
     texts: HashMap<String, String>,
 }
 
@@ -31,8 +33,8 @@ pub(crate) static LANGUAGES: LazyLock<[Language; 2]> = LazyLock::new(|| {
 });
 
 impl Language {
-    fn new(code: &'static str, name: &'static str, json: &str) -> Language {
-        Language { code, name, texts: serde_json::from_str(json).unwrap_or_default() }
+    fn new(code: &'static str, name: &'static str, json: &'static str) -> Language {
+        Language { code, name, json, texts: serde_json::from_str(json).unwrap_or_default() }
     }
 
     /// Returns the language of a request: chosen on the page, or preferred by the browser.
@@ -95,11 +97,11 @@ mod tests {
 
     #[test]
     fn every_text_that_the_pages_use_exists() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/page");
+        let folder = |name| std::fs::read_dir(format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let mut count = 0;
-        for file in std::fs::read_dir(folder).unwrap() {
+        for file in folder("src/page").chain(folder("assets/js")) {
             let source = std::fs::read_to_string(file.unwrap().path()).unwrap();
-            let calls = ["language.text(\"", "language.fill(\""];
+            let calls = ["language.text(\"", "language.fill(\"", " text(\"", "(text(\""];
             for used in calls.iter().flat_map(|call| source.split(call).skip(1)) {
                 let Some((key, _)) = used.split_once('"') else { continue };
                 count += 1;
