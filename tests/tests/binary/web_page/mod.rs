@@ -56,7 +56,7 @@ fn run(kind: EngineKind, name: &str) {
     let mut server = Restarted::new(kind);
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/binary/web_page");
     let browser = tool::first_installed(&["chromium", "chromium-browser", "google-chrome"]);
-    let mut node = tool::tool("node");
+    let mut node = tool("node");
     node.arg(here.join(format!("{name}.mjs"))).env("TOOLS", modules.join("..")).env("PICTURES", pictures());
     node.env("BROWSER", path_of_program(&browser));
     node.env("SERVER", format!("http://{}", server.address));
