@@ -44,6 +44,7 @@ impl DirectoryMeter {
     }
 
     /// Counts a connection that was opened.
+    #[cfg(any(feature = "database", test))]
     pub(super) fn count_connection(&self) {
         self.add(CONNECTIONS, 1);
     }
