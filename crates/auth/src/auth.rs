@@ -5,6 +5,7 @@
 //! await and leaves nothing half done. A cached identity that was changed in this process is not used for
 //! another request. One that another process changed is used for at most `POLL_TRUST_TIME`.
 
+mod linking;
 mod operator;
 mod polling;
 mod process;
@@ -32,6 +33,7 @@ use crate::sessions::{Credential, Identity, LogIn, SessionId};
 use crate::settings::{Attempts, Settings, SignUp};
 use crate::shares::{Grant, NewShare, Share};
 
+pub use linking::LinkVisit;
 pub use validity::GrantBasis;
 
 /// A handle on the auth tier. A process has one; clones share its state.
@@ -257,6 +259,7 @@ impl Auth {
                 let question = AuthRequest::Renew { account: caller.account.id, version };
                 Ok(moment.password(self.ask(io, question).await?, version))
             }
+            Credential::Link => self.renew_link(io, caller).await,
         }
     }
 
@@ -544,7 +547,7 @@ impl Moment {
 
     fn identity(self, account: Account, credential: Credential, until: Millis) -> Identity {
         let verified = Verified { stamp: self.stamp, since: self.now, until };
-        Identity { account: Arc::new(account), credential, verified }
+        Identity { account: Arc::new(account), credential, link: None, verified }
     }
 }
 

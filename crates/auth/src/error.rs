@@ -46,6 +46,14 @@ pub enum Error {
     /// The account may not do this.
     #[error("This account may not do that. Ask the server's operator for the permission.")]
     NotAllowed,
+    /// There are no public links here: the operator has turned them off, or accounts are of another system.
+    #[error(
+        "This server has no public links. Share with an account, or ask the server's operator for links."
+    )]
+    NoLinks,
+    /// The link has permitted as many downloads or uploads as it may.
+    #[error("This link is used up. Ask the person who sent it for another one.")]
+    LinkUsedUp,
     /// Only the operator creates accounts.
     #[error("Sign-up is closed here. Ask the server's operator for an account.")]
     SignUpClosed,

@@ -23,6 +23,7 @@ mod error;
 mod flights;
 mod hash_queue;
 pub mod limits;
+mod links;
 pub mod names;
 mod networks;
 mod passwords;
@@ -36,7 +37,7 @@ mod settings;
 mod shares;
 
 pub use account::{Account, Change, Exported, Permissions, Quota};
-pub use auth::{Auth, GrantBasis};
+pub use auth::{Auth, GrantBasis, LinkVisit};
 pub use changes::Topic;
 #[cfg(feature = "mysql")]
 pub use directory::MysqlDirectory;
@@ -46,6 +47,7 @@ pub use directory::PostgresDirectory;
 pub use directory::RedisDirectory;
 pub use directory::{Directory, DirectoryMeter, MemoryDirectory, SqliteDirectory};
 pub use error::Error;
+pub use links::{Link, LinkAccess, LinkPermission, NewLink, PresentedLink, link_of_token};
 pub use networks::NetworkHash;
 pub use remembered::Fingerprint;
 pub use rpc_client::{CHANGES_PATH, REQUESTS_PATH, check_server, forwarder};

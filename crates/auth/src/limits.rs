@@ -15,6 +15,12 @@ pub const PATH_BYTES_MAX: usize = 4096;
 pub const SESSIONS_PER_ACCOUNT_MAX: usize = 1000;
 /// Shares that one account gives.
 pub const SHARES_PER_ACCOUNT_MAX: usize = 10_000;
+/// Public links that one account gives.
+pub const LINKS_PER_ACCOUNT_MAX: usize = 10_000;
+/// How long a visitor of a public link needs no password again, and may continue a counted download.
+pub const LINK_GRANT_TIME: Duration = Duration::from_secs(12 * 3600);
+/// Bytes of a grant that a visitor presents; a longer one is none.
+pub const LINK_GRANT_BYTES_MAX: usize = 128;
 /// Parts of a shared path: each costs one lookup when a path below it is resolved.
 pub const SHARE_PARTS_MAX: usize = 64;
 /// Names that are listed on the way to shares, where only paths below a folder are shared.
@@ -100,8 +106,8 @@ pub const DATABASE_RETRY_TIME: Duration = Duration::from_secs(1);
 pub const DATABASE_MIGRATION_TIME: Duration = Duration::from_secs(120);
 /// Bytes that a database may send in one call: more than the largest list of accounts has.
 pub const DATABASE_REPLY_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Threads of one connection that wait for the C library to resolve a host's name: a call that gave up leaves
-/// its thread there until the library gives up, too.
+/// Threads of one connection that wait for the C library to resolve a host's name: a call that gave up
+/// leaves its thread there until the library gives up, too.
 pub const DATABASE_RESOLVER_THREADS_MAX: usize = 8;
 /// How long one attempt to take the lock for an upgrade waits for its owner.
 pub const MIGRATION_LOCK_WAIT_TIME: Duration = Duration::from_secs(1);

@@ -77,6 +77,14 @@ impl Remembered {
         session.0
     }
 
+    /// Returns the key of a public link with the proof of its password. The id is a hash of a random token.
+    pub(crate) fn link_key(id: &str, grant: Option<&str>) -> Key {
+        let mut hasher = blake3::Hasher::new_derive_key("plimsoll 2026-11-28 cached public link");
+        // An id has a fixed length.
+        hasher.update(id.as_bytes()).update(grant.unwrap_or_default().as_bytes());
+        *hasher.finalize().as_bytes()
+    }
+
     /// Returns the key of a name with a password. The client's network is part of it: a guesser in
     /// another network must not learn from quick responses which password the owner has used.
     pub(crate) fn password_key(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Key {
@@ -125,7 +133,8 @@ impl Identity {
 
     /// Returns whether no change that would end it was noted since it was verified.
     pub(crate) fn is_current(&self, changes: &Changes) -> bool {
-        let topics = [Some(Topic::Account(self.account.id)), self.session().map(Topic::Session)];
+        let link = self.link().map(|_| Topic::Shares(self.account.id));
+        let topics = [Some(Topic::Account(self.account.id)), self.session().map(Topic::Session), link];
         topics.into_iter().flatten().all(|topic| changes.is_current(topic, self.verified.stamp))
     }
 }
@@ -150,7 +159,7 @@ mod tests {
         let created = std::time::SystemTime::UNIX_EPOCH;
         let account = Account { id: 1, name: "alice".to_owned(), quota, permissions, enabled: true, created };
         let credential = Credential::Session(SessionId([1; 32]));
-        Identity { account: Arc::new(account), credential, verified }
+        Identity { account: Arc::new(account), credential, link: None, verified }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, Change, Exported, Permissions, Quota};
+use crate::links::{Link, LinkAccess, NewLink};
 use crate::sessions::{LogIn, SessionId};
 use crate::shares::{Grant, NewShare, Share};
 use plimsoll_rpc::Secret;
@@ -108,6 +109,51 @@ pub enum AuthRequest {
         /// The path.
         path: Vec<u8>,
     },
+    /// Creates a public link. Response: [`AuthResponse::NewLink`].
+    AddLink {
+        /// The account that gives it.
+        owner: i64,
+        /// The link.
+        new: NewLink,
+        /// The client's address.
+        from: Source,
+    },
+    /// Lists the public links of this account. Response: [`AuthResponse::Links`].
+    Links(i64),
+    /// Ends a public link. Response: [`AuthResponse::Done`].
+    EndLink {
+        /// The account that gave it.
+        owner: i64,
+        /// The link's id.
+        id: String,
+    },
+    /// Looks up a public link for a visitor. Response: [`AuthResponse::LinkAccess`].
+    Link {
+        /// The link's id.
+        id: String,
+        /// The proof that the visitor has entered its password.
+        grant: Option<String>,
+    },
+    /// Checks the password of a public link. Response: [`AuthResponse::LinkGrant`].
+    UnlockLink {
+        /// The link's id.
+        id: String,
+        /// Its password.
+        password: Secret,
+        /// The client's address.
+        from: Source,
+    },
+    /// Counts a download or an upload of a public link. Response: [`AuthResponse::LinkGrant`].
+    UseLink {
+        /// The link's id.
+        id: String,
+        /// The path of the file.
+        path: Vec<u8>,
+        /// The bytes that are uploaded.
+        bytes: u64,
+        /// The proof that the download is one that was counted before.
+        grant: Option<String>,
+    },
     /// Checks that the directory answers and can be written. Response: [`AuthResponse::Done`].
     Check {},
     /// A request of an operator. An RPC server must reject these when they arrive from fronts.
@@ -173,6 +219,14 @@ plimsoll_rpc::responses! {
     Shares(Vec<Share>),
     /// The shares that give access; never empty.
     Grant(Grant),
+    /// A public link that was created, and its token.
+    NewLink((Link, Secret)),
+    /// Public links, the newest first.
+    Links(Vec<Link>),
+    /// A public link, as a visitor may use it.
+    LinkAccess(LinkAccess),
+    /// A grant, for the visitor to present again.
+    LinkGrant(String),
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::limits::{
     BUSY_RETRY_TIME, CONNECT_TIME, MESSAGE_BYTES_MAX, QUICK_ANSWER_TIME, QUICK_CONNECTIONS,
     REQUESTS_WAITING_MAX, SLOW_ANSWER_TIME, SLOW_CONNECTIONS,
 };
+use crate::links::NewLink;
 use crate::request::{AuthRequest, AuthResponse};
 use crate::service::Pending;
 use crate::sessions::SessionId;
@@ -71,17 +72,24 @@ impl Request for AuthRequest {
             AuthRequest::SignUp { .. }
             | AuthRequest::LogIn { .. }
             | AuthRequest::Password { .. }
-            | AuthRequest::ChangePassword { .. } => PASSWORD,
+            | AuthRequest::ChangePassword { .. }
+            | AuthRequest::AddLink { new: NewLink { password: Some(_), .. }, .. }
+            | AuthRequest::UnlockLink { .. } => PASSWORD,
             AuthRequest::Session(_)
             | AuthRequest::Renew { .. }
             | AuthRequest::SharesBy(_)
             | AuthRequest::SharedWith(_)
             | AuthRequest::Granted { .. }
+            | AuthRequest::Links(_)
+            | AuthRequest::Link { .. }
             | AuthRequest::Check {} => READ,
             AuthRequest::LogOut(_)
             | AuthRequest::Share { .. }
             | AuthRequest::Unshare { .. }
             | AuthRequest::EndShares { .. }
+            | AuthRequest::AddLink { .. }
+            | AuthRequest::EndLink { .. }
+            | AuthRequest::UseLink { .. }
             | AuthRequest::Operator(_) => CHANGE,
         }
     }
@@ -91,7 +99,9 @@ impl Request for AuthRequest {
             AuthRequest::SignUp { from, .. }
             | AuthRequest::LogIn { from, .. }
             | AuthRequest::Password { from, .. }
-            | AuthRequest::ChangePassword { from, .. } => from.network(),
+            | AuthRequest::ChangePassword { from, .. }
+            | AuthRequest::AddLink { from, .. }
+            | AuthRequest::UnlockLink { from, .. } => from.network(),
             _ => Network::new(),
         }
     }

@@ -106,6 +106,7 @@ impl AuthRequest {
             AuthRequest::LogOut(_)
             | AuthRequest::ChangePassword { .. }
             | AuthRequest::Unshare { .. }
+            | AuthRequest::EndLink { .. }
             | AuthRequest::EndShares { .. } => true,
             AuthRequest::Operator(request) => matches!(
                 request,

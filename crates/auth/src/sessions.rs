@@ -12,6 +12,7 @@ use plimsoll_wire::hex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::account::Account;
+use crate::links::{Link, PresentedLink};
 use crate::remembered::Verified;
 
 /// The prefix of every token, for scanners that look for leaked secrets.
@@ -87,12 +88,15 @@ impl fmt::Debug for LogIn {
     }
 }
 
-/// The account of a client, as verified by a token or a password.
+/// The account of a client, as verified by a token or a password. A visitor of a public link has the account
+/// of the link's owner, with the rights of the link.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// The account, in its state when it was verified.
     pub account: Arc<Account>,
     pub(crate) credential: Credential,
+    /// The public link, if that is the credential. It reaches no path beside its own.
+    pub(crate) link: Option<Arc<PresentedLink>>,
     pub(crate) verified: Verified,
 }
 
@@ -103,6 +107,8 @@ pub(crate) enum Credential {
     Session(SessionId),
     /// The account's password of this version.
     Password(i64),
+    /// The token of a public link.
+    Link,
 }
 
 impl Identity {
@@ -110,8 +116,13 @@ impl Identity {
     pub fn session(&self) -> Option<SessionId> {
         match self.credential {
             Credential::Session(session) => Some(session),
-            Credential::Password(_) => None,
+            Credential::Password(_) | Credential::Link => None,
         }
+    }
+
+    /// Returns the public link, if its token verified the identity.
+    pub fn link(&self) -> Option<&Link> {
+        self.link.as_deref().map(|presented| &presented.link)
     }
 }
 

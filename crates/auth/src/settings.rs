@@ -22,6 +22,8 @@ pub struct Settings {
     pub remembered_time: Duration,
     /// Whether clients may create accounts.
     pub sign_up: SignUp,
+    /// Whether there are public links.
+    pub links: bool,
     /// The storage limits of a new account.
     pub quota: Quota,
     /// The limits on wrong passwords. `None`, for measurements only, also disables the queue of the
@@ -59,6 +61,7 @@ impl Default for Settings {
             session_time: Duration::from_secs(30 * 24 * 3600),
             remembered_time: Duration::from_secs(300),
             sign_up: SignUp::Closed,
+            links: true,
             quota: Quota::default(),
             attempts: Some(Attempts::default()),
             hashes_at_once: 4,

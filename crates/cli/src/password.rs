@@ -39,6 +39,17 @@ impl PasswordFrom {
         given.map_or_else(|| typed(&format!("Password of {of}: "), "--password-file FILE", VARIABLE), Ok)
     }
 
+    /// Reads the password in the file, if one is given.
+    ///
+    /// # Errors
+    /// As of [`PasswordFrom::get`].
+    pub fn from_file(&self) -> anyhow::Result<Option<String>> {
+        match &self.password_file {
+            Some(_) => self.given(),
+            None => Ok(None),
+        }
+    }
+
     /// Reads the password of a new account, unless it must be typed.
     ///
     /// # Errors

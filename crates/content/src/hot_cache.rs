@@ -4,9 +4,9 @@
 //! engine: a cache for each loop would store every hot file once per core, and a thread for each connection
 //! could cache nothing. Its locks are held for the length of a table lookup, never during a disk access.
 //!
-//! Invariants: memory and descriptors are bounded by the settings. A hit was valid within the settings' time,
-//! and every confirmed change of a home is respected ([`Generation`]). Unused files are closed, so that a
-//! removed file releases its space.
+//! Invariants: memory and descriptors are bounded by the settings. A hit was valid within the settings'
+//! time, and every confirmed change of a home is respected ([`Generation`]). Unused files are closed, so
+//! that a removed file releases its space.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -111,7 +111,7 @@ impl<'a> CacheKey<'a> {
         visibility: Visibility,
         encodings: Encodings,
     ) -> CacheKey<'a> {
-        let variant = encodings.code() * 2 + u8::from(visibility.is_public());
+        let variant = encodings.code() * 3 + visibility.code();
         CacheKey { folder: generation.folder, variant, name }
     }
 }
@@ -198,15 +198,15 @@ impl HotCache {
         }
     }
 
-    /// Returns the queue of evicted files, once. The caller closes them on a thread that may block on a disk:
-    /// closing a removed file frees its blocks, which takes a second for a large one. After that,
+    /// Returns the queue of evicted files, once. The caller closes them on a thread that may block on a
+    /// disk: closing a removed file frees its blocks, which takes a second for a large one. After that,
     /// [`HotCache::evict_idle`] closes none. When the queue is full, a file is closed where it is evicted.
     pub fn take_closing(&self) -> Option<Receiver<File>> {
         self.closed.lock().ok()?.take()
     }
 
-    /// Evicts the open files that no request has used since the last call, and closes them. Bytes stay cached
-    /// as long as the budget allows. It may block on a disk.
+    /// Evicts the open files that no request has used since the last call, and closes them. Bytes stay
+    /// cached as long as the budget allows. It may block on a disk.
     pub fn evict_idle(&self) {
         let Some(cache) = &self.cache else { return };
         // Dropped after the lock is released.

@@ -32,7 +32,7 @@ pub use self::lookup::{
 pub use self::prefetch::{Candidate, Count, Prefetched, candidates};
 pub use self::selection::{Selected, select};
 pub use self::site::{Site, is_hidden};
-pub use self::visibility::Visibility;
+pub use self::visibility::{Visibility, is_displayed};
 
 /// Returns the entity tag of a file. It changes whenever the file does, because no program can set the time
 /// of change.

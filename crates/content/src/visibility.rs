@@ -10,12 +10,23 @@ pub enum Visibility {
     Public,
     /// Clients with permission: every name is served, as it is.
     Private,
+    /// Clients that have a public link, likewise. No cache stores the files: the link may end.
+    Linked,
 }
 
 impl Visibility {
     /// Whether hidden names are left out, and index pages and precompressed siblings are served.
     pub(crate) fn is_public(self) -> bool {
         self == Visibility::Public
+    }
+
+    /// Returns a number that distinguishes the audiences.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Visibility::Private => 0,
+            Visibility::Public => 1,
+            Visibility::Linked => 2,
+        }
     }
 
     /// Returns the request fields that select the response, as the value of Vary.
@@ -25,13 +36,18 @@ impl Visibility {
             // accept its encoding.
             Visibility::Public => "Accept-Encoding",
             Visibility::Private => "Authorization, Cookie",
+            Visibility::Linked => "Accept, Authorization, Cookie",
         }
     }
 
     /// Returns the value of Cache-Control of every response about a file, also of a 304. That of a public
     /// file is the operator's.
     pub(crate) fn file_cache_control(self) -> Option<&'static str> {
-        (self == Visibility::Private).then_some(PRIVATE)
+        match self {
+            Visibility::Public => None,
+            Visibility::Private => Some(PRIVATE),
+            Visibility::Linked => Some(NOT_STORED),
+        }
     }
 
     /// Returns further fields of every response with a file of this media type.
@@ -39,6 +55,11 @@ impl Visibility {
         match self {
             Visibility::Public => &[],
             Visibility::Private => display_of(media).fields(),
+            // The response has a Content-Disposition of its own, with the name of the file.
+            Visibility::Linked => match display_of(media) {
+                Display::Download => Display::Inert.fields(),
+                display => display.fields(),
+            },
         }
     }
 
@@ -47,6 +68,7 @@ impl Visibility {
         match self {
             Visibility::Public => "no-cache",
             Visibility::Private => PRIVATE,
+            Visibility::Linked => NOT_STORED,
         }
     }
 }
@@ -94,6 +116,14 @@ impl Display {
         }
     }
 }
+
+/// Whether a browser may show a file of this media type in its window.
+pub fn is_displayed(media: &str) -> bool {
+    display_of(media) != Display::Download
+}
+
+/// No cache stores a response.
+const NOT_STORED: &str = "private, no-store";
 
 /// Caches must revalidate at each use, because a right may have ended.
 const PRIVATE: &str = "private, no-cache";

@@ -1,8 +1,8 @@
 //! One log line and one count for each operation.
 //!
 //! This module does not write files: lines go to a [`LineSink`], which must not block. Invariant:
-//! however an operation ends, also by a dropped future, its audit entry ends. No byte that a client sends can
-//! end a line.
+//! however an operation ends, also by a dropped future, its audit entry ends. No byte that a client sends
+//! can end a line.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -63,6 +63,8 @@ pub struct AuditEntry {
 struct Names {
     peer: String,
     account: String,
+    /// The id of the public link that the client used.
+    link: Option<String>,
     path: String,
     to: Option<String>,
 }
@@ -76,6 +78,8 @@ struct TransferLine<'a> {
     operation: &'a str,
     peer: &'a str,
     account: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<&'a str>,
     path: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<&'a str>,
@@ -111,6 +115,7 @@ impl AuditLog {
         let names = || Names {
             peer: visitor.peer.to_string(),
             account: cut(account.to_owned(), LOG_NAME_BYTES_MAX),
+            link: None,
             path: cut(place.to_string(), LOG_PATH_BYTES_MAX),
             to: None,
         };
@@ -144,7 +149,12 @@ impl Operations {
         operation: Operation,
         place: &dyn std::fmt::Display,
     ) -> AuditEntry {
-        self.0.audit_log.begin(&caller.visitor, operation, &caller.identity.account.name, place)
+        let identity = &caller.identity;
+        let mut audit = self.0.audit_log.begin(&caller.visitor, operation, &identity.account.name, place);
+        if let (Some(link), Some(names)) = (identity.link(), &mut audit.names) {
+            names.link = Some(link.id.clone());
+        }
+        audit
     }
 }
 
@@ -260,6 +270,7 @@ impl AuditEntry {
             operation: self.operation.name(),
             peer: &names.peer,
             account: &names.account,
+            link: names.link.as_deref(),
             path: &names.path,
             to: names.to.as_deref(),
             bytes: self.bytes + self.earlier_bytes,

@@ -58,10 +58,13 @@ pub struct Caller {
 
 impl Caller {
     /// Builds a caller from a visitor that presented a credential of `identity`. The account owns the
-    /// caller's blocking work.
+    /// caller's blocking work. A visitor of a public link is a guest, and delays no work of the account.
     #[must_use]
     pub fn new(visitor: Visitor, identity: Identity) -> Caller {
-        let owner = JobOwner::account(identity.account.id);
+        let owner = match identity.link() {
+            None => JobOwner::account(identity.account.id),
+            Some(_) => JobOwner::guest(&visitor.peer),
+        };
         Caller { visitor: Visitor { io: visitor.io.for_owner(owner), ..visitor }, identity }
     }
 

@@ -39,11 +39,17 @@ pub enum Operation {
     ListShared,
     /// Set the time of a file's last modification.
     SetTime,
+    /// Make a public link to a path.
+    Link,
+    /// End a public link.
+    Unlink,
+    /// List the caller's public links.
+    ListLinks,
 }
 
 impl Operation {
     /// All operations, in their order.
-    pub const ALL: [Operation; 17] = [
+    pub const ALL: [Operation; 20] = [
         Operation::SignUp,
         Operation::LogIn,
         Operation::LogOut,
@@ -61,6 +67,9 @@ impl Operation {
         Operation::ListShares,
         Operation::ListShared,
         Operation::SetTime,
+        Operation::Link,
+        Operation::Unlink,
+        Operation::ListLinks,
     ];
 
     /// Returns the name in logs and metrics.
@@ -83,6 +92,9 @@ impl Operation {
             Operation::ListShares => "shares",
             Operation::ListShared => "shared",
             Operation::SetTime => "settime",
+            Operation::Link => "link",
+            Operation::Unlink => "unlink",
+            Operation::ListLinks => "links",
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! There is no other permission check. Invariants: each operation repeats it, and so does a transfer in
 //! progress ([`crate::transfer_permit`]). A place that the caller may not know about is "not found". In a
-//! share, no symbolic link leads out of the shared folder.
+//! share or a public link, no symbolic link leads out of the shared folder.
 
-use plimsoll_auth::{Grant, GrantBasis, Permission, Permissions};
+use plimsoll_auth::{Grant, GrantBasis, Link, Permission, Permissions};
 use plimsoll_store::{CommitGuard, End, Home, Path, Quota};
 
 use crate::Operations;
@@ -119,7 +119,8 @@ impl Operations {
     /// already open.
     pub(crate) fn try_own_home(&self, caller: &Caller, place: &HomePath) -> Option<Home> {
         let account = &caller.identity.account;
-        let may = place.is_own(&account.name) && check(account.permissions, READ).is_ok();
+        let is_own = place.is_own(&account.name) && caller.identity.link().is_none();
+        let may = is_own && check(account.permissions, READ).is_ok();
         may.then(|| self.0.store.try_home(account.id, &account.name))?
     }
 
@@ -132,10 +133,13 @@ impl Operations {
     ) -> Result<Permitted, Error> {
         let account = &caller.identity.account;
         check(account.permissions, rights)?;
+        if let Some(link) = caller.identity.link() {
+            check_within_link(link, place, &account.name)?;
+        }
         if place.is_own(&account.name) {
             let home = self.0.store.home(caller.io(), account.id, &account.name).await?;
             let quota = Quota { bytes: account.quota.bytes, files: account.quota.files };
-            let (path, may) = (place.path.clone(), account.permissions);
+            let (path, may) = (path_of(caller, place)?, account.permissions);
             return Ok(Permitted { home, path, quota, owner: account.id, only: None, may, grant: None });
         }
         // Boxed: the common case, the caller's own home, then has no room for it in its future.
@@ -204,6 +208,21 @@ impl Operations {
         let basis = shared.map(|shared| shared.basis.clone());
         CommitGuard::new(move || auth.is_unchanged(&identity, basis.as_ref()))
     }
+}
+
+/// Checks that a visitor of a link stays in its path.
+fn check_within_link(link: &Link, place: &HomePath, owner: &str) -> Result<(), Error> {
+    let top = Path::parse(&link.path).map_err(|_| Error::NOT_FOUND)?;
+    let is_within = place.is_own(owner) && place.path.is_within(&top);
+    if is_within { Ok(()) } else { Err(Error::NOT_FOUND) }
+}
+
+/// Returns the path of a place in the caller's own home. For a visitor of a link, no symbolic link leads out
+/// of the path of the link.
+fn path_of(caller: &Caller, place: &HomePath) -> Result<Path, Error> {
+    let Some(link) = caller.identity.link() else { return Ok(place.path.clone()) };
+    let top = Path::parse(&link.path).map_err(|_| Error::NOT_FOUND)?;
+    Ok(place.path.clone().beneath(&top))
 }
 
 /// The widest share that covers the path and permits the operation: no link may lead out of it.

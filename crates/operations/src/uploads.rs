@@ -1,8 +1,8 @@
 //! Uploads: bytes for a place, in one request or in parts.
 //!
 //! The store writes them. Creating, inspecting and discarding a resumable upload are not operations.
-//! Invariants: an aborted upload has its log line, with the bytes received; a complete one has one line, also
-//! if it was received in parts.
+//! Invariants: an aborted upload has its log line, with the bytes received; a complete one has one line,
+//! also if it was received in parts.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -207,8 +207,8 @@ impl Operations {
         Ok(IncomingUpload { is_part, created, ..begun })
     }
 
-    /// Joins complete parts of the caller's into one file, in this order; the commit ends them. The file must
-    /// have the digests `whole`. Its modification time becomes `modified`, since 1970.
+    /// Joins complete parts of the caller's into one file, in this order; the commit ends them. The file
+    /// must have the digests `whole`. Its modification time becomes `modified`, since 1970.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::upload_of_parts`] and [`Upload::commit`]; the reason why the right has
@@ -368,7 +368,11 @@ impl IncomingUpload {
     async fn write_received(&mut self, received: ReceivedBytes) -> Result<(), Error> {
         let written = self.upload.write_received(received).await;
         self.audit.moved(self.upload.bytes() - self.upload.start_offset());
-        Ok(written?)
+        written?;
+        if let Some(permit) = self.audit.permit() {
+            permit.check_link_bytes(self.upload.bytes())?;
+        }
+        Ok(())
     }
 
     /// As [`Upload::meanwhile`]. Ends when the right to upload does, even if `next` takes longer.
@@ -461,6 +465,7 @@ impl IncomingUpload {
         let Some(permit) = audit.permit() else {
             return Ok(upload.try_commit(whole, None).await?.ok_or(StoreError::Busy)?);
         };
+        permit.count_link_upload(upload.bytes()).await?;
         for _ in 0..COMMIT_CHECKS_MAX {
             permit.check().await?;
             let guard = permit.guard();

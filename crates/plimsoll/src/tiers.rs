@@ -196,6 +196,7 @@ pub(crate) fn auth_settings(config: &Config) -> plimsoll_auth::Settings {
         argon2: if live.lab.lab_fast_passwords { FAST } else { defaults.argon2 },
         session_time: live.session_time.0,
         sign_up,
+        links: config.has_links(),
         quota: plimsoll_auth::Quota { bytes: live.quota_bytes.0, files: live.quota_files.0 },
         remembered_time: if live.lab.lab_connect_each { Duration::ZERO } else { defaults.remembered_time },
         connect_each: live.lab.lab_connect_each,

@@ -1,9 +1,9 @@
 //! Refuses changes that a page of another site makes a browser send (cross-site request forgery).
 //!
-//! A browser adds stored credentials to some requests of any page, and reports the page's site in fields that
-//! no page can set. A token in Authorization is presented by the client itself, so it suffices for every
-//! request but a form. Invariants: a stored cookie or password changes something only for pages of this
-//! server; the page's forms are received from pages of this server alone.
+//! A browser adds stored credentials to some requests of any page, and reports the page's site in fields
+//! that no page can set. A token in Authorization is presented by the client itself, so it suffices for
+//! every request but a form. Invariants: a stored cookie or password changes something only for pages of
+//! this server; the page's forms are received from pages of this server alone.
 
 use plimsoll_proto::http::Request;
 use plimsoll_wire::http::head::{Field, Method};
@@ -43,6 +43,9 @@ enum Sender {
 /// # Errors
 /// It is from a page of another origin, and presents credentials that the browser may have added, or none.
 pub(crate) fn check(request: &Request<'_>, resource: &Resource, method: Method) -> Result<(), Refusal> {
+    if matches!(resource, Resource::Link(_)) {
+        return check_of_link(request);
+    }
     // Browsers send forms for a page of any origin without a preflight request.
     let is_form = resource.is_form(method);
     let is_permitted = match (sender(request), presented(request)) {
@@ -58,6 +61,18 @@ pub(crate) fn check(request: &Request<'_>, resource: &Resource, method: Method) 
         (Sender::Other, Presented::Nothing) => !is_form,
     };
     if is_permitted { Ok(()) } else { Err(refusal()) }
+}
+
+/// Checks a request to a public link. Its pages send no referrer, so a browser reports no origin of their
+/// forms. A page of another site that knows the token gains nothing: no cookie of the link goes with its
+/// form.
+fn check_of_link(request: &Request<'_>) -> Result<(), Refusal> {
+    let is_own = match (request.field(Field::SecFetchSite), request.field(Field::Origin)) {
+        (Some(site), _) => matches!(site, b"same-origin" | b"none"),
+        (None, Some(b"null") | None) => true,
+        (None, Some(origin)) => is_own(request, origin),
+    };
+    if is_own { Ok(()) } else { Err(refusal()) }
 }
 
 fn refusal() -> Refusal {

@@ -19,6 +19,7 @@ mod files;
 mod guard;
 mod json;
 pub mod limits;
+mod links;
 mod page;
 mod refusal;
 mod resource;
@@ -83,6 +84,7 @@ impl Web {
                 files::get(ask, spot).await
             }
             Resource::Files(spot) => Box::pin(files::change(ask, method, spot)).await,
+            Resource::Link(target) => Box::pin(links::answer(ask, method, target)).await,
             Resource::Uploads => Box::pin(uploads::answer(ask, method, None)).await,
             Resource::Upload(id) => Box::pin(uploads::answer(ask, method, Some(id))).await,
         }
@@ -119,10 +121,17 @@ impl Api for Web {
 
     fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
         Box::pin(async move {
-            let is_tus = uploads::is_below(&called.path);
+            let (is_tus, is_link) = (uploads::is_below(&called.path), links::is_below(&called.path));
             let answered = self.serve(RoutedRequest { web: self, request: &mut *request, called }).await;
-            let answer = answered.unwrap_or_else(|refusal| page::refused(self, request, refusal));
-            if is_tus { uploads::versioned(answer) } else { answer }
+            let answer = answered.unwrap_or_else(|refusal| match is_link {
+                true => links::refused(request, refusal),
+                false => page::refused(self, request, refusal),
+            });
+            match (is_tus, is_link) {
+                (true, _) => uploads::versioned(answer),
+                (_, true) => links::unlisted(answer),
+                _ => answer,
+            }
         })
     }
 }

@@ -31,5 +31,9 @@ pub const FOLDER_PAGE_ENTRIES: usize = 200;
 pub const LANGUAGE_KEPT_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Shares in one response; its `next` leads to more.
 pub const SHARES_PER_PAGE_MAX: usize = 1000;
+/// Public links in one response; its `next` leads to more.
+pub const LINKS_PER_PAGE_MAX: usize = 1000;
+/// Bytes of the URL of a public link that gets a QR code.
+pub const QR_BYTES_MAX: usize = 300;
 /// Seconds in Retry-After when the server is overloaded.
 pub const RETRY_AFTER_SECONDS: u64 = 2;

@@ -72,6 +72,11 @@ impl Refusal {
         Refusal::new(Status::UNAUTHORIZED, detail).with("WWW-Authenticate", BEARER)
     }
 
+    /// Refuses a visitor of a public link without its password. curl sends it with any name.
+    pub(crate) fn link_locked(detail: &'static str) -> Refusal {
+        Refusal::new(Status::UNAUTHORIZED, detail).with("WWW-Authenticate", BASIC)
+    }
+
     /// Adds a code, by which a program chooses a sentence of its own.
     pub(crate) fn coded(self, code: ProblemCode) -> Refusal {
         Refusal { code: Some(code), ..self }
@@ -177,7 +182,10 @@ impl From<AuthError> for Refusal {
             AuthError::WrongCredentials | AuthError::WrongCredentialsAfter { .. } | AuthError::NoSession => {
                 Refusal::unauthenticated(detail)
             }
-            AuthError::NotAllowed | AuthError::SignUpClosed => Refusal::new(Status::FORBIDDEN, detail),
+            AuthError::NotAllowed | AuthError::SignUpClosed | AuthError::NoLinks => {
+                Refusal::new(Status::FORBIDDEN, detail)
+            }
+            AuthError::LinkUsedUp => Refusal::new(Status::GONE, detail),
             AuthError::NotFound => Refusal::new(Status::NOT_FOUND, detail),
             AuthError::Full => Refusal::new(Status::INSUFFICIENT_STORAGE, detail),
             AuthError::TooManyAttempts { .. } => Refusal::later(Status::TOO_MANY_REQUESTS, detail, after),

@@ -8,6 +8,7 @@ use plimsoll_wire::http::status::Status;
 
 use crate::api::Point;
 use crate::files::FileTarget;
+use crate::links::LinkTarget;
 use crate::page::View;
 use crate::refusal::Refusal;
 
@@ -21,6 +22,8 @@ pub(crate) enum Resource {
     Owners(Vec<u8>),
     /// A file or folder.
     Files(FileTarget),
+    /// A public link, or a path below one.
+    Link(LinkTarget),
     /// The caller's pending uploads.
     Uploads,
     /// One of the caller's pending uploads, by its id.
@@ -31,6 +34,9 @@ impl Resource {
     /// Returns the resource of a decoded path.
     pub(crate) fn of(path: Vec<u8>) -> Result<Resource, Refusal> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if let Some(target) = LinkTarget::of(&path) {
+            return Ok(Resource::Link(target));
+        }
         Ok(match &*path {
             b"/" | b"/app" => Resource::Page(View::Start),
             [b'/', b'a', b'p', b'p', b'/', rest @ ..] => Resource::Page(View::of(&text(rest))),
@@ -51,6 +57,7 @@ impl Resource {
             Resource::Owners(_) => &[Get, Head],
             Resource::Files(spot) if spot.is_folder => &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy],
             Resource::Files(_) => &[Get, Head, Put, Delete, Mkcol, Move, Copy],
+            Resource::Link(_) => &[Get, Head, Put, Post],
             Resource::Uploads => &[Get, Head, Post],
             Resource::Upload(_) => &[Head, Patch, Delete],
         }

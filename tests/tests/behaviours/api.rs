@@ -21,6 +21,8 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
         ("/api/shares", "GET, HEAD, POST, OPTIONS"),
         ("/api/shares/x", "DELETE, OPTIONS"),
         ("/api/shared", "GET, HEAD, OPTIONS"),
+        ("/api/links", "GET, HEAD, POST, OPTIONS"),
+        ("/api/links/x", "DELETE, OPTIONS"),
         ("/api/openapi.json", "GET, HEAD, OPTIONS"),
         ("/files/", "GET, HEAD, PUT, POST, DELETE, MKCOL, MOVE, COPY, OPTIONS"),
         ("/files/a", "GET, HEAD, PUT, DELETE, MKCOL, MOVE, COPY, OPTIONS"),

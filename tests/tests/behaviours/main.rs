@@ -25,6 +25,7 @@ mod holding_back;
 mod hot;
 mod isolation;
 mod limits;
+mod links;
 mod listings;
 mod names;
 mod other_names;

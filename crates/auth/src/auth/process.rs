@@ -47,6 +47,6 @@ fn by_password(identity: &Identity) -> Result<AuthResponse, Error> {
     match identity.credential {
         Credential::Password(version) => Ok(AuthResponse::Password(((*identity.account).clone(), version))),
         // A password check never yields a session.
-        Credential::Session(_) => Err(Error::Unavailable),
+        Credential::Session(_) | Credential::Link => Err(Error::Unavailable),
     }
 }

@@ -5,7 +5,10 @@
 use std::collections::BTreeMap;
 
 use super::effective_shares::effective_shares;
-use super::{AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection};
+use super::values::{signed, unsigned};
+use super::{
+    AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection, StoredLink,
+};
 use crate::account::{Account, Change};
 use crate::limits::NETWORK_AGE_MAX;
 use crate::networks::NetworkHash;
@@ -20,6 +23,7 @@ pub struct MemoryDirectory {
     sessions: BTreeMap<SessionId, NewSession>,
     shares: Vec<GivenShare>,
     networks: BTreeMap<(i64, NetworkHash), Millis>,
+    links: BTreeMap<String, StoredLink>,
 }
 
 impl MemoryDirectory {
@@ -83,6 +87,7 @@ impl Directory for MemoryDirectory {
         self.networks.retain(|_, seen| *seen > now.saturating_sub(millis(NETWORK_AGE_MAX)));
         self.sessions.retain(|_, session| session.expires > now);
         self.shares.retain(|share| holds(share.expires, now));
+        self.links.retain(|_, link| link.holds(now));
         Ok(())
     }
 
@@ -141,6 +146,7 @@ impl Directory for MemoryDirectory {
         self.end_sessions(id, None);
         self.shares.retain(|share| share.owner != id && share.with != id);
         self.networks.retain(|(account, _), _| *account != id);
+        self.links.retain(|_, link| link.owner != id);
         Ok(self.accounts.remove(&id).is_some())
     }
 
@@ -271,8 +277,45 @@ impl Directory for MemoryDirectory {
     }
 
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
-        let before = self.shares.len();
+        let before = self.shares.len() + self.links.len();
         self.shares.retain(|share| share.owner != owner || !covers(path, &share.path));
-        Ok(self.shares.len() < before)
+        self.links.retain(|_, link| link.owner != owner || !covers(path, &link.path));
+        Ok(self.shares.len() + self.links.len() < before)
+    }
+
+    fn add_link(&mut self, new: &StoredLink, max: usize) -> Result<bool, DirectoryError> {
+        let now = unsigned(new.created);
+        self.links.retain(|_, link| link.owner != new.owner || link.holds(now));
+        let others = self.links.values().filter(|link| link.owner == new.owner).count();
+        let is_added = others < max && self.accounts.contains_key(&new.owner);
+        if is_added {
+            self.links.insert(new.id.clone(), new.clone());
+        }
+        Ok(is_added)
+    }
+
+    fn links(&mut self, owner: i64) -> Result<Vec<StoredLink>, DirectoryError> {
+        Ok(self.links.values().filter(|link| link.owner == owner).cloned().collect())
+    }
+
+    fn link(&mut self, id: &str) -> Result<Option<StoredLink>, DirectoryError> {
+        Ok(self.links.get(id).cloned())
+    }
+
+    fn use_link(&mut self, id: &str, bytes: u64, now: Millis) -> Result<bool, DirectoryError> {
+        let bytes = signed(bytes);
+        let may_use = |link: &&mut StoredLink| {
+            link.holds(now)
+                && link.uses_max.is_none_or(|max| link.uses < max)
+                && link.bytes_max.is_none_or(|max| link.bytes.saturating_add(bytes) <= max)
+        };
+        let Some(link) = self.links.get_mut(id).filter(may_use) else { return Ok(false) };
+        (link.uses, link.bytes) = (link.uses + 1, link.bytes.saturating_add(bytes));
+        Ok(true)
+    }
+
+    fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
+        let is_owners = self.links.get(id).is_some_and(|link| link.owner == owner);
+        Ok(is_owners && self.links.remove(id).is_some())
     }
 }

@@ -1,4 +1,4 @@
-//! The directory: accounts, sessions and shares, as they are stored.
+//! The directory: accounts, sessions, shares and links, as they are stored.
 //!
 //! It decides nothing: the account service checks permissions. Its calls block, and run where the engine
 //! lets them. Invariants: a call that has succeeded is durable, and one that failed has changed nothing.
@@ -51,8 +51,8 @@ pub use postgres::{PostgresDirectory, PostgresInfo};
 pub use redis::{RedisDirectory, RedisInfo};
 pub use sqlite::{CopiedDirectory, SqliteDirectory, copy_file, end_all_sessions};
 pub use transfer::{
-    DirectoryRows, DumpReader, DumpWriter, StoredAccount, StoredNetwork, StoredRow, StoredSession,
-    StoredShare, Summary, TlsTerms, transfer,
+    DirectoryRows, DumpReader, DumpWriter, StoredAccount, StoredLink, StoredNetwork, StoredRow,
+    StoredSession, StoredShare, Summary, TlsTerms, transfer,
 };
 
 /// Why a directory call failed: a text for the log, never for a client.
@@ -165,7 +165,7 @@ pub trait Directory: Send {
     /// # Errors
     /// [`DirectoryError::Full`] if the disk is full; else the error of the store.
     fn check_writable(&mut self, now: Millis) -> Result<(), DirectoryError>;
-    /// Removes sessions and shares that ended before `now`, and networks of log-ins longer ago than
+    /// Removes sessions, shares and links that ended before `now`, and networks of log-ins longer ago than
     /// [`NETWORK_AGE_MAX`](crate::limits::NETWORK_AGE_MAX).
     fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError>;
 
@@ -180,8 +180,8 @@ pub trait Directory: Send {
     /// Changes an account, and ends its sessions if it is disabled; `None` if there is none of this
     /// number.
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError>;
-    /// Removes an account, its sessions, and the shares that it gave and received. Returns false if there
-    /// is none.
+    /// Removes an account, its sessions and links, and the shares that it gave and received. Returns false
+    /// if there is none.
     fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError>;
     /// Replaces the password of `version` and ends all sessions except `but`; false if the version is
     /// another.
@@ -233,6 +233,18 @@ pub trait Directory: Send {
     ) -> Result<Vec<Share>, DirectoryError>;
     /// Ends a share of this owner; false if there is none.
     fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError>;
-    /// Ends the shares of a path and of all paths below it. Returns whether there were any.
+    /// Ends the shares and the links of a path and of all paths below it. Returns whether there were any.
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError>;
+
+    /// Stores a link. Returns false if the owner has `max` others that have not ended, or is gone.
+    fn add_link(&mut self, new: &StoredLink, max: usize) -> Result<bool, DirectoryError>;
+    /// Lists the links of an account, in any order; those that have ended may be among them.
+    fn links(&mut self, owner: i64) -> Result<Vec<StoredLink>, DirectoryError>;
+    /// Looks up a link, which may have ended.
+    fn link(&mut self, id: &str) -> Result<Option<StoredLink>, DirectoryError>;
+    /// Counts a use of a link, and bytes. Returns false, and counts nothing, if that is more than it
+    /// permits, or if it has ended. Others need not learn of it.
+    fn use_link(&mut self, id: &str, bytes: u64, now: Millis) -> Result<bool, DirectoryError>;
+    /// Ends a link of this owner; false if there is none.
+    fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError>;
 }

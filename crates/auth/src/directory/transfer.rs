@@ -12,7 +12,7 @@ use super::{DirectoryError, Schema};
 use crate::limits::{DUMP_LINE_BYTES_MAX, TRANSFER_ROWS};
 
 /// The number of the format of dumps. A new kind of row, or a new field, gets the next one.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A row of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub enum StoredRow {
     Share(StoredShare),
     /// A network that an account logged in from.
     Network(StoredNetwork),
+    /// A public link.
+    Link(StoredLink),
 }
 
 /// An account, as it is stored.
@@ -101,6 +103,38 @@ pub struct StoredNetwork {
     pub seen: i64,
 }
 
+/// A public link, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredLink {
+    /// Its id: a hash of its token.
+    pub id: String,
+    /// The number of the account that gives it.
+    pub owner: i64,
+    /// The path, in canonical form.
+    #[serde(with = "hex_digits")]
+    pub path: Vec<u8>,
+    /// Whether it permits uploads, and nothing else.
+    pub uploads: bool,
+    /// Creation time.
+    pub created: i64,
+    /// When it ends.
+    pub expires: Option<i64>,
+    /// The hash of its password, in PHC form; empty if it has none.
+    pub password: String,
+    /// The key of the grants of its visitors.
+    #[serde(with = "hex_digits")]
+    pub secret: Vec<u8>,
+    /// How many downloads it permits, or how many uploads.
+    pub uses_max: Option<i64>,
+    /// How many there were.
+    pub uses: i64,
+    /// How many bytes it permits to upload.
+    pub bytes_max: Option<i64>,
+    /// How many were uploaded.
+    pub bytes: i64,
+}
+
 mod hex_digits {
     use plimsoll_wire::hex;
     use serde::{Deserialize as _, Deserializer, Serializer};
@@ -123,11 +157,13 @@ pub(super) enum Table {
     Sessions,
     Shares,
     Networks,
+    Links,
 }
 
 impl Table {
     /// All tables. A row refers only to rows of earlier tables.
-    pub(super) const ALL: [Table; 4] = [Table::Accounts, Table::Sessions, Table::Shares, Table::Networks];
+    pub(super) const ALL: [Table; 5] =
+        [Table::Accounts, Table::Sessions, Table::Shares, Table::Networks, Table::Links];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -135,6 +171,7 @@ impl Table {
             Table::Sessions => "sessions",
             Table::Shares => "shares",
             Table::Networks => "networks",
+            Table::Links => "links",
         }
     }
 
@@ -146,6 +183,10 @@ impl Table {
             Table::Sessions => "id, account, created, expires",
             Table::Shares => "id, owner, holder, path, writes, created, expires",
             Table::Networks => "account, network, seen",
+            Table::Links => {
+                "id, owner, path, uploads, created, expires, password, secret, uses_max, uses, \
+                 bytes_max, bytes"
+            }
         }
     }
 }
@@ -170,8 +211,8 @@ pub trait DirectoryRows: Send {
     /// within a second.
     fn close(&mut self, reason: &str) -> Result<(), DirectoryError>;
 
-    /// Calls `each` with every row, accounts first. A row refers only to rows that were passed on before. The
-    /// rows are of one moment. In Redis, those of one account are, if servers change others meanwhile.
+    /// Calls `each` with every row, accounts first. A row refers only to rows that were passed on before.
+    /// The rows are of one moment. In Redis, those of one account are, if servers change others meanwhile.
     fn read_rows(
         &mut self,
         each: &mut dyn FnMut(StoredRow) -> Result<(), DirectoryError>,
@@ -216,6 +257,9 @@ pub struct Summary {
     pub shares: u64,
     /// Networks that accounts logged in from.
     pub networks: u64,
+    /// Public links, expired ones included. Dumps of older programs have none.
+    #[serde(default)]
+    pub links: u64,
     /// The sum of the hashes.
     #[serde(with = "digest_digits")]
     pub digest: [u8; 32],
@@ -243,6 +287,7 @@ impl Summary {
             StoredRow::Session(_) => self.sessions += 1,
             StoredRow::Share(_) => self.shares += 1,
             StoredRow::Network(_) => self.networks += 1,
+            StoredRow::Link(_) => self.links += 1,
         }
         let hash = blake3::hash(&line(row));
         let mut carry = 0;
@@ -254,7 +299,7 @@ impl Summary {
 
     /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.accounts + self.sessions + self.shares + self.networks == 0
+        self.accounts + self.sessions + self.shares + self.networks + self.links == 0
     }
 
     /// Reads all rows of a directory.
@@ -315,8 +360,10 @@ pub fn transfer(
 
 fn different(written: &Summary, found: &Summary) -> DirectoryError {
     let counts = |summary: &Summary| {
-        let Summary { accounts, sessions, shares, networks, .. } = summary;
-        format!("{accounts} accounts, {sessions} sessions, {shares} shares, {networks} networks")
+        let Summary { accounts, sessions, shares, networks, links, .. } = summary;
+        format!(
+            "{accounts} accounts, {sessions} sessions, {shares} shares, {networks} networks, {links} links"
+        )
     };
     DirectoryError::Failed(format!(
         "the rows read back are not those that were written: {} instead of {}",
@@ -531,8 +578,8 @@ mod tests {
         for (from, to, why) in [
             ("name1", "name3", "are not those that were dumped"),
             (
-                "\"plimsoll_directory\":1",
                 "\"plimsoll_directory\":2",
+                "\"plimsoll_directory\":3",
                 "a newer plimsoll (0.1.0) made the dump",
             ),
             ("\"holder\"", "\"holders\"", "line 4: "),

@@ -5,6 +5,7 @@
 //! makes it, so that it is noted even if the request is dropped.
 
 mod accounts;
+mod links;
 mod operator;
 mod rights;
 mod verify;
@@ -126,6 +127,14 @@ impl AccountService {
             AuthRequest::SharedWith(account) => self.shared_with(io, account).await,
             AuthRequest::Granted { account, owner, path } => self.granted(io, account, &owner, &path).await,
             AuthRequest::EndShares { owner, path } => self.end_shares(io, owner, &path).await,
+            AuthRequest::AddLink { owner, new, from } => self.add_link(io, owner, new, from).await,
+            AuthRequest::Links(owner) => self.links(io, owner).await,
+            AuthRequest::EndLink { owner, id } => self.end_link(io, owner, id).await,
+            AuthRequest::Link { id, grant } => self.link(io, id, grant).await,
+            AuthRequest::UnlockLink { id, password, from } => self.unlock_link(io, id, password, from).await,
+            AuthRequest::UseLink { id, path, bytes, grant } => {
+                self.use_link(io, id, (path, bytes), grant).await
+            }
             AuthRequest::Check {} => self.check(io).await,
             AuthRequest::Operator(order) => self.operate(io, order).await,
         }

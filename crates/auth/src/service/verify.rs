@@ -163,7 +163,7 @@ impl AccountService {
         self.hashing(io, permit, move |settings, salt| passwords::hash(settings, &password, salt)).await
     }
 
-    async fn hashing<T: Send + 'static>(
+    pub(super) async fn hashing<T: Send + 'static>(
         &self,
         io: &Io,
         permit: Option<HashPermit>,

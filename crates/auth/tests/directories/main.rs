@@ -9,6 +9,7 @@ mod database;
 mod file;
 mod impersonator;
 mod impostor;
+mod links;
 mod networks;
 mod postgres;
 mod postgres_tls;

@@ -2,12 +2,13 @@
 
 use plimsoll_auth::directory::{
     DirectoryError, DirectoryRows, DumpReader, DumpWriter, GivenShare, NewSession, Opening, StoredAccount,
-    StoredRow, Summary, open, open_rows, transfer,
+    StoredLink, StoredRow, Summary, open, open_rows, transfer,
 };
 use std::collections::BTreeSet;
 
 use plimsoll_auth::{Account, Change, Directory, NetworkHash, Permission, Permissions, Quota, SessionId};
 
+use crate::links::link;
 use crate::{KINDS, NOW, add, fresh, session, session_id};
 
 /// Further accounts: more than are read or written at once.
@@ -42,6 +43,17 @@ fn fill(directory: &mut dyn Directory) {
         };
         directory.add_share(&share, 9).unwrap().unwrap();
     }
+    assert!(directory.add_link(&link("4", &alice, b"caf\xe9 \x00 \n'"), 9).unwrap());
+    let plain = StoredLink {
+        uploads: true,
+        expires: None,
+        password: String::new(),
+        uses_max: None,
+        bytes_max: None,
+        ..link("5", &bob, &long)
+    };
+    assert!(directory.add_link(&plain, 9).unwrap());
+    assert!(directory.use_link("4", 7, NOW).unwrap());
 }
 
 /// Adds [`ACCOUNTS`] without an exchange for each.
@@ -90,7 +102,7 @@ fn rows_move_through_every_store_and_every_one_is_the_same() {
     let mut from = open_rows(&first, Opening::Transfer).unwrap();
     add_accounts(&mut *from);
     let expected = rows(&mut *from);
-    assert_eq!(expected.len() as u64, u64::from(ACCOUNTS) + 2 + 3 + 3 + 3);
+    assert_eq!(expected.len() as u64, u64::from(ACCOUNTS) + 2 + 3 + 3 + 3 + 2);
     for url in urls.iter().chain(&[fresh("redis").url, fresh("postgres").url]) {
         let mut to = open_rows(url, Opening::Transfer).unwrap();
         let summary = transfer(|each| from.read_rows(each), &mut *to).unwrap();
@@ -169,6 +181,7 @@ fn key(row: &StoredRow) -> String {
         StoredRow::Session(row) => format!("session {:?}", row.id),
         StoredRow::Share(row) => format!("share {}", row.id),
         StoredRow::Network(row) => format!("network {} {:?}", row.account, row.network),
+        StoredRow::Link(row) => format!("link {}", row.id),
     }
 }
 
@@ -192,6 +205,7 @@ fn owners(row: &StoredRow) -> Vec<i64> {
         StoredRow::Session(row) => vec![row.account],
         StoredRow::Share(row) => vec![row.owner, row.holder],
         StoredRow::Network(row) => vec![row.account],
+        StoredRow::Link(row) => vec![row.owner],
     }
 }
 
@@ -252,7 +266,8 @@ fn rows_that_stay_are_dumped_once_and_whole_while_servers_change_others() {
         let (mut dumped, mut is_changed) = (Vec::new(), false);
         let mut rows = open_rows(&at.url, Opening::Inspect).unwrap();
         rows.read_rows(&mut |row| {
-            // Some rows of the kind that is read first after the accounts were received, and others were not.
+            // Some rows of the kind that is read first after the accounts were received, and others were
+            // not.
             if !is_changed && !matches!(row, StoredRow::Account(_)) {
                 is_changed = true;
                 change_rows(&mut *directory, &accounts);

@@ -5,6 +5,7 @@
 mod crowding;
 mod holding_back;
 mod known_networks;
+mod linking;
 mod logging_in;
 mod operating;
 mod processes;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use plimsoll_auth::directory::{
-    AccountRow, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection,
+    AccountRow, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection, StoredLink,
 };
 use plimsoll_auth::{
     Account, Auth, Change, Directory, Error, MemoryDirectory, NetworkHash, Permissions, Quota, SessionId,
@@ -313,5 +313,25 @@ impl Directory for Counting {
 
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         self.count().end_shares(owner, path)
+    }
+
+    fn add_link(&mut self, new: &StoredLink, max: usize) -> Result<bool, DirectoryError> {
+        self.count().add_link(new, max)
+    }
+
+    fn links(&mut self, owner: i64) -> Result<Vec<StoredLink>, DirectoryError> {
+        self.count().links(owner)
+    }
+
+    fn link(&mut self, id: &str) -> Result<Option<StoredLink>, DirectoryError> {
+        self.count().link(id)
+    }
+
+    fn use_link(&mut self, id: &str, bytes: u64, now: u64) -> Result<bool, DirectoryError> {
+        self.count().use_link(id, bytes, now)
+    }
+
+    fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
+        self.count().end_link(owner, id)
     }
 }

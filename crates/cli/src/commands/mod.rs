@@ -6,6 +6,8 @@
 mod cp;
 mod get;
 mod health;
+mod link;
+mod links;
 mod login;
 mod logout;
 mod ls;
@@ -19,6 +21,7 @@ mod share;
 mod shared;
 mod shares;
 mod signup;
+mod unlink;
 mod unshare;
 mod uploads;
 mod whoami;
@@ -48,6 +51,9 @@ pub enum ClientCommand {
     Unshare(unshare::Unshare),
     Shares(shares::Shares),
     Shared(shared::Shared),
+    Link(link::Link),
+    Unlink(unlink::Unlink),
+    Links(links::Links),
     Uploads(uploads::Uploads),
 }
 
@@ -72,6 +78,9 @@ impl ClientCommand {
             ClientCommand::Unshare(unshare) => unshare.run(runtime),
             ClientCommand::Shares(shares) => shares.run(runtime),
             ClientCommand::Shared(shared) => shared.run(runtime),
+            ClientCommand::Link(link) => link.run(runtime),
+            ClientCommand::Unlink(unlink) => unlink.run(runtime),
+            ClientCommand::Links(links) => links.run(runtime),
             ClientCommand::Uploads(uploads) => uploads.run(runtime),
         }
     }

@@ -130,7 +130,7 @@ fn sentence(share: &ShareInfo, is_folder: bool) -> String {
 }
 
 /// Returns a future time in the format of RFC 3339; `None` for no end.
-fn time_of(typed: &str) -> Result<Option<String>, WrongUsage> {
+pub(super) fn time_of(typed: &str) -> Result<Option<String>, WrongUsage> {
     if typed == "never" {
         return Ok(None);
     }

@@ -14,7 +14,7 @@ use super::ftp::FtpSettings;
 use super::proxy::ProxySettings;
 use super::sites::{CacheFlag, OriginFlag, SiteFlag};
 use super::tls::TlsSettings;
-use super::values::{AtMost, LogLevel, OperatorHost, SignUp};
+use super::values::{AtMost, Links, LogLevel, OperatorHost, SignUp};
 
 /// The shortest time that a limit may be set to.
 const SHORT: &str = "10ms";
@@ -40,6 +40,17 @@ pub(crate) struct Live {
         default_value = "closed"
     )]
     pub(crate) signup: SignUp,
+
+    /// Whether accounts may make public links, which need no account: on, or off. Off also ends those that
+    /// there are, until it is on again
+    #[arg(
+        long,
+        value_name = "on|off",
+        hide_possible_values = true,
+        env = "PLIMSOLL_LINKS",
+        default_value = "on"
+    )]
+    pub(crate) links: Links,
 
     /// A proxy in front of the server, trusted to name its clients: an address, a network such as
     /// 10.0.0.0/8, or unix for the peers of Unix sockets; several may be given

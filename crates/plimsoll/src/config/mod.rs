@@ -31,8 +31,8 @@ pub(crate) use server_command::ServerCommand;
 pub(crate) use sites::{CacheFlag, SiteFlag};
 use tls::TlsSettings;
 pub(crate) use values::{
-    AcmeChallenge, AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, PlainPasswords, Proxied, Relay,
-    SignUp, StoreAt, TlsVersion, engine_name,
+    AcmeChallenge, AtMost, AuthAt, Durability, ENGINES, Links, LogFormat, LogLevel, PlainPasswords, Proxied,
+    Relay, SignUp, StoreAt, TlsVersion, engine_name,
 };
 
 use std::ffi::OsString;
@@ -139,6 +139,11 @@ impl Config {
     /// Returns whether every client may create an account.
     pub(crate) fn sign_up_is_open(&self) -> bool {
         self.live.signup == SignUp::Open
+    }
+
+    /// Whether accounts may make public links.
+    pub(crate) fn has_links(&self) -> bool {
+        self.live.links == Links::On
     }
 
     /// Returns the origins whose pages may read responses.

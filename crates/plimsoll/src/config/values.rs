@@ -140,6 +140,13 @@ pub(crate) enum SignUp {
     Closed,
 }
 
+/// Whether accounts may make public links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Links {
+    On,
+    Off,
+}
+
 /// The connections on which clients may present passwords.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PlainPasswords {
@@ -197,6 +204,7 @@ pub(crate) struct TimeOrOff(pub(crate) Option<Time>);
 
 const DURABILITIES: [(&str, Durability); 2] = [("full", Durability::Full), ("none", Durability::None)];
 const RELAYS: [(&str, Relay); 2] = [("stream", Relay::Stream), ("spool", Relay::Spool)];
+const LINKS: [(&str, Links); 2] = [("on", Links::On), ("off", Links::Off)];
 const SIGN_UPS: [(&str, SignUp); 2] = [("open", SignUp::Open), ("closed", SignUp::Closed)];
 const PLAIN_PASSWORDS: [(&str, PlainPasswords); 2] =
     [("loopback", PlainPasswords::Loopback), ("allow", PlainPasswords::Allow)];
@@ -260,7 +268,7 @@ macro_rules! words {
 pub(super) use words;
 
 words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, Proxied: PROXIED);
-words!(PlainPasswords: PLAIN_PASSWORDS);
+words!(PlainPasswords: PLAIN_PASSWORDS, Links: LINKS);
 words!(AcmeChallenge: ACME_CHALLENGES);
 words!(TlsVersion: TLS_VERSIONS);
 words!(LogFormat: FORMATS, LogLevel: LEVELS);

@@ -1,8 +1,8 @@
 //! The access log in the common log format, buffered by each thread.
 //!
 //! This module does not write to disk: it passes chunks of lines to a [`LogSink`], which must not block.
-//! Invariants: a line costs a connection one copy into memory, however slow the disk is. No input of a client
-//! can end a line or start another.
+//! Invariants: a line costs a connection one copy into memory, however slow the disk is. No input of a
+//! client can end a line or start another. No line has the token of a public link.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -13,6 +13,7 @@ use plimsoll_io::{Io, Peer};
 
 use super::date_cache::Dates;
 use super::limits::{LOG_BUFFER_TIME, LOG_BYTES, LOG_TARGET_BYTES_MAX};
+use super::link_path::without_tokens;
 
 /// The receiver of chunks of whole lines.
 pub trait LogSink: Send + Sync {
@@ -92,8 +93,8 @@ impl Drop for AccessLog {
 }
 
 impl LogEntry<'_> {
-    /// Writes `host ident authuser [date] "request" status bytes`. Neither the ident nor, so far, the account
-    /// is known.
+    /// Writes `host ident authuser [date] "request" status bytes`. Neither the ident nor, so far, the
+    /// account is known.
     fn write(&self, dates: &Dates, out: &mut Vec<u8>) {
         write_display(self.peer, out);
         out.extend_from_slice(b" - - [");
@@ -104,7 +105,9 @@ impl LogEntry<'_> {
         } else {
             write_escaped(self.method, out);
             out.push(b' ');
-            write_escaped(&self.target[..self.target.len().min(LOG_TARGET_BYTES_MAX)], out);
+            let hidden = without_tokens(self.target);
+            let target = hidden.as_deref().unwrap_or(self.target);
+            write_escaped(&target[..target.len().min(LOG_TARGET_BYTES_MAX)], out);
             out.push(b' ');
             out.extend_from_slice(self.version.as_bytes());
         }
@@ -170,6 +173,12 @@ mod tests {
     fn bytes_of_a_target_that_could_end_a_log_line_are_escaped() {
         let line = line_of(b"/\"\n\r\x1b\\\xff");
         assert!(line.contains("\"GET /\\x22\\x0a\\x0d\\x1b\\x5c\\xff HTTP/1.1\""), "{line}");
+    }
+
+    #[test]
+    fn the_token_of_a_link_is_not_logged() {
+        let line = line_of(b"/s/00112233445566778899aabbccddeeff/a?download");
+        assert!(line.contains("\"GET /s/.../a?download HTTP/1.1\""), "{line}");
     }
 
     #[test]

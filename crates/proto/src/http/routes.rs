@@ -14,6 +14,7 @@ use super::answer::Answer;
 use super::api::{Api, DecodedTarget};
 use super::cors::Cors;
 use super::https_rules::HttpsRules;
+use super::link_path::split_link;
 use super::operator::{OperatorHosts, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
@@ -25,7 +26,7 @@ use super::status_page::{StatusPage, healthy};
 const RESERVED: [&[u8]; 7] =
     [b"/api", b"/files", b"/shared", b"/uploads", b"/healthz", b"/readyz", b"/metrics"];
 
-/// The prefix of pages for people. Without accounts, it may be a site's.
+/// The prefix of pages for people. Without accounts, it may be a site's, as the paths of public links may.
 const PAGES: &[u8] = b"/app";
 
 /// Prefixes of accounts' files, below which adjacent slashes are one, as over FTP.
@@ -61,8 +62,8 @@ impl Routes {
         Routes::new_with_cors(sites, status, None, Cors::default())
     }
 
-    /// Creates the routes of an address that only operators reach: health, readiness, metrics and status, for
-    /// every client, under these names. `service` is under `/purge`.
+    /// Creates the routes of an address that only operators reach: health, readiness, metrics and status,
+    /// for every client, under these names. `service` is under `/purge`.
     pub fn for_operators(
         status: StatusPage,
         hosts: OperatorHosts,
@@ -205,7 +206,7 @@ impl Routes {
         if self.operators.is_some() {
             return self.api.as_deref().filter(|_| path == OPERATORS_API);
         }
-        if is_below_any(path, &[PAGES]) {
+        if is_below_any(path, &[PAGES]) || split_link(path).is_some() {
             return self.pages();
         }
         let api = self.api.as_deref().filter(|_| is_below_any(path, &RESERVED))?;

@@ -1,8 +1,9 @@
-//! The resources that speak JSON: accounts, sessions, passwords and shares.
+//! The resources that speak JSON: accounts, sessions, passwords, shares and links.
 //!
 //! There is one file for each. Invariant: `openapi.json` describes exactly these endpoints.
 
 mod accounts;
+pub(crate) mod links;
 mod openapi;
 mod password;
 mod sessions;
@@ -35,12 +36,16 @@ pub(crate) enum Point {
     Share(String),
     /// The shares that the caller has received.
     Shared,
+    /// The caller's public links.
+    Links,
+    /// One of the caller's public links, by its id.
+    Link(String),
     /// The description of the API.
     OpenApi,
 }
 
 /// The endpoints with fixed paths, by path.
-const POINTS: [(&str, Point); 8] = [
+const POINTS: [(&str, Point); 9] = [
     ("accounts", Point::Accounts),
     ("sessions", Point::Sessions),
     ("sessions/current", Point::CurrentSession),
@@ -48,6 +53,7 @@ const POINTS: [(&str, Point); 8] = [
     ("password", Point::Password),
     ("shares", Point::Shares),
     ("shared", Point::Shared),
+    ("links", Point::Links),
     ("openapi.json", Point::OpenApi),
 ];
 
@@ -55,18 +61,22 @@ impl Point {
     /// Returns the endpoint of a path below `/api/`.
     pub(crate) fn of(rest: &str) -> Result<Point, Refusal> {
         let named = POINTS.iter().find(|(name, _)| *name == rest).map(|(_, point)| point.clone());
-        let share = || rest.strip_prefix("shares/").filter(|id| !id.is_empty() && !id.contains('/'));
-        named.or_else(|| share().map(|id| Point::Share(id.to_owned()))).ok_or_else(nothing)
+        let id = |prefix| {
+            let id: &str = rest.strip_prefix(prefix)?;
+            (!id.is_empty() && !id.contains('/')).then(|| id.to_owned())
+        };
+        let one = || id("shares/").map(Point::Share).or_else(|| id("links/").map(Point::Link));
+        named.or_else(one).ok_or_else(nothing)
     }
 
     pub(crate) fn methods(&self) -> &'static [Method] {
         use Method::{Delete, Get, Head, Post, Put};
         match self {
             Point::Accounts | Point::Sessions => &[Post],
-            Point::CurrentSession | Point::Share(_) => &[Delete],
+            Point::CurrentSession | Point::Share(_) | Point::Link(_) => &[Delete],
             Point::WhoAmI | Point::Shared | Point::OpenApi => &[Get, Head],
             Point::Password => &[Put],
-            Point::Shares => &[Get, Head, Post],
+            Point::Shares | Point::Links => &[Get, Head, Post],
         }
     }
 }
@@ -87,6 +97,9 @@ pub(crate) async fn answer(
         Point::Shares => shares::by_me(ask).await,
         Point::Share(id) => shares::take_back(ask, &id).await,
         Point::Shared => shares::with_me(ask).await,
+        Point::Links if method == Method::Post => links::make(ask).await,
+        Point::Links => links::list(ask).await,
+        Point::Link(id) => links::end(ask, &id).await,
         Point::OpenApi => Ok(openapi::answer()),
     }
 }

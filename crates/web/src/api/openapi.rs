@@ -23,7 +23,14 @@ mod tests {
         for (name, _) in POINTS {
             assert!(described["paths"].get(format!("/api/{name}")).is_some(), "{name}");
         }
-        for path in ["/api/shares/{id}", "/files/", "/files/{path}", "/shared/", "/shared/{owner}/{path}"] {
+        for path in [
+            "/api/shares/{id}",
+            "/api/links/{id}",
+            "/files/",
+            "/files/{path}",
+            "/shared/",
+            "/shared/{owner}/{path}",
+        ] {
             assert!(described["paths"].get(path).is_some(), "{path}");
         }
         for path in ["/uploads", "/uploads/{id}", "/metrics", "/healthz", "/readyz", "/api/status"] {

@@ -3,7 +3,10 @@
 //! The rights of a share are not checked here. Invariants: the `url` of a share leads to exactly the
 //! shared path; a response is bounded; following `next` lists every share that exists throughout.
 
+use std::time::SystemTime;
+
 use plimsoll_auth::{Error as AuthError, Permission, Share};
+use plimsoll_io::Io;
 use plimsoll_operations::Error;
 use plimsoll_proto::http::Answer;
 use plimsoll_store::{Error as StoreError, Path};
@@ -49,8 +52,8 @@ struct Page {
     next: Option<String>,
 }
 
-/// The page that the query requests.
-struct SharePage<'a> {
+/// The page of a list that the query requests.
+pub(super) struct Paging<'a> {
     limit: usize,
     after: Option<&'a [u8]>,
 }
@@ -77,15 +80,8 @@ impl From<Share> for ShareJson {
 pub(super) async fn give(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let new: New = json::read(ask.request).await?;
-    let path = path_of(&new)?;
-    let expires = match &new.expires {
-        None => None,
-        Some(text) => {
-            Some(parse_rfc3339(text).filter(|time| *time > ask.request.io.wall()).ok_or_else(|| {
-                Refusal::bad("\"expires\" must be a time to come, such as 2030-12-31T23:59:59Z.")
-            })?)
-        }
-    };
+    let path = path_of(new.path.as_deref(), new.href.as_deref())?;
+    let expires = expiry(ask.request.io, new.expires.as_deref())?;
     let shown = path.to_string();
     let share = ask.web.operations.share(&caller, path, &new.with, new.permission, expires).await;
     let share = share.map_err(|error| not_given(error, &shown, &new.with))?;
@@ -106,8 +102,17 @@ fn not_given(error: Error, path: &str, with: &str) -> Refusal {
     Refusal::new(Status::NOT_FOUND, detail)
 }
 
-fn path_of(new: &New) -> Result<Path, Refusal> {
-    match (&new.path, &new.href) {
+/// Parses the time at which a share or a link ends.
+pub(super) fn expiry(io: &Io, text: Option<&str>) -> Result<Option<SystemTime>, Refusal> {
+    let Some(text) = text else { return Ok(None) };
+    let time = parse_rfc3339(text).filter(|time| *time > io.wall());
+    time.map(Some)
+        .ok_or_else(|| Refusal::bad("\"expires\" must be a time to come, such as 2030-12-31T23:59:59Z."))
+}
+
+/// Returns the path, which is sent in one of two forms.
+pub(super) fn path_of(path: Option<&str>, href: Option<&str>) -> Result<Path, Refusal> {
+    match (path, href) {
         (Some(path), None) => Ok(Path::parse(path.as_bytes())?),
         (None, Some(href)) => {
             let mut path = Vec::new();
@@ -133,22 +138,23 @@ pub(super) async fn take_back(ask: RoutedRequest<'_, '_>, id: &str) -> Result<An
 
 pub(super) async fn by_me(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    let asked = SharePage::from_query(ask.called.query)?;
-    Ok(asked.page_of(ask.web.operations.shares(&caller).await?))
+    let asked = Paging::from_query(ask.called.query, SHARES_PER_PAGE_MAX)?;
+    Ok(page(&asked, ask.web.operations.shares(&caller).await?))
 }
 
 pub(super) async fn with_me(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    let asked = SharePage::from_query(ask.called.query)?;
-    Ok(asked.page_of(ask.web.operations.shared(&caller).await?))
+    let asked = Paging::from_query(ask.called.query, SHARES_PER_PAGE_MAX)?;
+    Ok(page(&asked, ask.web.operations.shared(&caller).await?))
 }
 
-impl<'a> SharePage<'a> {
-    fn from_query(query: Option<&'a [u8]>) -> Result<SharePage<'a>, Refusal> {
-        let mut asked = SharePage { limit: SHARES_PER_PAGE_MAX, after: None };
+impl<'a> Paging<'a> {
+    /// Parses `limit`, of at most `max`, and `after`.
+    pub(super) fn from_query(query: Option<&'a [u8]>, max: usize) -> Result<Paging<'a>, Refusal> {
+        let mut asked = Paging { limit: max, after: None };
         for parameter in query.unwrap_or_default().split(|byte| *byte == b'&') {
             if let Some(limit) = parameter.strip_prefix(b"limit=") {
-                asked.limit = limit_of(limit)?;
+                asked.limit = limit_of(limit, max)?;
             } else if let Some(after) = parameter.strip_prefix(b"after=") {
                 asked.after = Some(after);
             }
@@ -156,20 +162,26 @@ impl<'a> SharePage<'a> {
         Ok(asked)
     }
 
-    /// Sorted by id, so that the start of a page is defined even if the share before it has ended.
-    fn page_of(&self, mut shares: Vec<Share>) -> Answer {
-        shares.retain(|share| self.after.is_none_or(|after| share.id.as_bytes() > after));
-        shares.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-        let is_last = shares.len() <= self.limit;
-        shares.truncate(self.limit);
-        let next = shares.last().filter(|_| !is_last).map(|last| last.id.clone());
-        json::answer(Status::OK, &Page { shares: shares.into_iter().map(ShareJson::from).collect(), next })
+    /// Returns the items of the page, and the last id if more follow. They are sorted by id, so that the
+    /// start of a page is defined even if the item before it has ended.
+    pub(super) fn page_of<T>(&self, mut items: Vec<T>, id: impl Fn(&T) -> &str) -> (Vec<T>, Option<String>) {
+        items.retain(|item| self.after.is_none_or(|after| id(item).as_bytes() > after));
+        items.sort_unstable_by(|one, other| id(one).cmp(id(other)));
+        let is_last = items.len() <= self.limit;
+        items.truncate(self.limit);
+        let next = items.last().filter(|_| !is_last).map(|last| id(last).to_owned());
+        (items, next)
     }
 }
 
-fn limit_of(text: &[u8]) -> Result<usize, Refusal> {
+fn limit_of(text: &[u8], max: usize) -> Result<usize, Refusal> {
     let limit = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     limit
-        .filter(|limit| (1..=SHARES_PER_PAGE_MAX).contains(limit))
-        .ok_or_else(|| Refusal::bad(format!("\"limit\" must be a number from 1 to {SHARES_PER_PAGE_MAX}.")))
+        .filter(|limit| (1..=max).contains(limit))
+        .ok_or_else(|| Refusal::bad(format!("\"limit\" must be a number from 1 to {max}.")))
+}
+
+fn page(asked: &Paging<'_>, shares: Vec<Share>) -> Answer {
+    let (shares, next) = asked.page_of(shares, |share| &share.id);
+    json::answer(Status::OK, &Page { shares: shares.into_iter().map(ShareJson::from).collect(), next })
 }

@@ -5,7 +5,7 @@
 
 use std::pin::pin;
 
-use plimsoll_io::Lease;
+use plimsoll_io::{Io, Lease};
 use plimsoll_operations::{Caller, Error, HomePath, IncomingUpload, Parents};
 use plimsoll_proto::http::{Answer, Request, site};
 use plimsoll_store::{Condition, Error as StoreError, Expected, Path};
@@ -23,7 +23,7 @@ use crate::{RoutedRequest, Web, conditions, credentials, json, page};
 
 /// The JSON of a stored file.
 #[derive(Serialize)]
-struct Stored {
+pub(crate) struct Stored {
     path: String,
     etag: String,
     created: bool,
@@ -43,12 +43,14 @@ struct Receiving<'a> {
     /// The upload of the current part; `None` between files, and for parts that are not files.
     upload: Option<IncomingUpload>,
     parts: usize,
+    /// The length and digests of each file.
+    expected: Expected,
     stored: Vec<Stored>,
 }
 
 /// What happens to a file whose name is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Clash {
+pub(crate) enum Clash {
     /// It replaces the other.
     Replace,
     /// It is refused.
@@ -76,6 +78,31 @@ fn numbered(name: &[u8], number: usize) -> Vec<u8> {
     [stem, format!(" ({number})").as_bytes(), ending].concat()
 }
 
+/// Returns a number that no file is likely to have.
+fn drawn_number(io: &Io) -> usize {
+    let mut drawn = [0; 4];
+    io.entropy(&mut drawn);
+    usize::try_from(u32::from_le_bytes(drawn)).unwrap_or(FORM_NAMES_MAX)
+}
+
+/// Refuses a visitor of a public link when another client has taken the name meanwhile. It must not learn
+/// that.
+pub(crate) fn not_stored() -> Refusal {
+    Refusal::later(Status::SERVICE_UNAVAILABLE, "The file was not stored. Send it again.", None)
+}
+
+/// Starts an upload to a folder, under the first free name.
+pub(crate) async fn begin_renamed(
+    web: &Web,
+    request: &Request<'_>,
+    (caller, folder): (&Caller, &HomePath),
+    (name, expected): (&[u8], Expected),
+) -> Result<IncomingUpload, Refusal> {
+    let (clash, stored) = (Clash::Rename, Vec::new());
+    let receiving = Receiving { web, caller, folder, clash, expected, upload: None, parts: 0, stored };
+    receiving.begin(request, name).await
+}
+
 impl From<BadForm> for Refusal {
     fn from(bad: BadForm) -> Refusal {
         Refusal::bad(bad.to_string())
@@ -84,7 +111,25 @@ impl From<BadForm> for Refusal {
 
 pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    let Some(decoder) = FormDecoder::of(ask.request.field(Field::ContentType).unwrap_or_default()) else {
+    let clash = Clash::from_query(ask.called.query)?;
+    let stored = receive(ask.web, ask.request, (&caller, &target.place), clash).await?;
+    if site::wants_page(ask.request) {
+        // The form of the page leads back to the folder.
+        let mut folder = Vec::new();
+        encode_path(&target.path, &mut folder);
+        return Ok(page::go_to(page::LocalTarget::of(&folder).with_notice("uploaded")));
+    }
+    Ok(json::answer(Status::CREATED, &AllStored { files: stored }))
+}
+
+/// Receives a form, and stores its files in a folder.
+pub(crate) async fn receive(
+    web: &Web,
+    request: &mut Request<'_>,
+    (caller, folder): (&Caller, &HomePath),
+    clash: Clash,
+) -> Result<Vec<Stored>, Refusal> {
+    let Some(decoder) = FormDecoder::of(request.field(Field::ContentType).unwrap_or_default()) else {
         return Err(Refusal::new(
             Status::UNSUPPORTED_MEDIA_TYPE,
             "Send files to a folder as multipart/form-data, as curl -F does; or PUT each.",
@@ -92,34 +137,29 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resu
     };
     let mut decoder = decoder?;
     let mut receiving = Receiving {
-        web: ask.web,
-        caller: &caller,
-        folder: &target.place,
-        clash: Clash::from_query(ask.called.query)?,
+        web,
+        caller,
+        folder,
+        clash,
+        expected: Expected { bytes: None, digests: Vec::new() },
         upload: None,
         parts: 0,
         stored: Vec::new(),
     };
     let mut events = Vec::new();
     while !decoder.is_ended() {
-        let Some(lease) = receiving.next(ask.request).await? else {
+        let Some(lease) = receiving.next(request).await? else {
             return Err(Refusal::bad("The form ends before its last boundary. Send it again."));
         };
         decoder.push(&lease, &mut events)?;
         for event in events.drain(..) {
-            receiving.take(ask.request, event).await?;
+            receiving.take(request, event).await?;
         }
     }
     if receiving.stored.is_empty() {
         return Err(Refusal::bad("The form has no file. Send one, as curl -F file=@NAME does."));
     }
-    if site::wants_page(ask.request) {
-        // The form of the page leads back to the folder.
-        let mut folder = Vec::new();
-        encode_path(&target.path, &mut folder);
-        return Ok(page::go_to(page::LocalTarget::of(&folder).with_notice("uploaded")));
-    }
-    Ok(json::answer(Status::CREATED, &AllStored { files: receiving.stored }))
+    Ok(receiving.stored)
 }
 
 impl Receiving<'_> {
@@ -186,7 +226,7 @@ impl Receiving<'_> {
     ) -> Result<Result<IncomingUpload, Error>, Refusal> {
         let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;
         let place = HomePath { path, ..self.folder.clone() };
-        let expected = Expected { bytes: None, digests: Vec::new() };
+        let expected = self.expected.clone();
         Ok(self.web.operations.upload(self.caller, (&place, Parents::Needed), condition, expected).await)
     }
 
@@ -194,6 +234,12 @@ impl Receiving<'_> {
     async fn begin_numbered(&self, name: &[u8]) -> Result<Result<IncomingUpload, Error>, Refusal> {
         let mut begun = self.begin_as(name, Condition::none().and_new()).await?;
         for number in 2..=FORM_NAMES_MAX {
+            // A visitor of a public link must not learn how many files have the name.
+            let number = if number == FORM_NAMES_MAX && self.caller.identity.link().is_some() {
+                drawn_number(self.caller.io())
+            } else {
+                number
+            };
             match begun {
                 Err(Error::Store(StoreError::Precondition | StoreError::IsFolder)) => {
                     let free = numbered(name, number);
@@ -207,6 +253,11 @@ impl Receiving<'_> {
 
     fn explain(&self, request: &Request<'_>, error: Error) -> Refusal {
         match error {
+            Error::Store(StoreError::Precondition | StoreError::AlreadyExists)
+                if self.caller.identity.link().is_some() =>
+            {
+                not_stored()
+            }
             Error::Store(StoreError::Precondition) if self.clash != Clash::Replace => {
                 Error::Store(StoreError::AlreadyExists).into()
             }

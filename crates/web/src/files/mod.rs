@@ -5,7 +5,7 @@
 
 pub(crate) mod digests;
 mod folder;
-mod form;
+pub(crate) mod form;
 mod read;
 mod remove;
 mod rename;
@@ -20,9 +20,9 @@ use crate::RoutedRequest;
 use crate::refusal::Refusal;
 
 pub(crate) use self::digests::{of_content, of_representation};
-pub(crate) use self::read::{get, owners, try_get};
+pub(crate) use self::read::{audited, get, gone, owners, try_get};
 pub(crate) use self::target::FileTarget;
-pub(crate) use self::upload::tagged;
+pub(crate) use self::upload::{expected, refuse_coding, tagged};
 
 /// Returns the response of a file or folder to a method that changes it.
 pub(crate) async fn change(

@@ -106,7 +106,7 @@ fn redirect(mut audit: AuditEntry, path: &RequestPath<'_>) -> Answer {
 }
 
 /// Returns the response, with its audit entry set to end when the outcome is known.
-fn audited(request: &Request<'_>, answer: Answer, mut audit: AuditEntry) -> Answer {
+pub(crate) fn audited(request: &Request<'_>, answer: Answer, mut audit: AuditEntry) -> Answer {
     match answer.status() {
         Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
             let answer = match audit.take_permit() {
@@ -151,7 +151,7 @@ fn selection(
 }
 
 /// The response to a client that has disconnected.
-pub(super) fn gone() -> Refusal {
+pub(crate) fn gone() -> Refusal {
     Refusal::later(Status::SERVICE_UNAVAILABLE, "The client has ended the connection.", None)
 }
 

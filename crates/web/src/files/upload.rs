@@ -47,7 +47,7 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resul
     Ok(body::dated(tagged(ask.request, target.stored(committed.created), &committed), modified, &committed))
 }
 
-fn refuse_coding(request: &Request<'_>) -> Result<(), Refusal> {
+pub(crate) fn refuse_coding(request: &Request<'_>) -> Result<(), Refusal> {
     let coding = request.field(Field::ContentEncoding).unwrap_or(b"identity");
     if coding.eq_ignore_ascii_case(b"identity") {
         return Ok(());
@@ -69,7 +69,7 @@ fn parents(query: Option<&[u8]>) -> Result<Parents, Refusal> {
 }
 
 /// Returns the length and digests that the head announces.
-fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
+pub(crate) fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
     let bytes = match request.head.framing() {
         Framing::Length(bytes) => Some(bytes),
         Framing::Chunked => None,

@@ -113,6 +113,7 @@ pub(super) async fn choose_language(ask: RoutedRequest<'_, '_>) -> Result<Answer
     let cookie = SetCookie {
         name: LANGUAGE_COOKIE,
         value: chosen.code,
+        path: "/",
         max_age: Some(LANGUAGE_KEPT_TIME),
         is_secure: cookie::is_over_https(ask.request),
     };

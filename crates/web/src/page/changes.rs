@@ -5,7 +5,7 @@
 
 use std::time::SystemTime;
 
-use plimsoll_auth::Permission;
+use plimsoll_auth::{LinkPermission, NewLink, Permission};
 use plimsoll_io::{Existing, Io};
 use plimsoll_operations::{Caller, Error, HomePath, Parents};
 use plimsoll_proto::http::Answer;
@@ -15,7 +15,8 @@ use plimsoll_wire::http::status::Status;
 
 use super::entry::{name_of_permission, split, target_of};
 use super::form::Form;
-use super::go_to;
+use super::{go_to, links};
+use crate::api::links::{not_made, url_of};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, Web, conditions, credentials};
 
@@ -28,6 +29,8 @@ pub(super) async fn receive(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusa
         b"delete" => delete(ask.web, &caller, &form).await?,
         b"share" => share(ask.web, &caller, &form).await?,
         b"unshare" => unshare(ask.web, &caller, &form).await?,
+        b"link" => return link(&ask, &caller, &form).await,
+        b"unlink" => unlink(ask.web, &caller, &form).await?,
         _ => return Err(Refusal::bad("The form names no action. Open the page again.")),
     };
     Ok(go_to(form.next().with_notice(notice)))
@@ -137,6 +140,41 @@ fn expires(io: &Io, day: &str) -> Result<Option<SystemTime>, Refusal> {
     let end = parse_rfc3339(&format!("{day}T23:59:59Z"));
     let end = end.filter(|end| *end > io.wall());
     end.map(Some).ok_or_else(|| Refusal::bad("The last day of a share must not be in the past (UTC)."))
+}
+
+/// Makes a public link. The response has its URL, which no other page can show.
+async fn link(ask: &RoutedRequest<'_, '_>, caller: &Caller, form: &Form) -> Result<Answer, Refusal> {
+    let place = target_of(&form.bytes("at"))?.place;
+    let account = &caller.identity.account.name;
+    if !place.is_own(account) {
+        return Err(Error::NotPermitted("share files of others").into());
+    }
+    let permission = match &*form.text("permission") {
+        "upload" => LinkPermission::Upload,
+        _ => LinkPermission::Read,
+    };
+    let downloads = Some(form.text("downloads")).filter(|text| !text.is_empty());
+    let downloads = downloads.map(|text| text.parse()).transpose();
+    let new = NewLink {
+        path: place.path.as_bytes().to_vec(),
+        permission,
+        expires: expires(caller.io(), &form.text("expires"))?,
+        password: Some(form.secret("password")).filter(|password| !password.bytes().is_empty()),
+        uses_max: downloads.map_err(|_| Refusal::bad("The number of downloads is not a number."))?,
+        bytes_max: None,
+    };
+    let made = ask.web.operations.link(caller, new).await;
+    let (link, token) = made.map_err(|error| not_made(error, &place.path.to_string()))?;
+    let (url, next) = (url_of(ask.request, &token), form.next().into_text());
+    Ok(links::made(ask.request, account, &link, &url, &next))
+}
+
+async fn unlink(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {
+    match web.operations.unlink(caller, &form.text("id")).await {
+        // Or it has ended already.
+        Ok(()) | Err(Error::Auth(plimsoll_auth::Error::NotFound)) => Ok("unlinked"),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn unshare(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {

@@ -53,10 +53,11 @@ pub(crate) fn wants_dialog(request: &Request<'_>) -> bool {
 /// Returns the field by which the browser gets challenges for its own dialog from now on.
 pub(crate) fn ask_by_dialog(request: &Request<'_>) -> String {
     let is_secure = is_over_https(request);
-    SetCookie { name: DIALOG, value: "yes", max_age: None, is_secure }.to_string()
+    SetCookie { name: DIALOG, value: "yes", path: "/", max_age: None, is_secure }.to_string()
 }
 
 fn set(request: &Request<'_>, value: &str, max_age: Option<Duration>) -> String {
     let is_secure = is_over_https(request);
-    SetCookie { name: if is_secure { OVER_HTTPS } else { PLAIN }, value, max_age, is_secure }.to_string()
+    let name = if is_secure { OVER_HTTPS } else { PLAIN };
+    SetCookie { name, value, path: "/", max_age, is_secure }.to_string()
 }

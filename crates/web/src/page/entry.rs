@@ -3,7 +3,7 @@
 //! It changes nothing itself. Invariant: a form is shown only if the account may do what it does.
 
 use maud::{Markup, html};
-use plimsoll_auth::{Permission, Permissions, Share};
+use plimsoll_auth::{Link, Permission, Permissions, Share};
 use plimsoll_content::page::{rounded_size, time};
 use plimsoll_io::{FileKind, Stat};
 use plimsoll_operations::{Caller, Error, HomePath, VisibleEntries};
@@ -15,7 +15,7 @@ use plimsoll_wire::http::target::{decode_path, encode_path};
 use super::frame::{Frame, Section};
 use super::shares::{end_form, permission_text, share_until};
 use super::texts::Language;
-use super::{display_text, notice};
+use super::{display_text, links, notice};
 use crate::files::FileTarget;
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, credentials};
@@ -42,6 +42,8 @@ struct Entry {
     may: Permissions,
     /// The shares that the caller has given of exactly this path.
     shares: Vec<Share>,
+    /// Its public links; `None` if there are none on this server.
+    links: Option<Vec<Link>>,
 }
 
 pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
@@ -59,7 +61,14 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
         shares = ask.web.operations.shares(&caller).await?;
         shares.retain(|share| share.path == target.place.path.as_bytes());
     }
-    let entry = Entry { href: href_of(&target), target, stat, may: access.may, shares };
+    let mut links = None;
+    if is_own && access.may.share && ask.web.operations.auth().has_links() {
+        links = ask.web.operations.links(&caller).await.ok();
+    }
+    if let Some(links) = &mut links {
+        links.retain(|link| link.path == target.place.path.as_bytes());
+    }
+    let entry = Entry { href: href_of(&target), target, stat, may: access.may, shares, links };
     let section = if is_own { Section::Files } else { Section::Shares };
     let frame = Frame::new(ask.request, section, Some(&caller.identity.account.name));
     let content = page(&frame, &entry, ask.called.query);
@@ -110,6 +119,7 @@ fn page(frame: &Frame, entry: &Entry, query: Option<&[u8]>) -> Markup {
             }
         }
         @if may.share { (sharing(language, entry)) }
+        @if let Some(links) = &entry.links { (linking(language, entry, links)) }
         @if may.write && may.delete { (renaming(language, entry, &folder)) }
         @if may.delete { (deleting(language, entry, &folder, is_folder)) }
     }
@@ -154,6 +164,18 @@ fn sharing(language: &'static Language, entry: &Entry) -> Markup {
     }
 }
 
+fn linking(language: &Language, entry: &Entry, of_entry: &[Link]) -> Markup {
+    let next = path_of(&entry.href);
+    html! {
+        section {
+            h2 { (language.text("link")) }
+            @if !of_entry.is_empty() { (links::rows(language, of_entry, &next)) }
+            @let takes_uploads = entry.may.write && entry.stat.kind == FileKind::Folder;
+            (links::form(language, &entry.href, &next, takes_uploads))
+        }
+    }
+}
+
 /// Returns the value of a permission in a form.
 pub(super) fn name_of_permission(permission: Permission) -> &'static str {
     match permission {
@@ -178,7 +200,8 @@ fn renaming(language: &Language, entry: &Entry, folder: &str) -> Markup {
                     input name="folder" autocomplete="off"
                         value={ "/" (String::from_utf8_lossy(split(path).0)) };
                 }
-                @if !entry.shares.is_empty() { p { (language.text("rename.ends-shares")) } }
+                @let has_links = entry.links.as_ref().is_some_and(|links| !links.is_empty());
+                @if !entry.shares.is_empty() || has_links { p { (language.text("rename.ends-shares")) } }
                 button name="action" value="rename" { (language.text("rename")) }
             }
         }

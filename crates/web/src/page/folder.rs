@@ -13,6 +13,7 @@ use plimsoll_wire::http::target::encode_path;
 
 use super::frame::{Frame, Section};
 use super::notice;
+use super::texts::Language;
 use crate::limits::FOLDER_PAGE_ENTRIES;
 
 /// The frame of a folder of an account.
@@ -47,22 +48,26 @@ pub(crate) fn of_account(
     FramedPage { frame: Box::new(AccountFolder { frame, root, href, may, notice }), fields, window }
 }
 
+/// Returns the words of a folder's table. `root` is the name of the folder at the top.
+pub(super) fn words<'a>(language: &'a Language, root: &'a str) -> FolderWords<'a> {
+    FolderWords {
+        root,
+        breadcrumbs: language.text("breadcrumbs"),
+        empty: language.text("empty"),
+        folders: [language.text("count.folder"), language.text("count.folders")],
+        files: [language.text("count.file"), language.text("count.files")],
+        name: language.text("name"),
+        size: language.text("size"),
+        modified: language.text("modified"),
+        parent: language.text("parent"),
+        previous: language.text("previous"),
+        next: language.text("next"),
+    }
+}
+
 impl FolderFrame for AccountFolder {
     fn words(&self) -> FolderWords<'_> {
-        let language = self.frame.language;
-        FolderWords {
-            root: language.text(self.root),
-            breadcrumbs: language.text("breadcrumbs"),
-            empty: language.text("empty"),
-            folders: [language.text("count.folder"), language.text("count.folders")],
-            files: [language.text("count.file"), language.text("count.files")],
-            name: language.text("name"),
-            size: language.text("size"),
-            modified: language.text("modified"),
-            parent: language.text("parent"),
-            previous: language.text("previous"),
-            next: language.text("next"),
-        }
+        words(self.frame.language, self.frame.language.text(self.root))
     }
 
     fn document(&self, title: &str, content: &Markup) -> String {

@@ -39,6 +39,8 @@ pub(crate) struct Frame {
     /// Whether the browser has a session that it can end.
     has_session: bool,
     nonce: String,
+    /// Whether it is a page of a public link, for visitors without an account.
+    is_of_link: bool,
     /// The page itself, to return to.
     pub(crate) target: String,
 }
@@ -58,8 +60,14 @@ impl Frame {
             account: account.map(str::to_owned),
             has_session: cookie::token(request).is_some(),
             nonce: hex::encode(&nonce),
+            is_of_link: false,
             target: target.into_text(),
         }
+    }
+
+    /// Creates the frame of a page of a public link. It leads to no page that needs an account.
+    pub(crate) fn of_link(request: &Request<'_>) -> Frame {
+        Frame { is_of_link: true, ..Frame::new(request, Section::Other, None) }
     }
 
     /// Returns the response with this page.
@@ -82,15 +90,18 @@ impl Frame {
              base-uri 'none'; frame-ancestors 'none'",
             if self.has_script() { &script } else { "" }
         );
-        vec![
+        // Without a referrer, a browser reports no origin of a form. A link's token is in its path, which
+        // goes to no other page.
+        let referrer = (!self.is_of_link).then(|| ("Referrer-Policy", "same-origin".to_owned()));
+        let mut fields = vec![
             ("Cache-Control", "no-store".to_owned()),
             ("Content-Security-Policy", policy),
             ("Cross-Origin-Opener-Policy", "same-origin".to_owned()),
             ("Cross-Origin-Resource-Policy", "same-origin".to_owned()),
-            // Without a referrer, a browser reports no origin of a form.
-            ("Referrer-Policy", "same-origin".to_owned()),
             ("X-Frame-Options", "DENY".to_owned()),
-        ]
+        ];
+        fields.extend(referrer);
+        fields
     }
 
     /// Whether the page has scripts: with an account only, so that the log-in page runs none.
@@ -115,7 +126,7 @@ impl Frame {
                     a.skip href="#content" { (self.language.text("skip")) }
                     @if let Some(account) = &self.account { (self.navigation(account)) }
                     main #content { (MARK) (content) }
-                    (self.foot())
+                    @if !self.is_of_link { (self.foot()) }
                 }
             }
         };

@@ -9,10 +9,13 @@ mod changes;
 pub(crate) mod cookie;
 mod entry;
 mod folder;
-mod form;
+pub(crate) mod form;
 mod frame;
+pub(crate) mod link;
+mod links;
 mod local_target;
 mod login;
+mod qr;
 mod shares;
 mod texts;
 

@@ -11,6 +11,7 @@ use plimsoll_wire::http::target::encode_path;
 
 use super::entry::path_of;
 use super::frame::{Frame, Section};
+use super::links::rows;
 use super::texts::Language;
 use super::{display_text, notice};
 use crate::refusal::Refusal;
@@ -20,6 +21,10 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
     let caller = credentials::caller(ask.web, ask.request).await?;
     let given = ask.web.operations.shares(&caller).await?;
     let received = ask.web.operations.shared(&caller).await?;
+    let links = match ask.web.operations.auth().has_links() {
+        true => ask.web.operations.links(&caller).await.unwrap_or_default(),
+        false => Vec::new(),
+    };
     let frame = Frame::new(ask.request, Section::Shares, Some(&caller.identity.account.name));
     let language = frame.language;
     let content = html! {
@@ -34,6 +39,9 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
             h2 { (language.text("shares.given")) }
             @if given.is_empty() { p { (language.text("shares.none-given")) } }
             @else { ul.rows { @for share in &given { (given_row(language, share)) } } }
+        }
+        @if !links.is_empty() {
+            section { h2 { (language.text("links")) } (rows(language, &links, "/app/shares")) }
         }
     };
     Ok(frame.answer(Status::OK, language.text("shares"), &content))

@@ -1,7 +1,8 @@
-//! The field Set-Cookie (RFC 6265, section 4.1), for cookies that no script reads and that no page of another
-//! site sends with a form.
+//! The field Set-Cookie (RFC 6265, section 4.1), for cookies that no script reads and that no page of
+//! another site sends with a form.
 //!
-//! Not here: the meaning of the value. Invariant: name and value are the caller's own text, never a client's.
+//! Not here: the meaning of the value. Invariant: name and value are the caller's own text, never a
+//! client's.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,6 +15,8 @@ pub struct SetCookie<'a> {
     pub name: &'a str,
     /// The value.
     pub value: &'a str,
+    /// The path below which browsers send it, percent-encoded.
+    pub path: &'a str,
     /// The lifetime; `None` until the browser ends. Zero removes the cookie.
     pub max_age: Option<Duration>,
     /// Whether it is sent over HTTPS only.
@@ -22,7 +25,7 @@ pub struct SetCookie<'a> {
 
 impl fmt::Display for SetCookie<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}; Path=/; HttpOnly; SameSite=Lax", self.name, self.value)?;
+        write!(f, "{}={}; Path={}; HttpOnly; SameSite=Lax", self.name, self.value, self.path)?;
         if self.is_secure {
             f.write_str("; Secure")?;
         }
@@ -39,7 +42,7 @@ mod tests {
 
     #[test]
     fn no_cookie_is_for_scripts_or_other_sites() {
-        let cookie = SetCookie { name: "a", value: "b", max_age: None, is_secure: false };
+        let cookie = SetCookie { name: "a", value: "b", path: "/", max_age: None, is_secure: false };
         assert_eq!(cookie.to_string(), "a=b; Path=/; HttpOnly; SameSite=Lax");
         let cookie = SetCookie { max_age: Some(Duration::ZERO), is_secure: true, ..cookie };
         assert_eq!(cookie.to_string(), "a=b; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0");

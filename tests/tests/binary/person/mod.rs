@@ -6,6 +6,7 @@ mod cut_off;
 mod files;
 mod folders;
 mod https;
+mod links;
 mod plain_http;
 mod sharing;
 mod streams;

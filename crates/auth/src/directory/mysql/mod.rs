@@ -23,9 +23,11 @@ use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::migrations::bring_up_to_date;
 use super::open::{NotOpened, Opening};
+use super::transfer::Table;
 use super::values::{permission_bits, signed, unsigned};
 use super::{
-    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession, ShareSelection,
+    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession,
+    ShareSelection, StoredLink,
 };
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX, NETWORK_AGE_MAX};
@@ -36,6 +38,7 @@ use address::DatabaseAddress;
 use connection::{Answered, Connection, MysqlRow};
 use plimsoll_rpc::time::{Millis, millis};
 use rows::{ACCOUNT_COLUMNS, SHARE, literal, maybe};
+use stored_rows::link_values;
 
 pub use server_info::MysqlInfo;
 
@@ -85,6 +88,10 @@ fn shares_where(now: Millis, condition: &str) -> String {
         WHERE (s.expires IS NULL OR s.expires > {}) AND {condition}",
         signed(now)
     )
+}
+
+fn links_where(condition: &str) -> String {
+    format!("SELECT {} FROM plimsoll_links WHERE {condition}", Table::Links.columns())
 }
 
 /// Reads the first row of a result, if there is one.
@@ -186,7 +193,8 @@ impl Directory for MysqlDirectory {
         let now = signed(now);
         let sweep = |table: &str| format!("DELETE FROM {table} WHERE expires <= {now}");
         let networks = format!("DELETE FROM plimsoll_networks WHERE seen <= {oldest}");
-        self.change_by(&[sweep("plimsoll_sessions"), sweep("plimsoll_shares"), networks]).map(drop)
+        let [sessions, shares, links] = ["plimsoll_sessions", "plimsoll_shares", "plimsoll_links"].map(sweep);
+        self.change_by(&[sessions, shares, links, networks]).map(drop)
     }
 
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
@@ -251,6 +259,7 @@ impl Directory for MysqlDirectory {
             format!("DELETE FROM plimsoll_sessions WHERE account = {id}"),
             format!("DELETE FROM plimsoll_shares WHERE owner = {id} OR holder = {id}"),
             format!("DELETE FROM plimsoll_networks WHERE account = {id}"),
+            format!("DELETE FROM plimsoll_links WHERE owner = {id}"),
             format!("DELETE FROM plimsoll_accounts WHERE id = {id}"),
         ])
     }
@@ -432,7 +441,48 @@ impl Directory for MysqlDirectory {
         } else {
             format!("AND (path = {} OR LEFT(path, {}) = {})", literal(path), below.len(), literal(&below))
         };
-        let sql = format!("DELETE FROM plimsoll_shares WHERE owner = {owner} {condition}");
-        self.change_counted(vec![sql])
+        let end = |table: &str| format!("DELETE FROM {table} WHERE owner = {owner} {condition}");
+        let [shares, links] = ["plimsoll_shares", "plimsoll_links"].map(end);
+        // The counter is raised by the count of the statement before.
+        let answers = self.change_by(&[shares, RAISE.to_owned(), links, RAISE.to_owned()])?;
+        Ok(answers[0].count + answers[2].count > 0)
+    }
+
+    fn add_link(&mut self, new: &StoredLink, max: usize) -> Result<bool, DirectoryError> {
+        let owner = new.owner;
+        let answers = self.change_by(&[
+            lock(&format!("id = {owner}")),
+            format!("DELETE FROM plimsoll_links WHERE owner = {owner} AND expires <= {}", new.created),
+            format!(
+                "INSERT INTO plimsoll_links ({}) SELECT {} FROM plimsoll_accounts WHERE id = {owner}
+                AND {max} > (SELECT COUNT(*) FROM plimsoll_links WHERE owner = {owner})",
+                Table::Links.columns(),
+                link_values(new)
+            ),
+        ])?;
+        Ok(answers[2].count > 0)
+    }
+
+    fn links(&mut self, owner: i64) -> Result<Vec<StoredLink>, DirectoryError> {
+        self.rows(links_where(&format!("owner = {owner}")))?.iter().map(stored_rows::link).collect()
+    }
+
+    fn link(&mut self, id: &str) -> Result<Option<StoredLink>, DirectoryError> {
+        first(&self.rows(links_where(&format!("id = {}", literal(id))))?, stored_rows::link)
+    }
+
+    fn use_link(&mut self, id: &str, bytes: u64, now: Millis) -> Result<bool, DirectoryError> {
+        let (id, bytes, now) = (literal(id), signed(bytes), signed(now));
+        let answers = self.change_by(&[format!(
+            "UPDATE plimsoll_links SET uses = uses + 1, bytes = bytes + {bytes}
+            WHERE id = {id} AND (uses_max IS NULL OR uses < uses_max)
+            AND (bytes_max IS NULL OR bytes <= bytes_max - {bytes}) AND (expires IS NULL OR expires > {now})"
+        )])?;
+        Ok(answers[0].count > 0)
+    }
+
+    fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
+        let id = literal(id);
+        self.change_counted(vec![format!("DELETE FROM plimsoll_links WHERE owner = {owner} AND id = {id}")])
     }
 }

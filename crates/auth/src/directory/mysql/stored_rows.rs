@@ -9,8 +9,8 @@ use super::rows::literal;
 use crate::directory::database::DatabaseConnection as _;
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table, TlsTerms,
-    read_pages,
+    DirectoryRows, StoredAccount, StoredLink, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
+    TlsTerms, read_pages,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, TRANSFER_ROWS};
@@ -48,7 +48,45 @@ fn read(table: Table, row: &MysqlRow) -> Result<StoredRow, DirectoryError> {
             network: row.bytes(1)?.to_vec(),
             seen: row.int(2)?,
         }),
+        Table::Links => StoredRow::Link(link(row)?),
     })
+}
+
+/// Reads a link.
+pub(super) fn link(row: &MysqlRow) -> Result<StoredLink, DirectoryError> {
+    Ok(StoredLink {
+        id: row.text(0)?.to_owned(),
+        owner: row.int(1)?,
+        path: row.bytes(2)?.to_vec(),
+        uploads: row.int(3)? != 0,
+        created: row.int(4)?,
+        expires: row.maybe_int(5)?,
+        password: row.text(6)?.to_owned(),
+        secret: row.bytes(7)?.to_vec(),
+        uses_max: row.maybe_int(8)?,
+        uses: row.int(9)?,
+        bytes_max: row.maybe_int(10)?,
+        bytes: row.int(11)?,
+    })
+}
+
+/// Returns the values of a link, in the order of its columns.
+pub(super) fn link_values(row: &StoredLink) -> String {
+    [
+        literal(&row.id),
+        row.owner.to_string(),
+        literal(&row.path),
+        row.uploads.to_string(),
+        row.created.to_string(),
+        maybe(row.expires),
+        literal(&row.password),
+        literal(&row.secret),
+        maybe(row.uses_max),
+        row.uses.to_string(),
+        maybe(row.bytes_max),
+        row.bytes.to_string(),
+    ]
+    .join(", ")
 }
 
 fn maybe(number: Option<i64>) -> String {
@@ -99,6 +137,9 @@ fn insert(row: &StoredRow) -> String {
             literal(&row.network),
             row.seen
         ),
+        StoredRow::Link(row) => {
+            format!("INSERT INTO plimsoll_links ({}) VALUES ({})", Table::Links.columns(), link_values(row))
+        }
     }
 }
 
@@ -109,6 +150,7 @@ fn after(table: Table, last: Option<&StoredRow>) -> (String, &'static str) {
         Some(StoredRow::Account(row)) => format!("id > {}", row.id),
         Some(StoredRow::Session(row)) => format!("id > {}", literal(&row.id)),
         Some(StoredRow::Share(row)) => format!("id > {}", literal(&row.id)),
+        Some(StoredRow::Link(row)) => format!("id > {}", literal(&row.id)),
         Some(StoredRow::Network(row)) => {
             let (account, network) = (row.account, literal(&row.network));
             format!("(account > {account} OR (account = {account} AND network > {network}))")

@@ -2,9 +2,9 @@
 //!
 //! Other processes may use it, too. Each change is one batch: one exchange, and one transaction. A batch
 //! that concerns an account locks its row first, so that later statements see the changes of others to
-//! it. Locks are taken in the order accounts, sessions, shares, state, to prevent deadlocks. Invariants:
-//! a call that has succeeded is committed. A call that failed has changed nothing, unless the response to
-//! the commit was lost.
+//! it. Locks are taken in the order accounts, sessions, shares, links, state, to prevent deadlocks.
+//! Invariants: a call that has succeeded is committed. A call that failed has changed nothing, unless the
+//! response to the commit was lost.
 
 mod address;
 mod connection;
@@ -23,9 +23,11 @@ use super::database::{Database, DatabaseConnection};
 use super::effective_shares::effective_shares;
 use super::migrations::bring_up_to_date;
 use super::open::{NotOpened, Opening};
+use super::transfer::Table;
 use super::values::{permission_bits, signed, unsigned};
 use super::{
-    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession, ShareSelection,
+    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession,
+    ShareSelection, StoredLink,
 };
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
@@ -37,6 +39,7 @@ use connection::Value::{Bool, Bytes, Int, Text};
 use connection::{Answered, Connection, Statement, Value};
 use plimsoll_rpc::time::{Millis, millis};
 use rows::{ACCOUNT_COLUMNS, SHARE};
+use stored_rows::link_values;
 
 pub use server_info::PostgresInfo;
 
@@ -84,8 +87,13 @@ const LOCK: &str = "SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
 /// Adds to a statement that it increments the change counter if it changed a row. Returns a row for each
 /// row changed: its `RETURNING` columns, and the counter.
 fn counted(change: &str) -> String {
+    counted_with("", change)
+}
+
+/// The same after other parts of the statement, each of which ends with a comma.
+fn counted_with(parts: &str, change: &str) -> String {
     format!(
-        "WITH done AS ({change}), raised AS (
+        "WITH {parts} done AS ({change}), raised AS (
             UPDATE state SET changes = changes + 1 WHERE EXISTS (SELECT FROM done) RETURNING changes
         ) SELECT done.*, raised.changes FROM done CROSS JOIN raised"
     )
@@ -104,7 +112,18 @@ fn shares_where(condition: &str) -> String {
 
 /// Deletes shares in the order of their ids: concurrent deletions cannot deadlock.
 fn end_shares_where(condition: &str) -> String {
-    format!("DELETE FROM shares WHERE id IN (SELECT id FROM shares WHERE {condition} ORDER BY id FOR UPDATE)")
+    end_where("shares", condition)
+}
+
+/// The same for rows of a table.
+fn end_where(table: &str, condition: &str) -> String {
+    format!(
+        "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {condition} ORDER BY id FOR UPDATE)"
+    )
+}
+
+fn links_where(condition: &str) -> String {
+    format!("SELECT {} FROM links WHERE {condition}", Table::Links.columns())
 }
 
 /// Deletes expired rows, except those that others have locked: neither side waits.
@@ -214,12 +233,13 @@ impl Directory for PostgresDirectory {
     }
 
     fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError> {
-        let (sessions, shares) = (forget_ended("sessions"), forget_ended("shares"));
+        let [sessions, shares, links] = ["sessions", "shares", "links"].map(forget_ended);
         let networks = "DELETE FROM networks WHERE (account, network) IN (
             SELECT account, network FROM networks WHERE seen <= $1 FOR UPDATE SKIP LOCKED
         )";
         let oldest = time(now.saturating_sub(millis(NETWORK_AGE_MAX)));
-        self.run(&[(&sessions, &[time(now)]), (&shares, &[time(now)]), (networks, &[oldest])]).map(drop)
+        let now = [time(now)];
+        self.run(&[(&sessions, &now), (&shares, &now), (&links, &now), (networks, &[oldest])]).map(drop)
     }
 
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
@@ -281,10 +301,12 @@ impl Directory for PostgresDirectory {
     fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
         let id = [number(id)];
         let shares = end_shares_where("owner = $1 OR holder = $1");
-        let batch: [Statement<'_>; 4] = [
+        let links = end_where("links", "owner = $1");
+        let batch: [Statement<'_>; 5] = [
             ("SELECT FROM accounts WHERE id = $1 FOR UPDATE", &id),
             ("DELETE FROM sessions WHERE account = $1", &id),
             (&shares, &id),
+            (&links, &id),
             (&counted("DELETE FROM accounts WHERE id = $1 RETURNING id"), &id),
         ];
         Ok(self.change_counted(&batch)?.count > 0)
@@ -457,8 +479,50 @@ impl Directory for PostgresDirectory {
         let below = [path, b"/"].concat();
         let condition =
             "owner = $1 AND (length($2) = 0 OR path = $2 OR substring(path from 1 for length($3)) = $3)";
-        let sql = counted(&format!("{} RETURNING id", end_shares_where(condition)));
+        let parts = format!(
+            "shares_ended AS ({} RETURNING id), links_ended AS ({} RETURNING id),",
+            end_where("shares", condition),
+            end_where("links", condition),
+        );
+        let all = "SELECT id FROM shares_ended UNION ALL SELECT id FROM links_ended";
+        let sql = counted_with(&parts, all);
         Ok(self.change_counted(&[(&sql, &[number(owner), bytes(path), bytes(&below)])])?.count > 0)
+    }
+
+    fn add_link(&mut self, new: &StoredLink, max: usize) -> Result<bool, DirectoryError> {
+        let owner = number(new.owner);
+        let sql = format!(
+            "INSERT INTO links ({}) SELECT $1, id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM accounts
+            WHERE id = $2 AND $13 > (SELECT count(*) FROM links WHERE owner = $2)",
+            Table::Links.columns()
+        );
+        let mut values = link_values(new);
+        values.push(number(signed(max as u64)));
+        let ended = end_where("links", "owner = $1 AND expires <= $2");
+        let batch: [Statement<'_>; 3] =
+            [(LOCK, &[owner]), (&ended, &[owner, number(new.created)]), (&sql, &values)];
+        Ok(self.last(&batch)?.count > 0)
+    }
+
+    fn links(&mut self, owner: i64) -> Result<Vec<StoredLink>, DirectoryError> {
+        self.read(&links_where("owner = $1"), &[number(owner)])?.rows.iter().map(stored_rows::link).collect()
+    }
+
+    fn link(&mut self, id: &str) -> Result<Option<StoredLink>, DirectoryError> {
+        self.read(&links_where("id = $1"), &[Text(id)])?.rows.first().map(stored_rows::link).transpose()
+    }
+
+    fn use_link(&mut self, id: &str, bytes: u64, now: Millis) -> Result<bool, DirectoryError> {
+        let sql = "UPDATE links SET uses = uses + 1, bytes = bytes + $2
+            WHERE id = $1 AND (uses_max IS NULL OR uses < uses_max)
+            AND (bytes_max IS NULL OR bytes <= bytes_max - $2) AND (expires IS NULL OR expires > $3)";
+        let values = [Text(id), number(signed(bytes)), time(now)];
+        Ok(self.last(&[(sql, &values)])?.count > 0)
+    }
+
+    fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
+        let sql = counted("DELETE FROM links WHERE owner = $1 AND id = $2 RETURNING id");
+        Ok(self.change_counted(&[(&sql, &[number(owner), Text(id)])])?.count > 0)
     }
 }
 

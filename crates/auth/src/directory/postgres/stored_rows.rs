@@ -7,8 +7,8 @@ use super::connection::{BEGIN, Connection, PostgresRow, Value};
 use super::{PostgresDirectory, number};
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table, TlsTerms,
-    read_pages,
+    DirectoryRows, StoredAccount, StoredLink, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
+    TlsTerms, read_pages,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, TRANSFER_ROWS};
@@ -16,7 +16,7 @@ use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, TRANSFER_ROWS};
 /// Returns the columns that order the pages of a table.
 fn key(table: Table) -> &'static str {
     match table {
-        Table::Accounts | Table::Sessions | Table::Shares => "id",
+        Table::Accounts | Table::Sessions | Table::Shares | Table::Links => "id",
         Table::Networks => "account, network",
     }
 }
@@ -27,6 +27,7 @@ fn key_of(row: &StoredRow) -> Vec<Value<'_>> {
         StoredRow::Account(row) => vec![number(row.id)],
         StoredRow::Session(row) => vec![Bytes(Some(&row.id))],
         StoredRow::Share(row) => vec![Text(&row.id)],
+        StoredRow::Link(row) => vec![Text(&row.id)],
         StoredRow::Network(row) => vec![number(row.account), Bytes(Some(&row.network))],
     }
 }
@@ -64,7 +65,44 @@ fn read(table: Table, row: &PostgresRow) -> Result<StoredRow, DirectoryError> {
             network: row.bytes(1)?,
             seen: row.int(2)?,
         }),
+        Table::Links => StoredRow::Link(link(row)?),
     })
+}
+
+/// Reads a link.
+pub(super) fn link(row: &PostgresRow) -> Result<StoredLink, DirectoryError> {
+    Ok(StoredLink {
+        id: row.text(0)?.to_owned(),
+        owner: row.int(1)?,
+        path: row.bytes(2)?,
+        uploads: row.is_true(3)?,
+        created: row.int(4)?,
+        expires: row.maybe_int(5)?,
+        password: row.text(6)?.to_owned(),
+        secret: row.bytes(7)?,
+        uses_max: row.maybe_int(8)?,
+        uses: row.int(9)?,
+        bytes_max: row.maybe_int(10)?,
+        bytes: row.int(11)?,
+    })
+}
+
+/// Returns the values of a link, in the order of its columns.
+pub(super) fn link_values(row: &StoredLink) -> Vec<Value<'_>> {
+    vec![
+        Text(&row.id),
+        number(row.owner),
+        Bytes(Some(&row.path)),
+        Bool(row.uploads),
+        number(row.created),
+        Int(row.expires),
+        Text(&row.password),
+        Bytes(Some(&row.secret)),
+        Int(row.uses_max),
+        number(row.uses),
+        Int(row.bytes_max),
+        number(row.bytes),
+    ]
 }
 
 fn values(row: &StoredRow) -> (Table, Vec<Value<'_>>) {
@@ -102,6 +140,7 @@ fn values(row: &StoredRow) -> (Table, Vec<Value<'_>>) {
         StoredRow::Network(row) => {
             (Table::Networks, vec![number(row.account), Bytes(Some(&row.network)), number(row.seen)])
         }
+        StoredRow::Link(row) => (Table::Links, link_values(row)),
     }
 }
 
@@ -163,7 +202,8 @@ impl DirectoryRows for PostgresDirectory {
         self.database.call(|connection| {
             connection.set_deadline(Deadline::after(DATABASE_MIGRATION_TIME));
             connection.script(&format!(
-                "{BEGIN}; SET LOCAL statement_timeout = {}; TRUNCATE accounts, sessions, shares, networks;
+                "{BEGIN}; SET LOCAL statement_timeout = {}; TRUNCATE accounts, sessions, shares,
+                networks, links;
                 UPDATE state SET changes = changes + 1; COMMIT",
                 DATABASE_MIGRATION_TIME.as_millis()
             ))

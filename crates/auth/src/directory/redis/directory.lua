@@ -21,11 +21,15 @@
 --   share:ID          hash: id, owner, path, holder, writes, created, expires ('' is never)
 --   given:ID, held:ID sorted sets: the ids of shares that an account gives, or has, by `expires`
 --   share-ends        sorted set: the ids of all shares by `expires`
+--   link:ID           hash: id, owner, path, uploads, created, expires ('' is never), password, secret, uses_max ('' is
+--                     none), uses, bytes_max ('' is none), bytes
+--   links:ID          sorted set: the ids of an account's links by `expires`
+--   link-ends         sorted set: the ids of all links by `expires`
 --   between:ID:ID     sorted set: the paths that one shares with another, in the order of bytes
 --   paths:ID:ID       hash: path -> the id of its share
 --   upgrading         text: the token of the server that upgrades the directory
 
-local VERSION = 3
+local VERSION = 4
 -- What one sweep takes, so that it holds up nobody for long.
 local SWEPT_MAX = 1000
 -- Shares that are looked at at once for one that has not ended.
@@ -41,6 +45,7 @@ local function refuse(why) return redis.error_reply('PLIMSOLL ' .. why) end
 
 local STATE, NAMES, LOCK = 'plimsoll:state', key('names'), key('upgrading')
 local SESSION_ENDS, SHARE_ENDS, NETWORK_AGES = key('session-ends'), key('share-ends'), key('network-ages')
+local LINK_ENDS = key('link-ends')
 
 local function raise() return redis.call('HINCRBY', STATE, 'changes', 1) end
 
@@ -85,6 +90,33 @@ local function set_end(share, expires)
   redis.call('ZADD', SHARE_ENDS, at, share.id)
 end
 
+local function end_link(id)
+  local owner = redis.call('HGET', key('link', id), 'owner')
+  redis.call('DEL', key('link', id))
+  redis.call('ZREM', key('links', owner), id)
+  redis.call('ZREM', LINK_ENDS, id)
+end
+
+local function link(id)
+  local fields = redis.call('HMGET', key('link', id), 'id', 'owner', 'path', 'uploads', 'created', 'expires', 'password',
+    'secret', 'uses_max', 'uses', 'bytes_max', 'bytes')
+  return fields[1] and fields
+end
+
+local function store_link(id, owner, path, uploads, created, expires, password, secret, uses_max, uses, bytes_max, bytes)
+  redis.call('HSET', key('link', id), 'id', id, 'owner', owner, 'path', path, 'uploads', uploads, 'created', created,
+    'expires', expires, 'password', password, 'secret', secret, 'uses_max', uses_max, 'uses', uses,
+    'bytes_max', bytes_max, 'bytes', bytes)
+  local at = expires == '' and '+inf' or expires
+  redis.call('ZADD', key('links', owner), at, id)
+  redis.call('ZADD', LINK_ENDS, at, id)
+end
+
+-- Whether a path is another one, or below it.
+local function is_within(path, folder)
+  return folder == '' or path == folder or string.sub(path, 1, #folder + 1) == folder .. '/'
+end
+
 local function forget_network(account, network)
   redis.call('ZREM', key('networks', account), network)
   redis.call('ZREM', NETWORK_AGES, account .. ':' .. network)
@@ -118,7 +150,9 @@ function ask.sweep(now, oldest)
   end
   local shares = redis.call('ZRANGEBYSCORE', SHARE_ENDS, '-inf', now, 'LIMIT', 0, SWEPT_MAX)
   for _, id in ipairs(shares) do end_share(id) end
-  return #sessions + #shares + #networks
+  local links = redis.call('ZRANGEBYSCORE', LINK_ENDS, '-inf', now, 'LIMIT', 0, SWEPT_MAX)
+  for _, id in ipairs(links) do end_link(id) end
+  return #sessions + #shares + #networks + #links
 end
 
 -- The caller draws the number, so that the number of an account that Redis has lost is never given again.
@@ -158,6 +192,7 @@ function ask.remove_account(id)
   for _, side in ipairs({'given', 'held'}) do
     for _, share_id in ipairs(redis.call('ZRANGE', key(side, id), 0, -1)) do end_share(share_id) end
   end
+  for _, link_id in ipairs(redis.call('ZRANGE', key('links', id), 0, -1)) do end_link(link_id) end
   redis.call('DEL', key('account', id))
   redis.call('HDEL', NAMES, name)
   return {raise()}
@@ -274,15 +309,53 @@ function ask.end_share(owner, id)
 end
 
 function ask.end_shares(owner, path)
-  local below, is_any = path .. '/', false
+  local is_any = false
   for _, id in ipairs(redis.call('ZRANGE', key('given', owner), 0, -1)) do
-    local at = redis.call('HGET', key('share', id), 'path')
-    if path == '' or at == path or string.sub(at, 1, #below) == below then
+    if is_within(redis.call('HGET', key('share', id), 'path'), path) then
       end_share(id)
       is_any = true
     end
   end
+  for _, id in ipairs(redis.call('ZRANGE', key('links', owner), 0, -1)) do
+    if is_within(redis.call('HGET', key('link', id), 'path'), path) then
+      end_link(id)
+      is_any = true
+    end
+  end
   return is_any and {raise()}
+end
+
+function ask.add_link(id, owner, path, uploads, created, expires, password, secret, uses_max, uses, bytes_max, bytes, max)
+  if not name_of(owner) then return false end
+  local links = key('links', owner)
+  for _, ended in ipairs(redis.call('ZRANGEBYSCORE', links, '-inf', created)) do end_link(ended) end
+  if redis.call('ZCARD', links) >= tonumber(max) then return false end
+  store_link(id, owner, path, uploads, created, expires, password, secret, uses_max, uses, bytes_max, bytes)
+  return 1
+end
+
+function ask.links(owner)
+  local found = {}
+  for _, id in ipairs(redis.call('ZRANGE', key('links', owner), 0, -1)) do found[#found + 1] = link(id) end
+  return found
+end
+
+function ask.link(id) return link(id) end
+
+function ask.use_link(id, bytes, now)
+  local found = redis.call('HMGET', key('link', id), 'expires', 'uses_max', 'uses', 'bytes_max', 'bytes')
+  if not found[1] or not holds(found[1], now) then return false end
+  if found[2] ~= '' and tonumber(found[3]) >= tonumber(found[2]) then return false end
+  if found[4] ~= '' and tonumber(found[5]) + tonumber(bytes) > tonumber(found[4]) then return false end
+  redis.call('HINCRBY', key('link', id), 'uses', 1)
+  redis.call('HINCRBY', key('link', id), 'bytes', bytes)
+  return 1
+end
+
+function ask.end_link(owner, id)
+  if redis.call('HGET', key('link', id), 'owner') ~= owner then return false end
+  end_link(id)
+  return {raise()}
 end
 
 -- Commands of an upgrade, which look at no version. `state` returns the version, and why the directory is closed.
@@ -312,7 +385,7 @@ local function move_to_one_slot(cursor)
   return found[1]
 end
 
--- Takes a part of step `number`. Returns the position of the next part; 0 ends the step. Steps 1 and 2 made keys
+-- Takes a part of step `number`. Returns the position of the next part; 0 ends the step. The others made keys
 -- that the other commands make when they need them.
 function upgrade.step(token, time, number, position)
   if redis.call('GET', LOCK) ~= token then return refuse('another server upgrades the directory') end
@@ -351,15 +424,15 @@ end
 -- Equal before and after a dump if no row was added, changed or ended meanwhile.
 function rows.row_counts()
   return {redis.call('HGET', STATE, 'changes'), redis.call('HLEN', NAMES), redis.call('ZCARD', SESSION_ENDS),
-    redis.call('ZCARD', SHARE_ENDS), redis.call('ZCARD', NETWORK_AGES)}
+    redis.call('ZCARD', SHARE_ENDS), redis.call('ZCARD', NETWORK_AGES), redis.call('ZCARD', LINK_ENDS)}
 end
 
 -- The rows that accounts have, until there are `count`: for how many of the accounts, their sessions, the shares that
--- they give, and their networks. What one account has is of one moment.
+-- they give, their networks and their links. What one account has is of one moment.
 function rows.stored_of(count, ...)
-  local done, sessions, shares, networks = 0, {}, {}, {}
+  local done, sessions, shares, networks, links = 0, {}, {}, {}, {}
   for _, id in ipairs({...}) do
-    if #sessions + #shares + #networks >= tonumber(count) then break end
+    if #sessions + #shares + #networks + #links >= tonumber(count) then break end
     for _, number in ipairs(redis.call('ZRANGE', key('sessions', id), 0, -1)) do
       local found = redis.call('HMGET', key('session', number), 'account', 'created', 'expires')
       sessions[#sessions + 1] = {number, found[1], found[2], found[3]}
@@ -370,9 +443,10 @@ function rows.stored_of(count, ...)
     end
     local seen = redis.call('ZRANGE', key('networks', id), 0, -1, 'WITHSCORES')
     for at = 1, #seen, 2 do networks[#networks + 1] = {id, seen[at], seen[at + 1]} end
+    for _, link_id in ipairs(redis.call('ZRANGE', key('links', id), 0, -1)) do links[#links + 1] = link(link_id) end
     done = done + 1
   end
-  return {done, sessions, shares, networks}
+  return {done, sessions, shares, networks, links}
 end
 
 function rows.store_account(id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
@@ -403,6 +477,11 @@ end
 function rows.store_network(account, network, seen)
   redis.call('ZADD', key('networks', account), seen, network)
   redis.call('ZADD', NETWORK_AGES, seen, account .. ':' .. network)
+  return false
+end
+
+function rows.store_link(...)
+  store_link(...)
   return false
 end
 

@@ -24,7 +24,8 @@ use super::migrations::bring_up_to_date;
 use super::open::{NotOpened, Opening};
 use super::values::{permission_bits, signed, unsigned};
 use super::{
-    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession, ShareSelection,
+    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession,
+    ShareSelection, StoredLink,
 };
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
@@ -36,6 +37,7 @@ use connection::{Connection, Reply, strange};
 use plimsoll_rpc::time::{Millis, millis};
 use plimsoll_wire::hex;
 use schema::Upgrade;
+use stored_rows::link_words;
 
 pub use server_info::RedisInfo;
 
@@ -335,5 +337,28 @@ impl Directory for RedisDirectory {
 
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         Ok(self.change_counted("end_shares", &[text(owner).as_bytes(), path])?.is_some())
+    }
+
+    fn add_link(&mut self, new: &StoredLink, max: usize) -> Result<bool, DirectoryError> {
+        let mut words = link_words(new);
+        words.push(max.to_string().into_bytes());
+        Ok(self.ask("add_link", &words)?.is_some())
+    }
+
+    fn links(&mut self, owner: i64) -> Result<Vec<StoredLink>, DirectoryError> {
+        let reply = self.ask("links", &[text(owner)])?.ok_or_else(strange)?;
+        reply.many()?.iter().map(stored_rows::link).collect()
+    }
+
+    fn link(&mut self, id: &str) -> Result<Option<StoredLink>, DirectoryError> {
+        self.ask("link", &[id])?.as_ref().map(stored_rows::link).transpose()
+    }
+
+    fn use_link(&mut self, id: &str, bytes: u64, now: Millis) -> Result<bool, DirectoryError> {
+        Ok(self.ask("use_link", &[id.to_owned(), text(signed(bytes)), time(now)])?.is_some())
+    }
+
+    fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
+        Ok(self.change_counted("end_link", &[&text(owner), id])?.is_some())
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! `directory.lua` has them: each is a command of the script, which is repeated until it has nothing left to
 //! do. Invariants: the field `version` is that of the newest step before a step begins, so that older
-//! programs refuse the directory from then on. Until all steps are done, the field `upgrading` has the number
-//! of the last complete one. The owner of the lock alone takes steps. A step that was interrupted is
+//! programs refuse the directory from then on. Until all steps are done, the field `upgrading` has the
+//! number of the last complete one. The owner of the lock alone takes steps. A step that was interrupted is
 //! repeated.
 
 use super::connection::{Connection, Reply, strange};
@@ -36,6 +36,7 @@ impl Migrations for Upgrade<'_> {
         Step { name: "accounts, sessions and shares", text: "1" },
         Step { name: "known networks", text: "2" },
         Step { name: "one hash slot, and a note that servers may not use it", text: "3" },
+        Step { name: "public links", text: "4" },
     ];
 
     fn version(&mut self) -> Result<i64, DirectoryError> {

@@ -1,7 +1,7 @@
 //! The rows of a directory in Redis, for dumps and moves.
 //!
-//! They are read in parts, while servers may change them. Invariants: a row that is there from the begin of a
-//! dump to its end is in it, once. The rows of one account are of one moment, so no two contradict each
+//! They are read in parts, while servers may change them. Invariants: a row that is there from the begin of
+//! a dump to its end is in it, once. The rows of one account are of one moment, so no two contradict each
 //! other. A row is in it only if the accounts that it refers to are.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,8 @@ use super::schema::Upgrade;
 use super::{RedisDirectory, flag, text};
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table, TlsTerms,
+    DirectoryRows, StoredAccount, StoredLink, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
+    TlsTerms,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_TIME, TRANSFER_ROWS};
@@ -56,7 +57,45 @@ fn read(table: Table, row: &Reply) -> Result<StoredRow, DirectoryError> {
             network: digits(row.at(1)?)?,
             seen: int(2)?,
         }),
+        Table::Links => StoredRow::Link(link(row)?),
     })
+}
+
+/// Reads a link.
+pub(super) fn link(row: &Reply) -> Result<StoredLink, DirectoryError> {
+    let int = |at| row.at(at)?.int();
+    let maybe_int = |at| row.at(at)?.maybe_int();
+    Ok(StoredLink {
+        id: row.at(0)?.text()?.to_owned(),
+        owner: int(1)?,
+        path: row.at(2)?.bytes()?.to_vec(),
+        uploads: row.at(3)?.bytes()? == b"1",
+        created: int(4)?,
+        expires: maybe_int(5)?,
+        password: row.at(6)?.text()?.to_owned(),
+        secret: digits(row.at(7)?)?,
+        uses_max: maybe_int(8)?,
+        uses: int(9)?,
+        bytes_max: maybe_int(10)?,
+        bytes: int(11)?,
+    })
+}
+
+/// Returns the values of a link, in the order of its columns.
+pub(super) fn link_words(row: &StoredLink) -> Vec<Vec<u8>> {
+    let texts = [
+        flag(row.uploads).to_owned(),
+        text(row.created),
+        maybe(row.expires),
+        row.password.clone(),
+        hex::encode(&row.secret),
+        maybe(row.uses_max),
+        text(row.uses),
+        maybe(row.bytes_max),
+        text(row.bytes),
+    ];
+    let first = [row.id.clone().into_bytes(), text(row.owner).into_bytes(), row.path.clone()];
+    first.into_iter().chain(texts.map(String::into_bytes)).collect()
 }
 
 /// Formats a number; `None` is an empty text.
@@ -96,6 +135,7 @@ fn words(row: &StoredRow) -> (&'static [u8], Vec<Vec<u8>>) {
         StoredRow::Network(row) => {
             (b"store_network", bytes(&[&text(row.account), &hex::encode(&row.network), &text(row.seen)]))
         }
+        StoredRow::Link(row) => (b"store_link", link_words(row)),
     }
 }
 
@@ -154,7 +194,8 @@ fn read_rows_of(
             [b"stored_of".as_slice(), count.as_bytes()].into_iter().chain(part.iter().map(String::as_bytes));
         connection.set_deadline(Deadline::after(DATABASE_TIME));
         let reply = connection.ask(&words.collect::<Vec<_>>())?;
-        for (at, table) in [(1, Table::Sessions), (2, Table::Shares), (3, Table::Networks)] {
+        let tables = [(1, Table::Sessions), (2, Table::Shares), (3, Table::Networks), (4, Table::Links)];
+        for (at, table) in tables {
             for row in reply.at(at)?.many()? {
                 let row = read(table, row)?;
                 // An account that was created meanwhile is not in the dump.

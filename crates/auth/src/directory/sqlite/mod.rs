@@ -22,9 +22,11 @@ use rustix::io::Errno;
 use super::effective_shares::effective_shares;
 use super::migrations::{bring_up_to_date, schema};
 use super::open::Opening;
+use super::transfer::Table;
 use super::values::{permission_bits, signed, unsigned};
 use super::{
     AccountRow, Directory, DirectoryError, Fault, GivenShare, NewAccount, NewSession, ShareSelection,
+    StoredLink,
 };
 use crate::account::{Account, Change};
 use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT};
@@ -35,6 +37,7 @@ pub use copying::{CopiedDirectory, copy_file, end_all_sessions};
 use plimsoll_rpc::time::{Millis, millis};
 use revoked::{Revoked, probe};
 use rows::{ACCOUNT_COLUMNS, SHARE};
+use stored_rows::{insert_link, select};
 
 /// A connection to the file.
 pub struct SqliteDirectory {
@@ -255,6 +258,7 @@ impl Directory for SqliteDirectory {
         run(&transaction, "DELETE FROM networks WHERE seen <= ?1", [signed(oldest)])?;
         run(&transaction, "DELETE FROM sessions WHERE expires <= ?1", [signed(now)])?;
         run(&transaction, "DELETE FROM shares WHERE expires <= ?1", [signed(now)])?;
+        run(&transaction, "DELETE FROM links WHERE expires <= ?1", [signed(now)])?;
         transaction.commit().map_err(failed)
     }
 
@@ -512,12 +516,55 @@ impl Directory for SqliteDirectory {
 
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         let below = [path, b"/"].concat();
-        let ended = self.change_rows(
-            "DELETE FROM shares WHERE owner = ?1
-            AND (length(?2) = 0 OR path = ?2 OR substr(path, 1, length(?3)) = ?3)",
-            (owner, path, below),
-        )?;
+        let transaction = self.begin()?;
+        let end = |table: &str| {
+            let sql = format!(
+                "DELETE FROM {table} WHERE owner = ?1
+                AND (length(?2) = 0 OR path = ?2 OR substr(path, 1, length(?3)) = ?3)"
+            );
+            run(&transaction, &sql, (owner, path, &below))
+        };
+        let ended = end("shares")? + end("links")?;
+        transaction.commit().map_err(failed)?;
         Ok(ended > 0)
+    }
+
+    fn add_link(&mut self, new: &StoredLink, max: usize) -> Result<bool, DirectoryError> {
+        let transaction = self.begin()?;
+        let ended = "DELETE FROM links WHERE owner = ?1 AND expires <= ?2";
+        run(&transaction, ended, (new.owner, new.created))?;
+        let room = "SELECT 1 FROM accounts WHERE id = ?1
+            AND ?2 > (SELECT count(*) FROM links WHERE owner = ?1)";
+        let is_added = one(&transaction, room, (new.owner, signed(max as u64)), |_| Ok(()))?.is_some();
+        if is_added {
+            insert_link(&transaction, new)?;
+        }
+        transaction.commit().map_err(failed)?;
+        Ok(is_added)
+    }
+
+    fn links(&mut self, owner: i64) -> Result<Vec<StoredLink>, DirectoryError> {
+        all(
+            &self.connection,
+            &format!("{} WHERE owner = ?1", select(Table::Links)),
+            [owner],
+            stored_rows::link,
+        )
+    }
+
+    fn link(&mut self, id: &str) -> Result<Option<StoredLink>, DirectoryError> {
+        one(&self.connection, &format!("{} WHERE id = ?1", select(Table::Links)), [id], stored_rows::link)
+    }
+
+    fn use_link(&mut self, id: &str, bytes: u64, now: Millis) -> Result<bool, DirectoryError> {
+        let sql = "UPDATE links SET uses = uses + 1, bytes = bytes + ?2
+            WHERE id = ?1 AND (uses_max IS NULL OR uses < uses_max)
+            AND (bytes_max IS NULL OR bytes <= bytes_max - ?2) AND (expires IS NULL OR expires > ?3)";
+        Ok(self.change_rows(sql, (id, signed(bytes), signed(now)))? > 0)
+    }
+
+    fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
+        Ok(self.change_rows("DELETE FROM links WHERE owner = ?1 AND id = ?2", (owner, id))? > 0)
     }
 }
 

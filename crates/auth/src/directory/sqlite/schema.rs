@@ -9,10 +9,11 @@ use super::{failed, one};
 use crate::directory::DirectoryError;
 use crate::directory::migrations::{Migrations, Step};
 
-const STEPS: [Step; 3] = [
+const STEPS: [Step; 4] = [
     Step { name: "accounts, sessions and shares", text: include_str!("migrations/001_accounts.sql") },
     Step { name: "known networks", text: include_str!("migrations/002_networks.sql") },
     Step { name: "a note that servers may not use it", text: include_str!("migrations/003_closed.sql") },
+    Step { name: "public links", text: include_str!("migrations/004_links.sql") },
 ];
 
 impl Migrations for Connection {

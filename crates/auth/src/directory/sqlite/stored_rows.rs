@@ -7,13 +7,13 @@ use rusqlite::Row;
 
 use super::{SqliteDirectory, failed, one, run};
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
+    DirectoryRows, StoredAccount, StoredLink, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::sessions::SessionId;
 
 /// Returns the statement that reads a table.
-fn select(table: Table) -> String {
+pub(super) fn select(table: Table) -> String {
     // A share's column has another name here.
     let columns = table.columns().replace("writes", "permission");
     format!("SELECT {columns} FROM {}", table.name())
@@ -52,6 +52,25 @@ fn read(table: Table, row: &Row<'_>) -> rusqlite::Result<StoredRow> {
             network: row.get(1)?,
             seen: row.get(2)?,
         }),
+        Table::Links => StoredRow::Link(link(row)?),
+    })
+}
+
+/// Reads a link.
+pub(super) fn link(row: &Row<'_>) -> rusqlite::Result<StoredLink> {
+    Ok(StoredLink {
+        id: row.get(0)?,
+        owner: row.get(1)?,
+        path: row.get(2)?,
+        uploads: row.get(3)?,
+        created: row.get(4)?,
+        expires: row.get(5)?,
+        password: row.get(6)?,
+        secret: row.get(7)?,
+        uses_max: row.get(8)?,
+        uses: row.get(9)?,
+        bytes_max: row.get(10)?,
+        bytes: row.get(11)?,
     })
 }
 
@@ -85,7 +104,33 @@ fn insert(connection: &rusqlite::Connection, row: &StoredRow) -> Result<usize, D
         StoredRow::Network(row) => {
             run(connection, "INSERT INTO networks VALUES (?1, ?2, ?3)", (row.account, &row.network, row.seen))
         }
+        StoredRow::Link(row) => insert_link(connection, row),
     }
+}
+
+/// Stores a link.
+pub(super) fn insert_link(
+    connection: &rusqlite::Connection,
+    row: &StoredLink,
+) -> Result<usize, DirectoryError> {
+    run(
+        connection,
+        "INSERT INTO links VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        (
+            &row.id,
+            row.owner,
+            &row.path,
+            row.uploads,
+            row.created,
+            row.expires,
+            &row.password,
+            &row.secret,
+            row.uses_max,
+            row.uses,
+            row.bytes_max,
+            row.bytes,
+        ),
+    )
 }
 
 impl DirectoryRows for SqliteDirectory {

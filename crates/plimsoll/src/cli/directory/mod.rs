@@ -1,7 +1,7 @@
 //! `plimsoll directory`: the operator's commands for the store of accounts, sessions and shares as a whole.
 //!
-//! They send no request to a server. Invariants: rows are verified by their number and digest. A URL is never
-//! printed with its password.
+//! They send no request to a server. Invariants: rows are verified by their number and digest. A URL is
+//! never printed with its password.
 
 mod check;
 mod dump;
@@ -99,15 +99,18 @@ impl Replacing {
 
 /// Formats the numbers of rows.
 fn counts(rows: &Summary) -> String {
-    let Summary { accounts, sessions, shares, networks, .. } = rows;
-    format!("accounts: {accounts}, sessions: {sessions}, shares: {shares}, known networks: {networks}")
+    let Summary { accounts, sessions, shares, networks, links, .. } = rows;
+    format!(
+        "accounts: {accounts}, sessions: {sessions}, shares: {shares}, known networks: {networks}, \
+         public links: {links}"
+    )
 }
 
 /// Returns a JSON object of the numbers of rows, the digest, and more members.
 fn json_of(rows: &Summary, more: &[(&str, Value)]) -> Value {
-    let Summary { accounts, sessions, shares, networks, digest } = rows;
+    let Summary { accounts, sessions, shares, networks, links, digest } = rows;
     let mut all = json!({
-        "accounts": accounts, "sessions": sessions, "shares": shares, "networks": networks,
+        "accounts": accounts, "sessions": sessions, "shares": shares, "networks": networks, "links": links,
         "digest": hex::encode(digest),
     });
     for (name, value) in more {

@@ -60,6 +60,12 @@ impl Problems {
                     self.note(format!("a network of the account {} has no valid hash", row.account));
                 }
             }
+            StoredRow::Link(row) => {
+                self.check_account("a public link's owner", row.owner);
+                if row.secret.len() != HASH_BYTES {
+                    self.note(format!("the public link {} has no valid secret", row.id));
+                }
+            }
         }
     }
 
