@@ -19,7 +19,6 @@ mod format;
 pub mod load;
 pub mod machine;
 pub mod model_server;
-pub mod nearest;
 pub mod own_path;
 pub mod profile;
 pub mod report;

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use plimsoll_wire::nearest::suggestion;
 use serde::Deserialize;
 
 use super::value::{Scalar, count, time};
 use crate::load::FileTest;
-use crate::nearest::suggestion;
 
 /// The setting with the number of users.
 pub(crate) const USERS: &str = "users";

@@ -2,7 +2,7 @@
 //!
 //! It parses nothing. Invariant: a message of the TOML parser that is not known here is kept as it is.
 
-use crate::nearest::suggestion;
+use plimsoll_wire::nearest::suggestion;
 
 /// A mistake of a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,11 +4,11 @@
 //! that its results cannot be taken for those of the original.
 
 use anyhow::{Context as _, Result, bail, ensure};
+use plimsoll_wire::nearest::suggestion;
 use toml::{Table, Value};
 
 use super::tables;
 use crate::experiment::{Experiment, FileMistake, conditions, copy_from_earlier, load, name_of, order};
-use crate::nearest::suggestion;
 
 /// The tables of an experiment file in which a key can have another value.
 const TABLES: [&str; 5] = ["load", "order", "conditions", "sweep", "open_loop"];

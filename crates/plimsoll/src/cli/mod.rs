@@ -30,7 +30,7 @@ use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser
 use plimsoll_cli::output::{has_printed_json, print_json};
 use plimsoll_cli::{AlreadyReported, ClientCommand, Runtime, WrongUsage};
 use plimsoll_engine::{EngineKind, block_on};
-use plimsoll_lab::nearest::nearest;
+use plimsoll_wire::nearest::nearest;
 
 use crate::{open_files, resolve};
 

@@ -3,7 +3,7 @@
 //! It reads no values. Invariant: the variables of all arguments and passwords are known.
 
 use clap::{Command, CommandFactory as _};
-use plimsoll_lab::nearest::nearest;
+use plimsoll_wire::nearest::nearest;
 
 use crate::cli::Plimsoll;
 use crate::tiers::DIRECTORY_PASSWORD;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Range;
 
 use clap::{Arg, Args as _, Command};
-use plimsoll_lab::nearest::nearest;
+use plimsoll_wire::nearest::nearest;
 use toml::de::{DeTable, DeValue};
 
 use super::Config;

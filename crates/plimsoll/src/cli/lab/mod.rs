@@ -19,8 +19,8 @@ use clap::{Args, Command, Subcommand};
 use plimsoll_cli::WrongUsage;
 use plimsoll_lab::experiment::load::setting_of_flag;
 use plimsoll_lab::experiment::{Experiment, FileMistake};
-use plimsoll_lab::nearest::nearest;
 use plimsoll_lab::run::Variation;
+use plimsoll_wire::nearest::nearest;
 
 use super::load::{Load, check_arguments};
 

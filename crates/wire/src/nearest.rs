@@ -18,7 +18,8 @@ fn common_prefix(one: &str, other: &str) -> usize {
 }
 
 /// Returns `did you mean "WORD"?` for the nearest of the known words, or the list of all.
-pub(crate) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean {near:?}?"),
