@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_lab::load::FileTest;
+use plimsoll_load::FileTest;
 
 fuzz_target!(|bytes: &[u8]| match FileTest::parse(bytes) {
     Ok(tests) => {

@@ -1,9 +1,9 @@
-//! The laboratory: a load generator, and experiments with file servers, ours and others.
+//! The laboratory: experiments with file servers, ours and others.
 //!
-//! [`load`] is the generator. An [`experiment`] says which contenders get which load; [`conditions`] are
-//! set for its trials, [`results`] are what these measured, and [`analysis`] what follows from them. A
-//! [`report`] shows the results of a run with its [`profile`]s; [`compare`] finds the figures in which
-//! two runs differ. [`transfer_log`] computes document 001's tables from the log of a server.
+//! An [`experiment`] says which contenders get which load; [`conditions`] are set for its trials,
+//! [`results`] are what these measured, and [`analysis`] what follows from them. A [`report`] shows the
+//! results of a run with its [`profile`]s; [`compare`] finds the figures in which two runs differ.
+//! [`transfer_log`] computes document 001's tables from the log of a server.
 //!
 //! It is not a test suite. It serves no file; [`model_server`] serves known demands, to check its analysis.
 //! Invariants: each reported figure was measured; anything that could distort it (errors, wrong bytes, a
@@ -16,7 +16,6 @@ pub mod compare;
 pub mod conditions;
 pub mod experiment;
 mod format;
-pub mod load;
 pub mod machine;
 pub mod model_server;
 pub mod own_path;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_io::sim::Faults;
-use plimsoll_lab::load::{
+use plimsoll_load::{
     Checked, Connections, Crowd, End, Login, Mix, Outcome, Pace, Pick, Request, Requests, Scheme, Target,
     Workload,
 };

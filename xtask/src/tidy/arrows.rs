@@ -13,7 +13,7 @@ pub(super) const RULE: &str = "arrows";
 const PREFIX: &str = "plimsoll-";
 
 /// Each crate, and the crates of the workspace that it may link.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("io", &[]),
     ("wire", &[]),
     ("engine", &["io"]),
@@ -30,7 +30,8 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("web", &["proto", "content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
     ("proxy", &["proto", "channel", "content", "client", "auth", "store", "tls", "wire", "io"]),
     ("cli", &["client", "tls", "wire", "io"]),
-    ("lab", &["engine", "client", "auth", "store", "tls", "wire", "io"]),
+    ("load", &["engine", "client", "tls", "wire", "io"]),
+    ("lab", &["load", "wire", "io"]),
 ];
 
 /// Tokio, and the drivers of databases that need it: optional dependencies of [`HOST`] only.

@@ -1,4 +1,4 @@
-//! Rule `engines`: only the engines, the binary, the lab and tests name an engine.
+//! Rule `engines`: only the engines, the binary, the load generator, the lab and tests name an engine.
 //!
 //! Other code and comments must not: a protocol that depended on its engine would have to be written
 //! twice. Names that are also plain words (process, thread, pool) are not checked.
@@ -7,7 +7,8 @@ use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "engines";
 
-const PLACES: [&str; 6] = ["crates/engine", "crates/plimsoll", "crates/lab", "tests", "fuzz", "xtask"];
+const PLACES: [&str; 7] =
+    ["crates/engine", "crates/plimsoll", "crates/load", "crates/lab", "tests", "fuzz", "xtask"];
 
 /// Other files that may name an engine, each with its reason.
 const EXCEPTIONS: [(&str, &str); 1] =

@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn only_the_clients_of_databases_use_tokio() {
         for text in ["use tokio::net::TcpStream;", "use tokio_postgres::Client;"] {
-            for path in ["crates/lab/src/driver.rs", "crates/auth/src/service/mod.rs", EXEMPT[3]] {
+            for path in ["crates/load/src/driver.rs", "crates/auth/src/service/mod.rs", EXEMPT[3]] {
                 assert_eq!(findings(path, text), 1, "{path}: {text}");
             }
             assert_eq!(findings("crates/auth/src/directory/postgres/connection.rs", text), 0, "{text}");
         }
-        assert_eq!(findings("crates/lab/src/driver.rs", "// unlike tokio::net"), 0);
+        assert_eq!(findings("crates/load/src/driver.rs", "// unlike tokio::net"), 0);
     }
 }

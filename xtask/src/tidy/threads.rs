@@ -1,4 +1,5 @@
-//! Rule `threads`: only the engines, the binary, the client commands and the lab start threads.
+//! Rule `threads`: only the engines, the binary, the client commands, the load generator and the lab start
+//! threads.
 //!
 //! Protocols start none. The rule looks for `std::thread` in code outside tests. It does not check locks
 //! and atomics.
@@ -8,8 +9,8 @@ use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "threads";
 
-const PLACES: [&str; 7] =
-    ["crates/cli", "crates/engine", "crates/plimsoll", "crates/lab", "tests", "fuzz", "xtask"];
+const PLACES: [&str; 8] =
+    ["crates/cli", "crates/engine", "crates/plimsoll", "crates/load", "crates/lab", "tests", "fuzz", "xtask"];
 
 /// Finds a thread in the wrong crate.
 pub(super) fn check(source: &Source) -> Vec<Finding> {

@@ -13,7 +13,7 @@ use super::plan::Trial;
 use super::template::{UnknownVariable, Values, fill};
 use super::value::core_list;
 use super::{Experiment, RUN_VARIABLES, TrialSettings, contender, template};
-use crate::load::check_url;
+use plimsoll_load::check_url;
 
 impl Experiment {
     pub(super) fn check(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use super::value::{Scalar, count, size};
-use crate::load::limits::FILES_MAX;
+use plimsoll_load::limits::FILES_MAX;
 
 /// Files of one size in a folder of their own.
 #[derive(Clone, Debug, Deserialize)]

@@ -11,7 +11,7 @@ use plimsoll_wire::nearest::suggestion;
 use serde::Deserialize;
 
 use super::value::{Scalar, count, time};
-use crate::load::FileTest;
+use plimsoll_load::FileTest;
 
 /// The setting with the number of users.
 pub(crate) const USERS: &str = "users";

@@ -15,8 +15,8 @@ use crate::experiment::contender::Contender;
 use crate::experiment::load_tool::LoadTool;
 use crate::experiment::template::{Values, fill};
 use crate::experiment::{TrialSettings, core_list};
-use crate::load::limits::START_SPREAD_SHARE;
 use crate::results::{BEGAN_BUSY, LoadFigures, Measured, ProcessUse};
+use plimsoll_load::limits::START_SPREAD_SHARE;
 
 /// How far Little's law may be off.
 const LITTLE_SHARE: f64 = 0.05;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::size_label;
 use super::{Experiment, LogFormat, TransferLog, TransferType, Transfers, rate};
-use crate::load::limits::START_SPREAD_SHARE;
+use plimsoll_load::limits::START_SPREAD_SHARE;
 
 const KB: f64 = 1024.0;
 

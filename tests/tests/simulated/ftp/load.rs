@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use plimsoll_io::sim::Faults;
-use plimsoll_lab::load::{
+use plimsoll_load::{
     Checked, Connections, Crowd, End, Files, Login, Pace, Pick, Requests, Scheme, Target, Workload,
 };
 use plimsoll_tests::accounts::PASSWORD;

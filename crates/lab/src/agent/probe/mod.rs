@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use super::Use;
 use super::limits::{PROBE_SHARE_MAX, SAMPLES_MAX};
-use crate::load::cpu;
 use crate::results::ProcessUse;
 use machine::MachineSample;
 pub(crate) use machine::cores_busy;
+use plimsoll_load::cpu;
 pub(super) use process::SampledProcess;
 use process::{Ends, ProcessSample};
 

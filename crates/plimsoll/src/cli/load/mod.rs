@@ -17,7 +17,7 @@ use clap::{Args, Command, FromArgMatches as _, ValueEnum};
 use plimsoll_cli::PasswordFrom;
 use plimsoll_cli::output::{print, print_json};
 use plimsoll_engine::EngineKind;
-use plimsoll_lab::load::{CSV_HEAD, Files, Mix, Outcome, Trial, Workload, run};
+use plimsoll_load::{CSV_HEAD, Files, Mix, Outcome, Trial, Workload, run};
 use watching::EndBySignal;
 
 use crate::config::{Size, Time, engine_name};

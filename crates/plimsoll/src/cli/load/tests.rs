@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use plimsoll_cli::WrongUsage;
-use plimsoll_lab::load::{End, FileTest, Outcome, Requests, Target, Workload, size};
+use plimsoll_load::{End, FileTest, Outcome, Requests, Target, Workload, size};
 
 use super::Load;
 

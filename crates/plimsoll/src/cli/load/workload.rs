@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use plimsoll_cli::{WrongUsage, warn_of_plain_password};
 use plimsoll_io::Address;
-use plimsoll_lab::load::limits::{FILES_MAX, UPLOAD_BYTES_MAX, USERS_MAX};
-use plimsoll_lab::load::{
+use plimsoll_load::limits::{FILES_MAX, UPLOAD_BYTES_MAX, USERS_MAX};
+use plimsoll_load::{
     Checked, Connections, End, Files, Login, Pace, Pick, Requests, Scheme, Target, Workload,
 };
 use plimsoll_tls::Connector;
