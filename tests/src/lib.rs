@@ -13,6 +13,7 @@
 )]
 
 pub mod accounts;
+pub mod archive;
 pub mod binary;
 pub mod client;
 mod counted;

@@ -1,5 +1,5 @@
 //! How a file or folder is served, whatever the protocol: lookup, hot cache, conditions, ranges, encodings,
-//! listings and pages.
+//! listings, walks through folders, and pages.
 //!
 //! It has no conversation: protocols turn its results into their own responses. It checks no permission.
 //! Invariants: a name is opened only beneath its root; hidden names of a public folder are not found (except
@@ -19,6 +19,7 @@ mod prefetch;
 mod selection;
 mod site;
 mod visibility;
+mod walk;
 
 use plimsoll_io::Stat;
 
@@ -33,6 +34,7 @@ pub use self::prefetch::{Candidate, Count, Prefetched, candidates};
 pub use self::selection::{Selected, select};
 pub use self::site::{Site, is_hidden};
 pub use self::visibility::{Visibility, is_displayed};
+pub use self::walk::{Walk, WalkEntry};
 
 /// Returns the entity tag of a file. It changes whenever the file does, because no program can set the time
 /// of change.

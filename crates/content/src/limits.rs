@@ -32,6 +32,10 @@ pub const LISTING_ENTRIES_MAX: usize = 100_000;
 pub const LISTING_PAGE_ENTRIES: usize = 1_000;
 /// Maximum entries of a page of a listing.
 pub const LISTING_PAGE_ENTRIES_MAX: usize = 10_000;
+/// Entries of a folder that a walk lists at a time.
+pub const WALK_PAGE_ENTRIES: usize = 8 * 1024;
+/// Entries that a walk keeps of the folders that it is in, besides a page. Others are listed again.
+pub const WALK_ENTRIES_MAX: usize = 16 * 1024;
 /// Bytes of a site's own page for a path that is not found.
 pub const NOT_FOUND_PAGE_BYTES_MAX: u64 = 256 * 1024;
 

@@ -16,7 +16,9 @@ use plimsoll_operations::{Error, Permit};
 use plimsoll_store::Error as StoreError;
 use plimsoll_store::backend::RemoteFile;
 
+use crate::archive::Archive;
 use crate::file_parts::Parts;
+use crate::generated::Reservation;
 use crate::limits::{
     COPIED_PART_BYTES_MAX, FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, RECEIVED_BYTES_PER_SECOND_MIN,
     UNSENT_BYTES_MAX,
@@ -197,6 +199,33 @@ impl<'a> BodySender<'a> {
             Source::Local(LocalSource::Bytes { contents, .. }) => {
                 self.push_whole(Segment::Owned(convert(part_of(&contents, &range)))).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Pushes an archive as it is generated; in chunks (RFC 9112, section 7.1), or up to the connection's
+    /// end.
+    pub(crate) async fn push_archive(
+        &mut self,
+        mut archive: Archive,
+        is_chunked: bool,
+        mut memory: Reservation<'_>,
+    ) -> Result<(), SendError> {
+        let mut end_of_chunk = "";
+        while let Some(bytes) = archive.next().await.map_err(|error| SendError::Source(error.into()))? {
+            if !memory.grow_to(archive.directory_bytes()) {
+                return Err(SendError::Source(StoreError::Busy.into()));
+            }
+            if is_chunked {
+                let head = format!("{end_of_chunk}{:x}\r\n", bytes.len());
+                self.tx.push(Segment::Owned(head.into_bytes()));
+                end_of_chunk = "\r\n";
+            }
+            self.push(bytes);
+            self.drain(UNSENT_BYTES_MAX).await?;
+        }
+        if is_chunked {
+            self.tx.push(Segment::Static(b"\r\n0\r\n\r\n"));
         }
         Ok(())
     }

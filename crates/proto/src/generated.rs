@@ -21,6 +21,19 @@ pub(crate) struct Reservation<'a> {
     bytes: u64,
 }
 
+impl Reservation<'_> {
+    /// Counts a body that has grown to `bytes`; false if the limit is reached.
+    pub(crate) fn grow_to(&mut self, bytes: u64) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        if more == 0 {
+            return true;
+        }
+        let before = self.bodies.bytes.fetch_add(more, Ordering::Relaxed);
+        self.bytes = bytes;
+        bytes <= GENERATED_SMALL_BYTES || before + more <= GENERATED_BYTES_MAX
+    }
+}
+
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if self.bytes > 0 {
@@ -47,6 +60,9 @@ mod tests {
     #[test]
     fn generated_bodies_are_bounded_and_counted_until_they_are_dropped() {
         let bodies = GeneratedBodies::default();
+        let mut growing = bodies.reserve(0).expect("no bytes");
+        assert!(growing.grow_to(GENERATED_BYTES_MAX) && !growing.grow_to(GENERATED_BYTES_MAX + 1));
+        drop(growing);
         let largest = bodies.reserve(GENERATED_BYTES_MAX).expect("nothing is in memory yet");
         assert!(bodies.reserve(GENERATED_SMALL_BYTES + 1).is_none());
         assert!(bodies.reserve(GENERATED_SMALL_BYTES).is_some());

@@ -5,6 +5,7 @@
 //! that a peer can enlarge has a named limit.
 #![forbid(unsafe_code)]
 
+mod archive;
 mod body_sender;
 pub mod classic;
 mod file_parts;
@@ -15,6 +16,7 @@ pub mod limits;
 mod proxied;
 mod upload_pipe;
 
+pub use archive::Archive;
 pub use body_sender::{drain, linger};
 pub use file_parts::{Parts, is_busy, read_patiently};
 pub use generated::GeneratedBodies;

@@ -36,8 +36,14 @@ pub const FILE_PART_RETRY_TIME: Duration = Duration::from_millis(200);
 /// fewer counts as stalled when slots run short.
 pub const RECEIVED_BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 
-/// Bytes of generated bodies (listings) in the memory of a process. Further ones are refused: otherwise
-/// clients that request listings and never read them would fill the memory.
+/// Bytes of an archive that are generated at a time.
+pub const ARCHIVE_CHUNK_BYTES: usize = 256 * 1024;
+/// Bytes in memory of an archive's directory, which follows its files: those of some 400,000 entries. An
+/// archive with more is aborted.
+pub const ARCHIVE_DIRECTORY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Bytes of generated bodies (listings, directories of archives) in the memory of a process. Further ones
+/// are refused: otherwise clients that request listings and never read them would fill the memory.
 pub const GENERATED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Bytes of a generated body that is sent regardless of the others. The number of connections bounds these.
 pub const GENERATED_SMALL_BYTES: u64 = 32 * 1024;

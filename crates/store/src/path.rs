@@ -78,6 +78,15 @@ impl Path {
         Path { top, ..self }
     }
 
+    /// Returns the path of the entry `name` of this folder, bounded as the folder is.
+    ///
+    /// # Errors
+    /// As [`Path::parse`].
+    pub(crate) fn entry(&self, name: &[u8]) -> Result<Path, BadPath> {
+        let inner = Path::parse(&[&*self.bytes, b"/", name].concat())?;
+        Ok(Path { top: self.top, ..inner })
+    }
+
     /// Whether it is the folder that no link may lead out of, and not an entry in it.
     pub fn is_top(&self) -> bool {
         self.top == self.bytes.len()

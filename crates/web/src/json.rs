@@ -4,6 +4,8 @@
 //! are wiped. A page must declare that its body is
 //! JSON, which a page of another site cannot do without a CORS preflight.
 
+use std::ops::Deref;
+
 use plimsoll_proto::http::{Answer, Body, BodyError, Request};
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::media_type::is_media_type;
@@ -26,7 +28,8 @@ pub(crate) async fn read_of_stranger<T: DeserializeOwned>(request: &mut Request<
     read_within(request, STRANGERS_JSON_BYTES_MAX, too_long).await
 }
 
-async fn read_within<T: DeserializeOwned>(
+/// As [`read`], of a body of at most `max` bytes.
+pub(crate) async fn read_within<T: DeserializeOwned>(
     request: &mut Request<'_>,
     max: usize,
     too_long: &'static str,
@@ -38,10 +41,7 @@ async fn read_within<T: DeserializeOwned>(
             "A page must say that its body is JSON. Send it with Content-Type: application/json.",
         ));
     }
-    let bytes = request.body.bytes(max).await.map_err(|error| match error {
-        BodyError::TooLong => Refusal::new(Status::CONTENT_TOO_LARGE, too_long),
-        error => error.into(),
-    })?;
+    let bytes = body_within(request, max, too_long).await?;
     // Otherwise serde would accept an array with the members in order.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Refusal::bad(
@@ -50,6 +50,18 @@ async fn read_within<T: DeserializeOwned>(
     }
     serde_json::from_slice(&bytes)
         .map_err(|error| Refusal::bad(format!("The body is not what is expected here: {error}.")))
+}
+
+/// Reads a body of at most `max` bytes.
+pub(crate) async fn body_within(
+    request: &mut Request<'_>,
+    max: usize,
+    too_long: &'static str,
+) -> Result<impl Deref<Target = Vec<u8>>, Refusal> {
+    request.body.bytes(max).await.map_err(|error| match error {
+        BodyError::TooLong => Refusal::new(Status::CONTENT_TOO_LARGE, too_long),
+        error => error.into(),
+    })
 }
 
 /// Whether a browser sends the request for a page. Browsers add Origin or Sec-Fetch-Site to every

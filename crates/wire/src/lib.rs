@@ -19,3 +19,4 @@ pub mod password;
 pub mod proxy;
 pub mod text;
 pub mod units;
+pub mod zip;

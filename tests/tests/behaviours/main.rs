@@ -5,6 +5,7 @@
 mod access_log;
 mod accounts;
 mod api;
+mod archives;
 mod bodies;
 mod channel;
 mod classic;

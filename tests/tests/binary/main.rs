@@ -11,6 +11,7 @@
 mod account;
 mod accounts_under_faults;
 mod acme;
+mod archives;
 mod backup;
 mod browser;
 mod changing;

@@ -94,6 +94,8 @@ impl<'a, S: Service + 'static> Turns<'a> for Conversation<'a, S> {
         let keep = head.keeps_alive()
             && !is_refused_tunnel
             && !too_long
+            // Otherwise it ends with the connection.
+            && (answer.body.has_length() || head.version() == Version::Http11)
             && body.can_be_discarded()
             && !self.shared.common.io.is_stopping();
         let sent = self.answer(answer, (block, head), keep).await;
@@ -113,7 +115,7 @@ impl<'a, S: Service + 'static> Turns<'a> for Conversation<'a, S> {
         }
         self.complete(&mut answer, false, head.map_or(Version::Http11, Head::version));
         let with_body = head.is_none_or(|head| head.method() != Method::Head);
-        let sent = self.send(answer, with_body).await;
+        let sent = self.send(answer, with_body, Version::Http11).await;
         self.connection.count_and_log(block, head, Some(sent.status), sent.body_bytes);
         if sent.broken { Ending::Abort } else { Ending::Linger }
     }
@@ -188,26 +190,28 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         let mut answer = self.for_page(answer, block, head);
         self.complete(&mut answer, keep, head.version());
         let when_sent = answer.when_sent.take();
-        let sent = self.send(answer, head.method() != Method::Head).await;
+        let sent = self.send(answer, head.method() != Method::Head, head.version()).await;
         if let Some(when_sent) = when_sent {
             when_sent.report(sent.body_bytes, !sent.broken);
         }
         sent
     }
 
-    async fn send(&mut self, answer: Answer, with_body: bool) -> Sent {
+    async fn send(&mut self, answer: Answer, with_body: bool, version: Version) -> Sent {
         let ServerConnection { tx, deadline, .. } = &mut self.connection;
-        sending::send(answer, with_body, tx, deadline, &self.shared.common).await
+        sending::send(answer, with_body, version, tx, deadline, &self.shared.common).await
     }
 
     /// Adds the fields that every response has.
     fn complete(&self, answer: &mut Answer, keep: bool, version: Version) {
         let dates = self.shared.common.dates();
-        let length = answer.body.len();
+        let length = Some(answer.body.len()).filter(|_| answer.body.has_length());
         let bodiless = answer.status().is_bodiless();
         let mut head = AnswerHead::resume(&mut answer.head).date(&dates.http);
-        if !bodiless {
-            head = head.content_length(length);
+        match length {
+            Some(length) if !bodiless => head = head.content_length(length),
+            None if version == Version::Http11 => head = head.chunked(),
+            _ => {}
         }
         head.keep_alive(keep, version).finish();
     }

@@ -4,11 +4,14 @@
 //! slowly the client receives.
 
 use plimsoll_io::{Deadline, FileRange, Segment, Tx};
+use plimsoll_store::Error as StoreError;
+use plimsoll_wire::http::head::Version;
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
 use super::connection::Common;
 use super::limits::COPIED_BODY_BYTES_MAX;
+use crate::archive::Archive;
 use crate::body_sender::{BodySender, SendError, while_permitted};
 use crate::limits::UNSENT_BYTES_MAX;
 
@@ -21,24 +24,32 @@ pub(super) struct Sent {
     pub(super) broken: bool,
 }
 
-/// Sends a complete head and, if `with_body`, the body.
+/// Sends a complete head and, if `with_body`, the body. A body of unknown length ends with the connection
+/// for a client of HTTP/1.0, and is chunked for others.
 pub(super) async fn send(
     answer: Answer,
     with_body: bool,
+    version: Version,
     tx: &mut Tx,
     deadline: &Deadline,
     common: &Common,
 ) -> Sent {
     let status = answer.status();
     let body = if with_body { answer.body } else { Body::Empty };
-    let length = body.len();
+    let length = Some(body.len()).filter(|_| body.has_length());
     // An unsent file range holds a descriptor, however short it is, and a generated body stays in memory as a
     // whole until its last byte is sent. A connection has one of them at a time.
     let below = if body.has_file() || body.generated_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
     let mut sender = BodySender::new(&common.io, tx, deadline, common.limits.send_time);
     let (head, sender_ref) = (answer.head, &mut sender);
     let sending = async move {
-        push(head, body, sender_ref).await?;
+        match body {
+            // Boxed: rarely taken, and inlining it would enlarge every response's future.
+            Body::Archive(archive) => {
+                Box::pin(push_archive(head, *archive, version, sender_ref, common)).await?
+            }
+            body => push(head, body, sender_ref).await?,
+        }
         sender_ref.drain(below).await
     };
     let sent = match answer.permit.filter(|_| with_body) {
@@ -47,17 +58,31 @@ pub(super) async fn send(
         Some(mut permit) => Box::pin(while_permitted(Some(&mut permit), sending)).await,
     };
     let body_bytes = match sent {
-        Ok(()) => length,
+        Ok(()) => length.unwrap_or_else(|| sender.sent()),
         // The body was pushed last, so unsent bytes belong to the body first.
         Err(_) => sender.sent(),
     };
     Sent { status, body_bytes, broken: sent.is_err() }
 }
 
-/// Pushes head and body.
+/// Pushes a head and an archive as it is generated.
+async fn push_archive(
+    head: Vec<u8>,
+    archive: Archive,
+    version: Version,
+    sender: &mut BodySender<'_>,
+    common: &Common,
+) -> Result<(), SendError> {
+    sender.push_head(head);
+    let memory = common.records.counters.generated().reserve(0);
+    let memory = memory.ok_or(SendError::Source(StoreError::Busy.into()))?;
+    sender.push_archive(archive, version == Version::Http11, memory).await
+}
+
+/// Pushes head and body. An archive is pushed by [`push_archive`].
 async fn push(head: Vec<u8>, body: Body, sender: &mut BodySender<'_>) -> Result<(), SendError> {
     match body {
-        Body::Empty => sender.push_head(head),
+        Body::Empty | Body::Archive(_) => sender.push_head(head),
         Body::Bytes(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => sender.push_with_head(head, &bytes),
         Body::Shared(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => sender.push_with_head(head, &bytes),
         Body::Shared(bytes) => {

@@ -84,6 +84,22 @@ impl Location {
         Location { backend: Backend::Other(home, path), is_top }
     }
 
+    /// Returns the location of the entry `name` of this folder, as a listing of it has the name.
+    ///
+    /// # Errors
+    /// [`Error::Path`] if the path is too long.
+    pub fn entry(&self, name: &[u8]) -> Result<Location> {
+        let backend = match &self.backend {
+            Backend::Local { root, name: folder, .. } => {
+                let slash: &[u8] = if folder.is_empty() || folder.ends_with(b"/") { b"" } else { b"/" };
+                let name = [folder, slash, name].concat();
+                Backend::Local { root: root.clone(), name, generation: None }
+            }
+            Backend::Other(home, path) => Backend::Other(Arc::clone(home), path.entry(name)?),
+        };
+        Ok(Location { backend, is_top: false })
+    }
+
     /// Returns the same location, looked up in the file system and not in a cache, so that the file is open.
     #[must_use]
     pub fn uncached(mut self) -> Location {

@@ -3,6 +3,7 @@
 //!
 //! There is one file per operation. Invariant: both prefixes must behave alike, except for the home.
 
+mod archive;
 pub(crate) mod digests;
 mod folder;
 pub(crate) mod form;
@@ -33,6 +34,7 @@ pub(crate) async fn change(
     match method {
         Method::Put => upload::put(ask, target).await,
         Method::Delete => remove::delete(ask, target).await,
+        Method::Post if archive::is_wanted(ask.called.query)? => archive::post(ask, target).await,
         Method::Post => form::post(ask, target).await,
         Method::Mkcol => folder::make(ask, target).await,
         _ => rename::give_name(ask, method, target).await,

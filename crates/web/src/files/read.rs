@@ -14,12 +14,13 @@ use plimsoll_store::{Error as StoreError, Location, Path};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
-use super::{FileTarget, digests};
+use super::{FileTarget, archive, digests};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, Web, credentials, page};
 
 pub(crate) async fn get(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
+    let is_archive = target.is_folder && archive::is_wanted(ask.called.query)?;
     let request = ask.request;
     let mut audit = ask.web.operations.begin_download(&caller, &target.place);
     if request.method() == Method::Head {
@@ -29,6 +30,9 @@ pub(crate) async fn get(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resul
     let path = RequestPath { query: ask.called.query, path: target.path, prefix_bytes: target.prefix_bytes };
     if target.place.path.is_root() && !target.is_folder {
         return Ok(redirect(audit, &path));
+    }
+    if is_archive {
+        return Box::pin(archive::send(request, &caller, (access, audit), &path.path, None)).await;
     }
     if target.is_folder {
         return Box::pin(list(request, &caller, (access, audit), &path)).await;

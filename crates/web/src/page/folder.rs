@@ -80,6 +80,7 @@ impl FolderFrame for AccountFolder {
             (self.notice)
             div.tools data-may=(self.rights()) {
                 @if self.may.write { (self.upload_form()) (self.folder_form()) }
+                @if self.may.read { a.button href="?archive=zip" { (language.text("download.zip")) } }
                 (self.filter())
             }
             @if self.has_details() {

@@ -1,0 +1,148 @@
+//! `?archive=zip`: a folder, or some of its entries, as a zip archive.
+//!
+//! The archive is generated while it is sent (`proto` does it). Invariants: it has what listings of the
+//! folders show; its audit entry is one, and has the bytes sent; an archive that cannot be completed ends
+//! with the connection, because its status was sent before.
+
+use std::collections::BTreeSet;
+
+use plimsoll_content::Walk;
+use plimsoll_operations::{AuditEntry, Caller, Error, ReadAccess, VisibleEntries};
+use plimsoll_proto::Archive;
+use plimsoll_proto::http::{Answer, Body, Request};
+use plimsoll_store::is_name;
+use plimsoll_wire::http::form_urlencoded::{decode, encode, value_of};
+use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::media_type::is_media_type;
+use plimsoll_wire::http::status::Status;
+use serde::Deserialize;
+
+use super::FileTarget;
+use crate::limits::ARCHIVE_NAMES_BYTES_MAX;
+use crate::refusal::Refusal;
+use crate::{RoutedRequest, credentials, json};
+
+/// The JSON of a request for some entries of a folder.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Names {
+    names: Vec<String>,
+}
+
+/// Whether the query requests an archive.
+///
+/// # Errors
+/// It requests another kind of archive.
+pub(super) fn is_wanted(query: Option<&[u8]>) -> Result<bool, Refusal> {
+    match query.and_then(|query| value_of(query, "archive")).as_deref() {
+        None => Ok(false),
+        Some(b"zip") => Ok(true),
+        Some(_) => Err(Refusal::bad("\"archive\" must be zip.")),
+    }
+}
+
+/// POST: the entries that the body names, as JSON or as a form.
+pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let names = names(ask.request).await?;
+    let audit = ask.web.operations.begin_download(&caller, &target.place);
+    let read = ask.web.operations.read_audited(&caller, &target.place, audit).await?;
+    send(ask.request, &caller, read, &target.path, Some(names)).await
+}
+
+/// Returns the response with the archive of the folder at `path`.
+pub(super) async fn send(
+    request: &Request<'_>,
+    caller: &Caller,
+    (access, mut audit): (ReadAccess, AuditEntry),
+    path: &[u8],
+    names: Option<BTreeSet<Vec<u8>>>,
+) -> Result<Answer, Refusal> {
+    let ReadAccess { location, shown, .. } = access;
+    if shown != VisibleEntries::All {
+        return Ok(audit.end(Err(Error::NotShared))?);
+    }
+    let walk = match Walk::begin(caller.io().clone(), location, names).await {
+        Ok(walk) => walk,
+        Err(error) => return Ok(audit.end(Err(error))?),
+    };
+    let answer = Answer::new(Status::OK)
+        .field("Content-Type", "application/zip")
+        .field("Content-Disposition", disposition(path))
+        .field("Accept-Ranges", "none")
+        .field("Cache-Control", "no-store")
+        .field("X-Content-Type-Options", "nosniff")
+        .body(Body::Archive(Box::new(Archive::new(caller.io().clone(), walk))));
+    if request.method() == Method::Head {
+        audit.omit();
+        audit.done();
+        return Ok(answer);
+    }
+    let answer = answer.while_permitted(audit.take_permit());
+    Ok(answer.when_sent(move |bytes, whole| {
+        audit.moved(bytes);
+        if whole {
+            audit.done();
+        }
+    }))
+}
+
+/// Returns the value of Content-Disposition for the archive of a folder (RFC 6266, with RFC 8187).
+fn disposition(path: &[u8]) -> String {
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let name = String::from_utf8_lossy(name).replace(char::is_control, "_");
+    let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'%');
+    let plain: String = name.bytes().map(|byte| if is_plain(byte) { byte.into() } else { '_' }).collect();
+    let mut value = format!("attachment; filename=\"{plain}.zip\"");
+    if plain != name {
+        value.push_str("; filename*=UTF-8''");
+        encode(name.as_bytes(), &mut value);
+        value.push_str(".zip");
+    }
+    value
+}
+
+/// Reads the names of the body.
+async fn names(request: &mut Request<'_>) -> Result<BTreeSet<Vec<u8>>, Refusal> {
+    let kind = request.field(Field::ContentType).unwrap_or_default();
+    let names: BTreeSet<Vec<u8>> = if is_media_type(kind, "application/x-www-form-urlencoded") {
+        let form = json::body_within(request, ARCHIVE_NAMES_BYTES_MAX, TOO_LONG).await?;
+        let values = form.split(|byte| *byte == b'&').filter_map(|field| field.strip_prefix(b"names="));
+        let decoded: Option<_> = values.map(decode).collect();
+        decoded.ok_or_else(|| Refusal::bad("A name of the form is not percent-encoded."))?
+    } else if is_media_type(kind, "application/json") {
+        let Names { names } = json::read_within(request, ARCHIVE_NAMES_BYTES_MAX, TOO_LONG).await?;
+        names.into_iter().map(String::into_bytes).collect()
+    } else {
+        return Err(Refusal::new(
+            Status::UNSUPPORTED_MEDIA_TYPE,
+            "Name the entries as JSON, {\"names\":[…]}, or as a form with a field \"names\" for each.",
+        ));
+    };
+    let is_entry = |name: &Vec<u8>| !name.is_empty() && !name.contains(&b'/') && is_name(name);
+    if names.is_empty() || !names.iter().all(is_entry) {
+        return Err(Refusal::bad("\"names\" must be names of entries of the folder: one or more, no paths."));
+    }
+    Ok(names)
+}
+
+const TOO_LONG: &str = "The names are longer than 1 MiB together. Download the whole folder instead.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_has_the_name_of_its_folder_whatever_characters_that_has() {
+        for (path, value) in [
+            (&b"/files/"[..], "attachment; filename=\"files.zip\""),
+            (b"/files/my photos/", "attachment; filename=\"my photos.zip\""),
+            (b"/shared/bob/a\"b/", "attachment; filename=\"a_b.zip\"; filename*=UTF-8''a%22b.zip"),
+            ("/files/ü/".as_bytes(), "attachment; filename=\"__.zip\"; filename*=UTF-8''%C3%BC.zip"),
+            (b"/files/a\r\nb/", "attachment; filename=\"a__b.zip\""),
+        ] {
+            assert_eq!(disposition(path), value);
+        }
+    }
+}
