@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use plimsoll_io::{Entry, EntryCollector, FileKind, Io, ListingPage, Stat};
-use plimsoll_store::{Error, Location};
+use plimsoll_store::{Error, Location, is_name};
 
 use crate::Visibility;
 use crate::limits::{LISTING_ENTRIES_MAX, WALK_ENTRIES_MAX, WALK_PAGE_ENTRIES};
@@ -81,7 +81,7 @@ impl Walk {
     /// Returns the next entry, or `None` at the end. It can be called again after an error.
     ///
     /// # Errors
-    /// As [`Location::list`]; [`Error::Path`].
+    /// As [`Location::list`], of a folder that [`Walk::leave`] leaves; [`Error::Path`].
     pub async fn next(&mut self) -> Result<Option<WalkEntry>, Error> {
         loop {
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
@@ -100,6 +100,36 @@ impl Walk {
             }
             return Ok(Some(WalkEntry { path, location, stat: entry.stat }));
         }
+    }
+
+    /// Skips the entries up to the one at `path`, which may have been removed meanwhile.
+    ///
+    /// # Errors
+    /// As [`Location::stat`].
+    pub async fn skip_to(&mut self, path: &[u8]) -> Result<(), Error> {
+        for name in path.split(|byte| *byte == b'/') {
+            let Some(level) = self.levels.last_mut() else { return Ok(()) };
+            level.after = Some(name.to_vec());
+            if !is_name(name) || name.is_empty() {
+                return Ok(());
+            }
+            let location = level.location.entry(name)?;
+            let stat = match location.stat(&self.io).await {
+                Ok(stat) if stat.kind == FileKind::Folder => stat,
+                Ok(_) | Err(Error::NotFound) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let path = [&*level.path, name].concat();
+            if !self.enter(&location, &path, Entry { name: name.to_vec(), stat }) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the present folder: its other entries are not visited.
+    pub fn leave(&mut self) {
+        self.levels.pop();
     }
 
     /// Enters a folder. Returns false if the walk is in it already.

@@ -23,6 +23,7 @@ mod links;
 mod page;
 mod refusal;
 mod resource;
+mod search;
 mod store_transfers;
 mod uploads;
 

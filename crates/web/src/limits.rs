@@ -37,5 +37,13 @@ pub const SHARES_PER_PAGE_MAX: usize = 1000;
 pub const LINKS_PER_PAGE_MAX: usize = 1000;
 /// Bytes of the URL of a public link that gets a QR code.
 pub const QR_BYTES_MAX: usize = 300;
+/// Bytes of the text that names are searched for.
+pub const SEARCH_NAME_BYTES_MAX: usize = 255;
+/// Results of one search.
+pub const SEARCH_RESULTS_MAX: usize = 1000;
+/// Entries that one search visits. A further one continues where it stops.
+pub const SEARCH_ENTRIES_MAX: usize = 200_000;
+/// How long one search takes at most, besides the listing of a folder.
+pub const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
 /// Seconds in Retry-After when the server is overloaded.
 pub const RETRY_AFTER_SECONDS: u64 = 2;

@@ -42,6 +42,7 @@ mod relayed;
 mod requests;
 mod revoked_rights;
 mod routes;
+mod search;
 mod sessions;
 mod sharing;
 mod transfer_log;

@@ -6,6 +6,7 @@ mod accounts;
 pub(crate) mod links;
 mod openapi;
 mod password;
+pub(crate) mod search;
 mod sessions;
 mod shares;
 mod whoami;
@@ -40,12 +41,14 @@ pub(crate) enum Point {
     Links,
     /// One of the caller's public links, by its id.
     Link(String),
+    /// The entries with a name, below a folder.
+    Search,
     /// The description of the API.
     OpenApi,
 }
 
 /// The endpoints with fixed paths, by path.
-const POINTS: [(&str, Point); 9] = [
+const POINTS: [(&str, Point); 10] = [
     ("accounts", Point::Accounts),
     ("sessions", Point::Sessions),
     ("sessions/current", Point::CurrentSession),
@@ -54,6 +57,7 @@ const POINTS: [(&str, Point); 9] = [
     ("shares", Point::Shares),
     ("shared", Point::Shared),
     ("links", Point::Links),
+    ("search", Point::Search),
     ("openapi.json", Point::OpenApi),
 ];
 
@@ -74,7 +78,7 @@ impl Point {
         match self {
             Point::Accounts | Point::Sessions => &[Post],
             Point::CurrentSession | Point::Share(_) | Point::Link(_) => &[Delete],
-            Point::WhoAmI | Point::Shared | Point::OpenApi => &[Get, Head],
+            Point::WhoAmI | Point::Shared | Point::Search | Point::OpenApi => &[Get, Head],
             Point::Password => &[Put],
             Point::Shares | Point::Links => &[Get, Head, Post],
         }
@@ -100,6 +104,7 @@ pub(crate) async fn answer(
         Point::Links if method == Method::Post => links::make(ask).await,
         Point::Links => links::list(ask).await,
         Point::Link(id) => links::end(ask, &id).await,
+        Point::Search => search::find(ask).await,
         Point::OpenApi => Ok(openapi::answer()),
     }
 }

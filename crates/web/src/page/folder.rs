@@ -12,8 +12,8 @@ use plimsoll_wire::http::form_urlencoded::value_of;
 use plimsoll_wire::http::target::encode_path;
 
 use super::frame::{Frame, Section};
-use super::notice;
 use super::texts::Language;
+use super::{notice, search};
 use crate::limits::FOLDER_PAGE_ENTRIES;
 
 /// The frame of a folder of an account.
@@ -78,6 +78,7 @@ impl FolderFrame for AccountFolder {
         let language = self.frame.language;
         html! {
             (self.notice)
+            @if self.may.read { (search::form(language, &self.href, "")) }
             div.tools data-may=(self.rights()) {
                 @if self.may.write { (self.upload_form()) (self.folder_form()) }
                 @if self.may.read { a.button href="?archive=zip" { (language.text("download.zip")) } }

@@ -16,6 +16,7 @@ mod links;
 mod local_target;
 mod login;
 mod qr;
+mod search;
 mod shares;
 mod texts;
 
@@ -53,6 +54,8 @@ pub(crate) enum View {
     /// The details of a file or folder.
     Entry,
     Shares,
+    /// The results of a search.
+    Search,
     /// The receiver of the forms that change something.
     Changes,
     /// One of the page's own files, by its path below `/app/`.
@@ -60,7 +63,7 @@ pub(crate) enum View {
 }
 
 /// The views with fixed paths, by path below `/app/`.
-const VIEWS: [(&str, View); 10] = [
+const VIEWS: [(&str, View); 11] = [
     ("", View::Start),
     ("login", View::LogIn),
     ("signup", View::SignUp),
@@ -70,6 +73,7 @@ const VIEWS: [(&str, View); 10] = [
     ("language", View::Language),
     ("entry", View::Entry),
     ("shares", View::Shares),
+    ("search", View::Search),
     ("do", View::Changes),
 ];
 
@@ -83,7 +87,9 @@ impl View {
     pub(crate) fn methods(&self) -> &'static [Method] {
         use Method::{Get, Head, Post};
         match self {
-            View::Start | View::Account | View::Entry | View::Shares | View::Asset(_) => &[Get, Head],
+            View::Start | View::Account | View::Entry | View::Shares | View::Search | View::Asset(_) => {
+                &[Get, Head]
+            }
             // GET too, because the page of a refused form has that path, and may be reloaded.
             View::LogIn | View::SignUp | View::Password => &[Get, Head, Post],
             View::LogOut | View::Language | View::Changes => &[Post],
@@ -110,6 +116,7 @@ pub(crate) async fn answer(
         View::Language => account::choose_language(ask).await,
         View::Entry => entry::show(ask).await,
         View::Shares => shares::show(ask).await,
+        View::Search => search::show(ask).await,
         View::Changes => changes::receive(ask).await,
         View::Asset(path) => assets::answer(&path),
     }
