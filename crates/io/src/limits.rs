@@ -46,3 +46,5 @@ pub const PROGRESS_CHECK_TIME: Duration = Duration::from_secs(2);
 pub const NAME_BYTES_MAX: usize = 255;
 /// Entries of a folder that one slice of a listing reads, sorts or writes: one or two milliseconds.
 pub const LISTING_SLICE_ENTRIES: usize = 1024;
+/// Bytes of one part of a listing that is written while it is read. Each part waits for its turn again.
+pub const LISTING_PART_BYTES: usize = 128 * 1024;

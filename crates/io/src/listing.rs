@@ -44,10 +44,23 @@ pub trait EntryCollector: Send + 'static {
 }
 
 /// The source of the entries.
-enum Source {
+pub(crate) enum Source {
     Folder(File, Vec<u8>),
     Reader(Box<dyn FolderReader>),
     End,
+}
+
+impl Source {
+    /// Opens the folder, if that has not happened. Returns the reader, unless all entries were read.
+    pub(crate) fn open(&mut self, fs: &dyn Fs) -> io::Result<Option<&mut Box<dyn FolderReader>>> {
+        if let Source::Folder(root, name) = self {
+            *self = Source::Reader(fs.read_folder(root, name)?);
+        }
+        match self {
+            Source::Reader(reader) => Ok(Some(reader)),
+            Source::Folder(..) | Source::End => Ok(None),
+        }
+    }
 }
 
 /// A listing in progress.
@@ -71,10 +84,7 @@ impl<C: EntryCollector> FolderListing<C> {
 
     fn advance(&mut self, fs: &dyn Fs) -> io::Result<ControlFlow<C::Output>> {
         let mut budget = LISTING_SLICE_ENTRIES;
-        if let Source::Folder(root, name) = &self.source {
-            self.source = Source::Reader(fs.read_folder(root, name)?);
-        }
-        if let Source::Reader(reader) = &mut self.source {
+        if let Some(reader) = self.source.open(fs)? {
             let entries = reader.read(budget)?;
             if entries.len() > self.entries_left {
                 let detail = "the folder has too many entries to list";

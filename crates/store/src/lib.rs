@@ -51,7 +51,7 @@ pub use owner::{FoundHome, HomeOwner, NO_ACCOUNT, give_home, homes};
 pub use path::{BadPath, Path, is_name};
 pub use store::Settings;
 pub use stored::{Stored, stored};
-pub use tier::{End, Home, Location, Opened, Store, Upload};
+pub use tier::{End, Home, ListingStream, Location, Opened, Store, Upload};
 pub use usage::{Quota, Usage};
 pub use volumes::STAGING;
 pub use write::{

@@ -11,6 +11,8 @@ pub const PATH_BYTES_MAX: usize = 3_900;
 pub const NAME_BYTES_MAX: usize = 255;
 /// Names in one path: how deep a home may be.
 pub const PATH_NAMES_MAX: usize = 128;
+/// Entries of a page of another store's listing that is written in parts.
+pub const STREAMED_PAGE_ENTRIES: usize = 10_000;
 /// Levels of folders that a count descends. No path is that deep: only another program can create such a
 /// tree.
 pub const LEVELS_MAX: usize = 512;

@@ -7,8 +7,12 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use plimsoll_io::{BOUNDARY, EntryCollector, File, FileKind, FolderListing, Fs, Io, ListingPage, Stat, Work};
+use plimsoll_io::{
+    BOUNDARY, EntryCollector, EntryWriter, File, FileKind, FolderListing, Fs, Io, ListingPage, ListingParts,
+    Stat, Work,
+};
 
+use super::listing::{ListingStream, RestOfListing};
 use crate::backend::{FileRequest, HomeBackend, HomeRequest, HomeResponse, RemoteFile, StatJson};
 use crate::error::{Error, Result};
 use crate::generation::Generation;
@@ -199,6 +203,20 @@ impl Location {
         io.list(listing).await.map_err(listing_error)
     }
 
+    /// Lists the folder in no order, in parts that `writer` writes, however many entries it has.
+    pub fn list_in_parts<W: EntryWriter>(&self, writer: W) -> ListingStream<W> {
+        match &self.backend {
+            Backend::Local { root, name, .. } => {
+                let parts = ListingParts::of_folder(root.folder().clone(), name.clone(), writer);
+                ListingStream::new(parts, None)
+            }
+            Backend::Other(home, path) => {
+                let rest = RestOfListing::whole(Arc::clone(home), path.clone());
+                ListingStream::new(ListingParts::of_entries(writer), Some(rest))
+            }
+        }
+    }
+
     /// Returns the digest of a whole file, and the metadata of that very file. Dropping the future abandons
     /// the digest.
     ///
@@ -283,7 +301,7 @@ fn read_error(error: io::Error) -> Error {
     }
 }
 
-fn listing_error(error: io::Error) -> Error {
+pub(super) fn listing_error(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::QuotaExceeded => Error::TooManyEntries,
         _ => read_error(error),
@@ -291,7 +309,7 @@ fn listing_error(error: io::Error) -> Error {
 }
 
 /// As [`read_error`], of another store's error.
-fn not_found(error: Error) -> Error {
+pub(super) fn not_found(error: Error) -> Error {
     match error {
         Error::NotFolder | Error::Path(_) => Error::NotFound,
         other => other,

@@ -9,12 +9,14 @@
 
 mod end;
 mod home;
+mod listing;
 mod location;
 mod store;
 mod upload;
 
 pub use end::End;
 pub use home::Home;
+pub use listing::ListingStream;
 pub use location::{Location, Opened};
 pub use store::Store;
 pub use upload::Upload;

@@ -4,6 +4,7 @@
 
 mod by_hand;
 mod fair;
+mod listed;
 #[path = "../../../operations/tests/operations/memory.rs"]
 mod memory;
 mod spooled;
