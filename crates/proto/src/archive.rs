@@ -13,10 +13,9 @@ use plimsoll_store::Error;
 use plimsoll_store::backend::RemoteFile;
 use plimsoll_wire::zip::{ZipDirectory, ZipError, ZipWriter};
 
-use crate::file_parts::read_patiently;
-use crate::limits::{
-    ARCHIVE_CHUNK_BYTES, ARCHIVE_DIRECTORY_BYTES_MAX, FILE_PART_RETRY_TIME, FILE_PART_TIME_MAX,
-};
+use crate::body_stream::{BodyStream, PendingChunk};
+use crate::file_parts::{patiently, read_patiently};
+use crate::limits::{ARCHIVE_CHUNK_BYTES, ARCHIVE_DIRECTORY_BYTES_MAX};
 
 /// An archive in progress.
 pub struct Archive {
@@ -44,9 +43,18 @@ enum Contained {
     Remote(Box<RemoteFile>),
 }
 
-impl std::fmt::Debug for Archive {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Archive")
+impl BodyStream for Archive {
+    fn next(&mut self) -> PendingChunk<'_> {
+        Box::pin(self.next_chunk())
+    }
+
+    /// Returns the bytes of the directory.
+    fn memory_bytes(&self) -> u64 {
+        match &self.state {
+            State::Entries(zip, _) => zip.directory_bytes(),
+            State::Directory(directory) => directory.memory_bytes(),
+            State::End => 0,
+        }
     }
 }
 
@@ -57,11 +65,7 @@ impl Archive {
         Archive { io, walk, state: State::Entries(ZipWriter::new(), None) }
     }
 
-    /// Returns the next bytes, or `None` at the end.
-    ///
-    /// # Errors
-    /// The error that prevents reading an entry. The archive is useless then.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+    async fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let mut out = Vec::with_capacity(ARCHIVE_CHUNK_BYTES);
         let next = loop {
             if out.len() >= ARCHIVE_CHUNK_BYTES / 2 {
@@ -86,15 +90,6 @@ impl Archive {
             return Err(error);
         }
         Ok(Some(out).filter(|out| !out.is_empty()))
-    }
-
-    /// Returns the bytes of the directory that are in memory.
-    pub(crate) fn directory_bytes(&self) -> u64 {
-        match &self.state {
-            State::Entries(zip, _) => zip.directory_bytes(),
-            State::Directory(directory) => directory.memory_bytes(),
-            State::End => 0,
-        }
     }
 
     /// Adds a chunk of the present file, or the head of the next entry.
@@ -174,17 +169,6 @@ async fn read(io: &Io, file: File, offset: u64, size: u64) -> Result<Vec<u8>, Er
         Ok(chunk)
     });
     Ok(read.await?)
-}
-
-/// Repeats an attempt while the disk or the store is busy, as [`read_patiently`] does.
-async fn patiently<T>(io: &Io, mut attempt: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
-    let until = io.now() + FILE_PART_TIME_MAX;
-    loop {
-        match attempt().await {
-            Err(Error::Busy) if io.now() < until => io.sleep(FILE_PART_RETRY_TIME).await,
-            result => return result,
-        }
-    }
 }
 
 fn failed(error: ZipError) -> Error {

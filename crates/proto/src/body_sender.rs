@@ -16,7 +16,7 @@ use plimsoll_operations::{Error, Permit};
 use plimsoll_store::Error as StoreError;
 use plimsoll_store::backend::RemoteFile;
 
-use crate::archive::Archive;
+use crate::body_stream::StreamedBody;
 use crate::file_parts::Parts;
 use crate::generated::Reservation;
 use crate::limits::{
@@ -203,17 +203,16 @@ impl<'a> BodySender<'a> {
         Ok(())
     }
 
-    /// Pushes an archive as it is generated; in chunks (RFC 9112, section 7.1), or up to the connection's
-    /// end.
-    pub(crate) async fn push_archive(
+    /// Pushes a body as it is generated; in chunks (RFC 9112, section 7.1), or up to the connection's end.
+    pub(crate) async fn push_stream(
         &mut self,
-        mut archive: Archive,
+        mut stream: StreamedBody,
         is_chunked: bool,
         mut memory: Reservation<'_>,
     ) -> Result<(), SendError> {
         let mut end_of_chunk = "";
-        while let Some(bytes) = archive.next().await.map_err(|error| SendError::Source(error.into()))? {
-            if !memory.grow_to(archive.directory_bytes()) {
+        while let Some(bytes) = stream.0.next().await.map_err(|error| SendError::Source(error.into()))? {
+            if !memory.grow_to(stream.0.memory_bytes()) {
                 return Err(SendError::Source(StoreError::Busy.into()));
             }
             if is_chunked {

@@ -8,6 +8,7 @@ use std::io;
 use std::ops::Range;
 
 use plimsoll_io::{FileRange, Fs, Io};
+use plimsoll_store::Error;
 
 use crate::limits::{FILE_CACHED_TIME, FILE_PART_BYTES, FILE_PART_RETRY_TIME, FILE_PART_TIME_MAX};
 
@@ -24,6 +25,20 @@ pub async fn read_patiently<T: Send + 'static>(
         match io.files(question.clone()).await {
             Err(error) if is_busy(&error) && io.now() < until => io.sleep(FILE_PART_RETRY_TIME).await,
             read => return read,
+        }
+    }
+}
+
+/// Runs an attempt, and repeats it while the disk or the store is busy, as [`read_patiently`] does.
+///
+/// # Errors
+/// The error of the last attempt.
+pub async fn patiently<T>(io: &Io, mut attempt: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let until = io.now() + FILE_PART_TIME_MAX;
+    loop {
+        match attempt().await {
+            Err(Error::Busy) if io.now() < until => io.sleep(FILE_PART_RETRY_TIME).await,
+            result => return result,
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod archive;
 mod body_sender;
+mod body_stream;
 pub mod classic;
 mod file_parts;
 pub mod ftp;
@@ -18,7 +19,8 @@ mod upload_pipe;
 
 pub use archive::Archive;
 pub use body_sender::{drain, linger};
-pub use file_parts::{Parts, is_busy, read_patiently};
+pub use body_stream::{BodyStream, PendingChunk, StreamedBody};
+pub use file_parts::{Parts, is_busy, patiently, read_patiently};
 pub use generated::GeneratedBodies;
 pub use plimsoll_io::Current;
 pub use proxied::Proxied;

@@ -11,8 +11,8 @@ use plimsoll_wire::http::status::Status;
 use super::answer::{Answer, Body};
 use super::connection::Common;
 use super::limits::COPIED_BODY_BYTES_MAX;
-use crate::archive::Archive;
 use crate::body_sender::{BodySender, SendError, while_permitted};
+use crate::body_stream::StreamedBody;
 use crate::limits::UNSENT_BYTES_MAX;
 
 /// The result of sending a response.
@@ -45,9 +45,7 @@ pub(super) async fn send(
     let sending = async move {
         match body {
             // Boxed: rarely taken, and inlining it would enlarge every response's future.
-            Body::Archive(archive) => {
-                Box::pin(push_archive(head, *archive, version, sender_ref, common)).await?
-            }
+            Body::Stream(stream) => Box::pin(push_stream(head, stream, version, sender_ref, common)).await?,
             body => push(head, body, sender_ref).await?,
         }
         sender_ref.drain(below).await
@@ -65,10 +63,10 @@ pub(super) async fn send(
     Sent { status, body_bytes, broken: sent.is_err() }
 }
 
-/// Pushes a head and an archive as it is generated.
-async fn push_archive(
+/// Pushes a head, and a body as it is generated.
+async fn push_stream(
     head: Vec<u8>,
-    archive: Archive,
+    stream: StreamedBody,
     version: Version,
     sender: &mut BodySender<'_>,
     common: &Common,
@@ -76,13 +74,13 @@ async fn push_archive(
     sender.push_head(head);
     let memory = common.records.counters.generated().reserve(0);
     let memory = memory.ok_or(SendError::Source(StoreError::Busy.into()))?;
-    sender.push_archive(archive, version == Version::Http11, memory).await
+    sender.push_stream(stream, version == Version::Http11, memory).await
 }
 
-/// Pushes head and body. An archive is pushed by [`push_archive`].
+/// Pushes head and body. A stream is pushed by [`push_stream`].
 async fn push(head: Vec<u8>, body: Body, sender: &mut BodySender<'_>) -> Result<(), SendError> {
     match body {
-        Body::Empty | Body::Archive(_) => sender.push_head(head),
+        Body::Empty | Body::Stream(_) => sender.push_head(head),
         Body::Bytes(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => sender.push_with_head(head, &bytes),
         Body::Shared(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => sender.push_with_head(head, &bytes),
         Body::Shared(bytes) => {

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use plimsoll_content::Walk;
 use plimsoll_operations::{AuditEntry, Caller, Error, ReadAccess, VisibleEntries};
-use plimsoll_proto::Archive;
 use plimsoll_proto::http::{Answer, Body, Request};
+use plimsoll_proto::{Archive, StreamedBody};
 use plimsoll_store::is_name;
 use plimsoll_wire::http::form_urlencoded::{decode, encode, value_of};
 use plimsoll_wire::http::head::{Field, Method};
@@ -72,7 +72,7 @@ pub(super) async fn send(
         .field("Accept-Ranges", "none")
         .field("Cache-Control", "no-store")
         .field("X-Content-Type-Options", "nosniff")
-        .body(Body::Archive(Box::new(Archive::new(caller.io().clone(), walk))));
+        .body(Body::Stream(StreamedBody::new(Archive::new(caller.io().clone(), walk))));
     if request.method() == Method::Head {
         audit.omit();
         audit.done();
