@@ -22,6 +22,14 @@ pub const REPLY_BYTES_MAX: usize = 256 << 10;
 /// Approximate memory overhead of a line of an FTP reply, in bytes.
 pub const REPLY_LINE_COST_BYTES: usize = 32;
 
+/// Maximum depth of elements in the body of a WebDAV request.
+pub const DAV_DEPTH_MAX: usize = 32;
+/// Maximum number of properties that a WebDAV request names.
+pub const DAV_PROPERTIES_MAX: usize = 100;
+/// Maximum length in bytes of the name of a property, and of its namespace. Each entry of a folder may repeat
+/// those that it lacks.
+pub const DAV_NAME_BYTES_MAX: usize = 255;
+
 /// Earliest date of a modification that distinguishes versions, as time since 1970: the start of 1981. Images
 /// and reproducible builds give all files the first day that their format knows, of 1970 or 1980.
 pub const MODIFICATION_MIN: Duration = Duration::from_secs(347_155_200);

@@ -59,6 +59,8 @@ pub enum Method {
     Copy,
     /// List properties (RFC 4918).
     Propfind,
+    /// Change properties (RFC 4918).
+    Proppatch,
     /// Echo the request.
     Trace,
     /// Open a tunnel.
@@ -83,6 +85,7 @@ impl Method {
             Self::Move => "MOVE",
             Self::Copy => "COPY",
             Self::Propfind => "PROPFIND",
+            Self::Proppatch => "PROPPATCH",
             Self::Trace => "TRACE",
             Self::Connect => "CONNECT",
             Self::Other => "OTHER",
@@ -104,6 +107,7 @@ impl Method {
             b"MOVE" => Self::Move,
             b"COPY" => Self::Copy,
             b"PROPFIND" => Self::Propfind,
+            b"PROPPATCH" => Self::Proppatch,
             b"TRACE" => Self::Trace,
             b"CONNECT" => Self::Connect,
             _ => Self::Other,
@@ -112,8 +116,8 @@ impl Method {
 
     /// Returns whether a request of this method may be repeated: "Of the request methods defined by this
     /// specification, PUT, DELETE, and safe request methods are idempotent" (RFC 9110, section 9.2.2).
-    /// PROPFIND is safe. A repeated MKCOL, MOVE or COPY has another result, and nothing is known of other
-    /// methods.
+    /// PROPFIND is safe, and PROPPATCH idempotent. A repeated MKCOL, MOVE or COPY has another result, and
+    /// nothing is known of other methods.
     #[must_use]
     pub fn is_idempotent(self) -> bool {
         match self {
@@ -122,6 +126,7 @@ impl Method {
             | Self::Options
             | Self::Trace
             | Self::Propfind
+            | Self::Proppatch
             | Self::Put
             | Self::Delete => true,
             Self::Post

@@ -10,6 +10,7 @@ mod conditional;
 mod credentials;
 mod date;
 mod dav;
+mod dav_bodies;
 mod digest;
 mod form;
 mod forwarded;

@@ -1,7 +1,13 @@
-//! The fields of MOVE and COPY: Depth, Overwrite and Destination (RFC 4918, section 10).
+//! WebDAV (RFC 4918): the fields of MOVE and COPY, the bodies of PROPFIND and PROPPATCH, and multi-status
+//! responses.
 //!
 //! Not here: their effect. Invariant: a destination is a path on this server, or is returned with its host,
 //! which the caller must compare with that of the request.
+
+pub mod multistatus;
+pub mod property;
+pub mod request;
+mod xml;
 
 use super::target::{BadTarget, parse_target};
 
