@@ -8,6 +8,7 @@ use plimsoll_store::Usage;
 use crate::Operations;
 use crate::caller::{Caller, Visitor};
 use crate::error::Error;
+use crate::home_path::HomePath;
 use crate::operation::Operation;
 
 /// The report to a caller about its own account.
@@ -104,6 +105,18 @@ impl Operations {
     pub async fn who_am_i(&self, caller: &Caller) -> Result<WhoAmI, Error> {
         let audit = self.begin_at(caller, Operation::WhoAmI, &"");
         audit.end(self.look_at_account(caller).await)
+    }
+
+    /// Returns the caller's account and its usage, if `place` is in its home. The usage of another account's
+    /// home is not the caller's business.
+    ///
+    /// # Errors
+    /// The error that prevents the counting of the home's usage.
+    pub async fn usage_at(&self, caller: &Caller, place: &HomePath) -> Result<Option<WhoAmI>, Error> {
+        if !place.is_own(&caller.identity.account.name) {
+            return Ok(None);
+        }
+        self.look_at_account(caller).await.map(Some)
     }
 
     async fn look_at_account(&self, caller: &Caller) -> Result<WhoAmI, Error> {

@@ -64,10 +64,12 @@ impl Web {
         let method = uploads::method(&resource, ask.request);
         let allowed = resource.methods();
         if method == Method::Options {
-            return Ok(uploads::described(
-                &resource,
-                Answer::new(Status::NO_CONTENT).field("Allow", allow(allowed)),
-            ));
+            let answer = Answer::new(Status::NO_CONTENT).field("Allow", allow(allowed));
+            if resource.is_for_webdav() {
+                // The second field is Microsoft's: without it, Office opens files for reading only.
+                return Ok(answer.field("DAV", "1").field("MS-Author-Via", "DAV"));
+            }
+            return Ok(uploads::described(&resource, answer));
         }
         if !allowed.contains(&method) {
             return Err(Refusal::method(ask.request.method(), allow(allowed)));
@@ -78,11 +80,17 @@ impl Web {
         match resource {
             // Boxed, so that the future of a download, the most frequent request, does not contain all
             // of the others.
+            Resource::Root if method == Method::Propfind => Box::pin(files::propfind::root(ask)).await,
+            Resource::Root => Box::pin(page::answer(ask, method, page::View::Start)).await,
             Resource::Page(view) => Box::pin(page::answer(ask, method, view)).await,
             Resource::Api(point) => Box::pin(api::answer(ask, method, point)).await,
+            Resource::Owners(_) if method == Method::Propfind => Box::pin(files::propfind::owners(ask)).await,
             Resource::Owners(path) => Box::pin(files::owners(ask, path)).await,
             Resource::Files(spot) if matches!(method, Method::Get | Method::Head) => {
                 files::get(ask, spot).await
+            }
+            Resource::Files(spot) if method == Method::Propfind => {
+                Box::pin(files::propfind::answer(ask, spot)).await
             }
             Resource::Files(spot) => Box::pin(files::change(ask, method, spot)).await,
             Resource::Link(target) => Box::pin(links::answer(ask, method, target)).await,

@@ -11,6 +11,8 @@ pub const JSON_BYTES_MAX: usize = 64 * 1024;
 pub const STRANGERS_JSON_BYTES_MAX: usize = 4 * 1024;
 /// Bytes of the names of the entries that an archive shall have.
 pub const ARCHIVE_NAMES_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of an XML body.
+pub const XML_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a file whose digest is computed before its first byte is sent: a few milliseconds.
 pub const DIGEST_BEFORE_BODY_BYTES_MAX: u64 = 1024 * 1024;
 /// By how much a file system may round a modification time that is confirmed: FAT stores even seconds.

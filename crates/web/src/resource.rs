@@ -14,6 +14,8 @@ use crate::refusal::Refusal;
 
 /// A resource of the API, or a view of the page.
 pub(crate) enum Resource {
+    /// `/`: the page's start, and over WebDAV the way to the accounts' files.
+    Root,
     /// A view of the page.
     Page(View),
     /// An endpoint that speaks JSON.
@@ -38,7 +40,8 @@ impl Resource {
             return Ok(Resource::Link(target));
         }
         Ok(match &*path {
-            b"/" | b"/app" => Resource::Page(View::Start),
+            b"/" => Resource::Root,
+            b"/app" => Resource::Page(View::Start),
             [b'/', b'a', b'p', b'p', b'/', rest @ ..] => Resource::Page(View::of(&text(rest))),
             b"/uploads" | b"/uploads/" => Resource::Uploads,
             b"/shared" | b"/shared/" => Resource::Owners(path),
@@ -50,17 +53,24 @@ impl Resource {
 
     /// Returns the methods of the resource, besides OPTIONS.
     pub(crate) fn methods(&self) -> &'static [Method] {
-        use Method::{Copy, Delete, Get, Head, Mkcol, Move, Patch, Post, Put};
+        use Method::{Copy, Delete, Get, Head, Mkcol, Move, Patch, Post, Propfind, Proppatch, Put};
         match self {
+            Resource::Root | Resource::Owners(_) => &[Get, Head, Propfind],
             Resource::Page(view) => view.methods(),
             Resource::Api(point) => point.methods(),
-            Resource::Owners(_) => &[Get, Head],
-            Resource::Files(spot) if spot.is_folder => &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy],
-            Resource::Files(_) => &[Get, Head, Put, Delete, Mkcol, Move, Copy],
+            Resource::Files(spot) if spot.is_folder => {
+                &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy, Propfind, Proppatch]
+            }
+            Resource::Files(_) => &[Get, Head, Put, Delete, Mkcol, Move, Copy, Propfind, Proppatch],
             Resource::Link(_) => &[Get, Head, Put, Post],
             Resource::Uploads => &[Get, Head, Post],
             Resource::Upload(_) => &[Head, Patch, Delete],
         }
+    }
+
+    /// Whether WebDAV clients find files here.
+    pub(crate) fn is_for_webdav(&self) -> bool {
+        matches!(self, Resource::Root | Resource::Owners(_) | Resource::Files(_))
     }
 
     /// Whether the method takes a form, which browsers send for a page of any site.

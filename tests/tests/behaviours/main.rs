@@ -13,6 +13,7 @@ mod conditionals;
 mod contract;
 mod control_bytes;
 mod cors;
+mod dav;
 mod digests;
 mod downloads;
 mod draining;

@@ -13,7 +13,7 @@ use super::limits::PREFLIGHT_SECONDS;
 use super::request::Request;
 
 /// The methods of all resources.
-const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, MKCOL, MOVE, COPY, OPTIONS";
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, MKCOL, MOVE, COPY, PROPFIND, PROPPATCH, OPTIONS";
 
 /// The fields of responses that a page may read, besides those that it always may.
 const EXPOSED: &str = "Accept-Ranges, Allow, Content-Length, Content-Range, ETag, Location, \

@@ -133,6 +133,13 @@ impl Routes {
                 None => api.answer(request, target).await,
             };
         }
+        if target.path == b"/"
+            && !request.method().reads()
+            && let Some(pages) = self.pages()
+        {
+            // Also where a site is: some WebDAV clients ask there first, whatever path they are given.
+            return pages.answer(request, target).await;
+        }
         match request.method() {
             Method::Get | Method::Head => self.read(request, target).await,
             other => method_not_allowed(other),

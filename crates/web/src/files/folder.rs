@@ -30,7 +30,7 @@ pub(super) async fn make(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resu
             Status::METHOD_NOT_ALLOWED,
             "The name is taken. Choose another, or use what is there.",
         )
-        .with("Allow", "GET, HEAD, PUT, DELETE, MOVE, COPY, OPTIONS")),
+        .with("Allow", "GET, HEAD, PUT, DELETE, MOVE, COPY, PROPFIND, PROPPATCH, OPTIONS")),
         Err(error) => Err(error.into()),
     }
 }
