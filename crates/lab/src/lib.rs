@@ -5,6 +5,9 @@
 //! results of a run with its [`profile`]s; [`compare`] finds the figures in which two runs differ.
 //! [`transfer_log`] computes document 001's tables from the log of a server.
 //!
+//! Charts and statistics are our own: charts have the colours of the page's theme and a title on each mark,
+//! which plotters does not draw, and of statrs only Student's distribution would be used, eighty lines here.
+//!
 //! It is not a test suite. It serves no file; [`model_server`] serves known demands, to check its analysis.
 //! Invariants: each reported figure was measured; anything that could distort it (errors, wrong bytes, a
 //! saturated generator) is reported beside it.
