@@ -193,10 +193,12 @@ impl<L: DatabaseConnection> Database<L> {
         done
     }
 
-    /// Counts the connections of all handles from now on.
+    /// Counts the connections of all handles from now on, and the open one of this handle.
     pub(super) fn count_in(&self, meter: &Arc<DirectoryMeter>) {
         // A process has one meter.
-        let _ = self.common.meter.set(Arc::clone(meter));
+        if self.common.meter.set(Arc::clone(meter)).is_ok() && self.line.is_some() {
+            meter.count_connection();
+        }
     }
 
     /// Returns the address and credentials.
