@@ -144,6 +144,11 @@ impl Database {
         assert_eq!(self.execute("start"), "done");
     }
 
+    /// Starts the server again if it has ended by itself, as a service manager would. Returns whether it had.
+    pub fn revive(&mut self) -> bool {
+        self.execute("revive") == "started"
+    }
+
     /// Stops the server's processes: it accepts connections but does not answer.
     pub fn stop(&mut self) {
         assert_eq!(self.execute("stop"), "done");

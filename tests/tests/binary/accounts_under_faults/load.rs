@@ -109,17 +109,25 @@ impl Load {
 
     /// Waits until `more` further requests were confirmed.
     pub(super) fn until_confirmed(&self, more: usize) {
-        self.until("confirmed", &self.confirmed, more);
+        self.until_confirmed_while(more, || ());
+    }
+
+    /// The same, and repeats `step` meanwhile.
+    pub(super) fn until_confirmed_while(&self, more: usize, step: impl FnMut()) {
+        self.until("confirmed", &self.confirmed, more, step);
     }
 
     /// Waits until `more` further requests were refused.
     pub(super) fn until_refused(&self, more: usize) {
-        self.until("refused", &self.refused, more);
+        self.until("refused", &self.refused, more, || ());
     }
 
-    fn until(&self, condition: &str, count: &AtomicUsize, more: usize) {
+    fn until(&self, condition: &str, count: &AtomicUsize, more: usize, mut step: impl FnMut()) {
         let before = count.load(Ordering::SeqCst);
-        let seen = || count.load(Ordering::SeqCst) >= before + more;
+        let seen = || {
+            step();
+            count.load(Ordering::SeqCst) >= before + more
+        };
         until(&format!("{more} more requests are {condition}"), seen);
     }
 
