@@ -15,6 +15,9 @@ async fn bounded(scene: &Scene, bytes: Option<u64>, files: Option<u64>) -> Perso
 
 async fn of_64_writers_to_a_quota_of_10_files_10_succeed(scene: Scene) {
     let mut alice = bounded(&scene, None, Some(10)).await;
+    // A response shows that her handshake has ended: with it, the writers' would be more than one network may
+    // have at a time.
+    assert_eq!(alice.get("/api/whoami").await.status, 200);
     let stored = together((0..64).map(|number| {
         let (scene, token, name) = (&scene, alice.token.clone(), alice.name.clone());
         async move {
