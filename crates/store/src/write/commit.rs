@@ -170,6 +170,10 @@ impl LocalHome {
         if before.is_some_and(|stat| stat.kind == FileKind::Folder) {
             return Err(Error::IsFolder);
         }
+        // Also a symbolic link that leads nowhere, or out of what the reader may see.
+        if terms.condition.text().only_new && before.is_some() {
+            return Err(Error::Precondition);
+        }
         // A condition is about the file that readers see: behind a link, that is another one.
         let seen = match before {
             Some(stat) if stat.kind == FileKind::Other => self.metadata_at(fs, &terms.to)?,
