@@ -59,6 +59,8 @@ pub const LOG_BYTES: usize = 32 * 1024;
 pub const LOG_BUFFER_TIME: Duration = Duration::from_millis(200);
 /// Bytes of a request's target in a log line.
 pub const LOG_TARGET_BYTES_MAX: usize = 1024;
+/// How often a target is decoded to find the path above a link's token: it may be in the query of another.
+pub const DECODINGS_MAX: usize = 3;
 /// How long work continues for a client that has closed its side. A client that still waits for the response
 /// looks the same as one that has left.
 pub const HALF_CLOSED_TIME: Duration = Duration::from_secs(1);

@@ -1,15 +1,15 @@
 //! The paths of public links, `/s/TOKEN` and below: found in a request, and hidden in the access log.
 //!
-//! It checks no token. Invariant: a token that a request has in its path is in no line of the log, however
-//! the client encodes it.
+//! It checks no token. Invariant: a token that a request has in its target is in no line of the log, however
+//! the client encodes it, and whatever it has added to it.
 
-use plimsoll_wire::http::target::decode_path;
+use super::limits::DECODINGS_MAX;
 
 /// Hexadecimal digits of a token.
 const TOKEN_DIGITS: usize = 32;
 
-/// The name above tokens.
-const PARENT: &[u8] = b"s";
+/// The path above tokens.
+const PREFIX: &[u8] = b"/s/";
 
 /// Stands for a token in the log.
 const HIDDEN: &[u8] = b"...";
@@ -17,7 +17,7 @@ const HIDDEN: &[u8] = b"...";
 /// Splits a decoded path into the token of a link and the rest, which is empty or begins with a slash. Paths
 /// without the form of a token are no links: a site may have them.
 pub fn split_link(path: &[u8]) -> Option<(&[u8], &[u8])> {
-    let rest = path.strip_prefix(b"/s/")?;
+    let rest = path.strip_prefix(PREFIX)?;
     let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
     let (token, rest) = rest.split_at(end);
     is_token(token).then_some((token, rest))
@@ -27,38 +27,83 @@ fn is_token(text: &[u8]) -> bool {
     text.len() == TOKEN_DIGITS && text.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Returns a target as it is logged: without the tokens of links. `None` if it has none.
-pub(super) fn without_tokens(target: &[u8]) -> Option<Vec<u8>> {
-    // Most targets are too short.
-    if target.len() <= TOKEN_DIGITS {
-        return None;
-    }
-    let (mut hidden, mut is_any, mut is_below_parent) = (Vec::with_capacity(target.len()), false, false);
-    for (at, segment) in target.split(|byte| *byte == b'/').enumerate() {
-        if at > 0 {
-            hidden.push(b'/');
-        }
-        let end = segment.iter().position(|byte| b"?#".contains(byte)).unwrap_or(segment.len());
-        let (name, rest) = segment.split_at(end);
-        if is_below_parent && is_token(&decoded(name)) {
-            hidden.extend_from_slice(HIDDEN);
-            hidden.extend_from_slice(rest);
-            is_any = true;
-        } else {
-            hidden.extend_from_slice(segment);
-        }
-        // An empty segment is one slash among several.
-        is_below_parent = decoded(name) == PARENT || is_below_parent && segment.is_empty();
-    }
-    is_any.then_some(hidden)
+/// Returns whether a target may be of a link, in any encoding. It may be true of others.
+pub fn may_be_link(target: &[u8]) -> bool {
+    find_digits(target).is_some() && has_prefix(target)
 }
 
-/// Returns a segment without its escapes; nothing if it is malformed.
-fn decoded(segment: &[u8]) -> Vec<u8> {
-    let mut path = Vec::new();
-    // A segment that is refused leaves the path empty.
-    let _ = decode_path(&[b"/", segment].concat(), &mut path);
-    path.split_off(path.len().min(1))
+/// Returns a target as it is logged: without what may be tokens of links. `None` if it has none.
+pub(super) fn without_tokens(target: &[u8]) -> Option<Vec<u8>> {
+    // Most targets have no such digits. The prefix is then not looked for, which takes longer.
+    let (mut start, mut end) = find_digits(target).filter(|_| has_prefix(target))?;
+    let (mut hidden, mut rest) = (Vec::with_capacity(target.len()), target);
+    loop {
+        hidden.extend_from_slice(&rest[..start]);
+        hidden.extend_from_slice(HIDDEN);
+        rest = &rest[end..];
+        let Some(next) = find_digits(rest) else { break };
+        (start, end) = next;
+    }
+    hidden.extend_from_slice(rest);
+    Some(hidden)
+}
+
+/// Finds the first run of at least as many hexadecimal digits as a token has. Each may be escaped.
+fn find_digits(target: &[u8]) -> Option<(usize, usize)> {
+    let (mut start, mut at, mut digits) = (0, 0, 0);
+    while at < target.len() {
+        match digit_bytes(&target[at..]) {
+            Some(bytes) => (at, digits) = (at + bytes, digits + 1),
+            None if digits >= TOKEN_DIGITS => break,
+            None => (start, at, digits) = (at + 1, at + 1, 0),
+        }
+    }
+    (digits >= TOKEN_DIGITS).then_some((start, at))
+}
+
+/// Returns the length in bytes of the hexadecimal digit at the start.
+fn digit_bytes(text: &[u8]) -> Option<usize> {
+    match text {
+        [b'%', rest @ ..] => unescaped(rest).filter(u8::is_ascii_hexdigit).map(|_| 3),
+        [byte, ..] => byte.is_ascii_hexdigit().then_some(1),
+        [] => None,
+    }
+}
+
+/// Returns the byte of an escape, from the text behind its percent sign.
+fn unescaped(rest: &[u8]) -> Option<u8> {
+    let [high, low, ..] = rest else { return None };
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
+}
+
+/// Whether a target has the path above tokens in it, in any encoding.
+fn has_prefix(target: &[u8]) -> bool {
+    let mut decoded = target.to_vec();
+    for _ in 0..=DECODINGS_MAX {
+        if decoded.windows(PREFIX.len()).any(|window| window == PREFIX) {
+            return true;
+        }
+        decoded = decoded_once(&decoded);
+    }
+    false
+}
+
+fn decoded_once(text: &[u8]) -> Vec<u8> {
+    let (mut decoded, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let [byte, after @ ..] = rest {
+        match unescaped(after).filter(|_| *byte == b'%') {
+            Some(unescaped) => {
+                decoded.push(unescaped);
+                rest = &after[2..];
+            }
+            None => {
+                decoded.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    decoded
 }
 
 #[cfg(test)]
@@ -91,12 +136,31 @@ mod tests {
             (format!("//s//{TOKEN}"), "//s//..."),
             (format!("http://host/s/{TOKEN}#x"), "http://host/s/...#x"),
             (format!("/a?next=/s/{TOKEN}"), "/a?next=/s/..."),
+            (format!("/s/{TOKEN}/{TOKEN}/x"), "/s/.../.../x"),
         ] {
             let hidden = without_tokens(target.as_bytes()).map(|hidden| String::from_utf8(hidden).unwrap());
             assert_eq!(hidden.as_deref(), Some(logged), "{target}");
+            assert!(may_be_link(target.as_bytes()), "{target}");
         }
-        for other in ["/s/a", "/", "*", &format!("/files/{TOKEN}"), &format!("/s/a/{TOKEN}")] {
+        let short = &TOKEN[1..];
+        for other in ["/s/a", "/", "*", "", &format!("/files/{TOKEN}"), &format!("/s/{short}x%3")] {
             assert_eq!(without_tokens(other.as_bytes()), None, "{other}");
+            assert!(!may_be_link(other.as_bytes()), "{other}");
+        }
+    }
+
+    /// Mail and chat programs take a character behind an address for a part of it. Others are refused.
+    #[test]
+    fn a_token_is_hidden_in_a_target_that_is_not_quite_a_link() {
+        let after = [")", ".", ",", "&download", "%20", ";x", "%2Fa.txt", "%", "%3", "%zz", "0", "g"];
+        let after = after.map(|after| format!("/s/{TOKEN}{after}"));
+        let before =
+            ["/s/./", "/s/x/../", "/a?b=/s/", "/a?next=%2Fs%2F", "/a?next=%252Fs%252f", "/%2fs/", "/s%2F"];
+        let before = before.map(|before| format!("{before}{TOKEN}&x=y"));
+        for target in after.iter().chain(&before) {
+            let hidden = without_tokens(target.as_bytes()).unwrap_or_default();
+            let hidden = String::from_utf8(hidden).unwrap();
+            assert!(hidden.contains("...") && !hidden.contains(&TOKEN[4..]), "{target}: {hidden}");
         }
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_io::Elapsed;
+use plimsoll_proto::http::may_be_link;
 use plimsoll_wire::http::head::{Framing, Method};
 use plimsoll_wire::http::status::Status;
 
@@ -49,6 +50,9 @@ pub(crate) fn cache_request<'a>(request: &ClientRequest<'a>, route: &Route<'_>) 
     let mut read = CacheRequest::new(request.head.method(), key, request.fields.lines(), has_content);
     if request.upgrade() != Upgrade::None {
         read.bypass = Some(Bypass::Upgrade);
+    }
+    if may_be_link(&route.target) {
+        read.bypass.get_or_insert(Bypass::Link);
     }
     read
 }

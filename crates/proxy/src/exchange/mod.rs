@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 use core::net::SocketAddr;
 use plimsoll_client::http::{Connection, Error};
 use plimsoll_io::{Deadline, Either, Instant, Peer, Rx, Segment, Stream, Tx, select};
+use plimsoll_proto::http::may_be_link;
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::proxy;
@@ -236,9 +237,11 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Whether the request could be sent again from its start.
+    /// Whether the request could be sent again from its start. A GET of a public link may count a download.
     fn may_repeat(&self) -> bool {
-        self.request.head.method().is_idempotent() && self.body.is_replayable()
+        self.request.head.method().is_idempotent()
+            && self.body.is_replayable()
+            && !may_be_link(&self.route.target)
     }
 
     /// Whether the request is sent again after this failure.

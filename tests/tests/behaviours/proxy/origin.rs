@@ -13,6 +13,9 @@ use plimsoll_tests::{Protocol, Scenario};
 /// How long an origin of these tests may be silent. The simulator delays each byte by some milliseconds.
 const SHORT: Duration = Duration::from_secs(4);
 
+/// As `/once`, as the path of a public link.
+pub(super) const ONCE_LINK: &str = "/s/0123456789abcdef0123456789abcdef";
+
 /// The bytes of a large body.
 pub(super) const LARGE: usize = 1_000_000;
 
@@ -176,8 +179,8 @@ fn play(received: &mut Received, head: &str, target: &str, requests: usize) -> T
         // The connection ends after the response, which does not say so.
         "/stale" => (with_length("stale"), Then::Close),
         // The second request of a connection gets no response.
-        "/once" if requests > 1 => (String::new(), Then::Close),
-        "/once" => (with_length(&requests.to_string()), Then::Keep),
+        "/once" | ONCE_LINK if requests > 1 => (String::new(), Then::Close),
+        "/once" | ONCE_LINK => (with_length(&requests.to_string()), Then::Keep),
         _ => ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(), Then::Keep),
     };
     received.send(response);

@@ -2,7 +2,7 @@
 
 use plimsoll_tests::{Scene, behaviours};
 
-use super::origin::scripted_scenario as scenario;
+use super::origin::{ONCE_LINK, scripted_scenario as scenario};
 
 async fn a_connection_to_the_origin_carries_many_requests(scene: Scene) {
     let mut client = scene.connect().await;
@@ -37,6 +37,14 @@ async fn a_request_that_is_not_idempotent_is_never_sent_again(scene: Scene) {
     assert_eq!(client.answer().await.text(), "1");
 }
 
+/// The origin may have counted the download.
+async fn a_request_of_a_public_link_is_never_sent_again(scene: Scene) {
+    let mut client = scene.connect().await;
+    assert_eq!(client.get(ONCE_LINK).await.text(), "1");
+    assert!(!client.get(ONCE_LINK).await.problem(502).is_empty());
+    assert_eq!(client.get(ONCE_LINK).await.text(), "1");
+}
+
 async fn a_small_body_is_sent_again_with_its_request(scene: Scene) {
     let mut client = scene.connect().await;
     for _ in 0..3 {
@@ -51,5 +59,6 @@ behaviours!(scenario and tls;
     a_connection_that_the_origin_has_closed_is_not_used_again,
     a_request_without_a_response_on_a_used_connection_is_sent_again,
     a_request_that_is_not_idempotent_is_never_sent_again,
+    a_request_of_a_public_link_is_never_sent_again,
     a_small_body_is_sent_again_with_its_request,
 );

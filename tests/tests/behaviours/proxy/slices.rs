@@ -223,7 +223,22 @@ async fn the_fetch_of_a_slice_goes_on_when_its_client_has_left(scene: Scene) {
     assert_eq!(logged(&key).len(), 1);
 }
 
+/// The origin would count a download for the fetch of a slice, too.
+async fn a_range_of_a_public_link_is_requested_once_and_not_in_slices(scene: Scene) {
+    let (mut client, key) = (scene.connect().await, log_key());
+    let fields = fields(3, "\"a\"", "max-age=60", &key);
+    let target = format!("/s/{}", "0123456789abcdef".repeat(2));
+    for _ in 0..2 {
+        let part = client.get_with(&target, &format!("{fields}Range: bytes=100-199\r\n")).await;
+        assert_part(&part, 3, 100, 200);
+        assert_eq!(cache_status(&part), "plimsoll; fwd=bypass; detail=link");
+    }
+    let request = format!("GET {target} bytes=100-199");
+    assert_eq!(logged(&key), [request.clone(), request]);
+}
+
 behaviours!(scenario but process and tls;
+    a_range_of_a_public_link_is_requested_once_and_not_in_slices,
     a_range_fetches_its_slices_only_and_is_answered_from_them_again,
     many_clients_share_the_fetch_of_a_slice,
     slices_of_two_versions_are_never_joined,

@@ -49,7 +49,8 @@ fn a_client_over_its_share_gets_an_alert(kind: EngineKind) {
         stream.write_all(&[0x16]).unwrap();
         stream
     };
-    // Threads of the server accept in any order, so that any of the first three may be the one over the share.
+    // Threads of the server accept in any order, so that any of the first three may be the one over the
+    // share.
     let mut held = vec![begun(), begun()];
     until("a connection beside two others is refused", || {
         let mut new = begun();

@@ -47,6 +47,8 @@ pub enum Bypass {
     Upgrade,
     /// A field has a name that the origin may read as another.
     FieldName,
+    /// The path of a public link: a GET may count a download.
+    Link,
 }
 
 impl Bypass {
@@ -60,6 +62,7 @@ impl Bypass {
             Bypass::Precondition => "precondition",
             Bypass::Upgrade => "upgrade",
             Bypass::FieldName => "field-name",
+            Bypass::Link => "link",
         }
     }
 }
