@@ -47,7 +47,7 @@ pub use directory::PostgresDirectory;
 pub use directory::RedisDirectory;
 pub use directory::{Directory, DirectoryMeter, MemoryDirectory, SqliteDirectory};
 pub use error::Error;
-pub use links::{Link, LinkAccess, LinkPermission, NewLink, PresentedLink, link_of_token};
+pub use links::{FileVersion, Link, LinkAccess, LinkPermission, NewLink, PresentedLink, link_of_token};
 pub use networks::NetworkHash;
 pub use remembered::Fingerprint;
 pub use rpc_client::{CHANGES_PATH, REQUESTS_PATH, check_server, forwarder};

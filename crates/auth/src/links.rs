@@ -2,7 +2,8 @@
 //!
 //! It does not know whether the path exists; callers check that. Invariants: a token is in the response to
 //! the creation of its link only. A link's id is a hash of the token, which reveals nothing of it. A grant
-//! of one link, path or kind is none for another.
+//! is valid for one link and one purpose only: for its password, or for the download of one version of a
+//! file.
 
 use std::time::SystemTime;
 
@@ -75,6 +76,15 @@ pub struct Link {
     pub bytes: u64,
 }
 
+/// A file that a visitor of a link downloads or uploads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileVersion {
+    /// The path of the file.
+    pub path: Vec<u8>,
+    /// Its entity tag; empty for an upload. A grant for one version is not valid for the next.
+    pub etag: String,
+}
+
 /// A link, as one visitor may use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkAccess {
@@ -96,12 +106,20 @@ pub struct PresentedLink {
     pub(crate) grant: Option<String>,
 }
 
+impl Link {
+    /// Whether it has permitted all that it may.
+    pub fn is_used_up(&self) -> bool {
+        self.uses_max.is_some_and(|max| self.uses >= max)
+    }
+}
+
 impl LinkAccess {
     /// Returns the owner's account with the rights that the link gives.
     pub(crate) fn account(&self) -> Account {
         let may = self.owner.permissions;
         let is_upload = self.link.permission == LinkPermission::Upload;
-        let (read, write) = (may.read && !is_upload, may.write && is_upload);
+        // An operator who takes the permission to share from an account closes what it has published.
+        let (read, write) = (may.share && may.read && !is_upload, may.share && may.write && is_upload);
         Account { permissions: Permissions { read, write, ..Permissions::NONE }, ..self.owner.clone() }
     }
 }
@@ -153,8 +171,8 @@ fn id_of(drawn: &[u8; TOKEN_BYTES]) -> String {
 pub(crate) enum Proof<'a> {
     /// The visitor has entered the password.
     Password,
-    /// A download of the file at this path was counted, and may be continued.
-    Download(&'a [u8]),
+    /// A download of this version of a file was counted, and may be continued.
+    Download(&'a FileVersion),
 }
 
 /// Returns a grant: its end, and a keyed hash of all that it is for. The key is the link's own secret, so
@@ -179,7 +197,10 @@ fn grant_hash(secret: &[u8], proof: Proof<'_>, until: Millis) -> blake3::Hash {
     hasher.update(&until.to_le_bytes());
     match proof {
         Proof::Password => hasher.update(&[0]),
-        Proof::Download(path) => hasher.update(&[1]).update(path),
+        Proof::Download(FileVersion { path, etag }) => {
+            // No path has a byte of zero.
+            hasher.update(&[1]).update(path).update(&[0]).update(etag.as_bytes())
+        }
     };
     hasher.finalize()
 }
@@ -200,18 +221,22 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_for_one_link_one_path_one_kind_and_a_time() {
+    fn a_grant_is_for_one_link_one_version_one_kind_and_a_time() {
         let (one, other) = ([1; 32], [2; 32]);
+        let version = |path: &str, etag: &str| FileVersion { path: path.into(), etag: etag.to_owned() };
+        let (a, newer, b) = (version("a", "1"), version("a", "2"), version("b", "1"));
         let unlocked = grant(&one, Proof::Password, 1000);
-        let download = grant(&one, Proof::Download(b"a"), 1000);
+        let download = grant(&one, Proof::Download(&a), 1000);
         let end = 1000 + millis(LINK_GRANT_TIME);
         assert_eq!(check_grant(&one, Proof::Password, &unlocked, 1000), Some(end));
-        assert_eq!(check_grant(&one, Proof::Download(b"a"), &download, end - 1), Some(end));
+        assert_eq!(check_grant(&one, Proof::Download(&a), &download, end - 1), Some(end));
         assert_eq!(check_grant(&one, Proof::Password, &unlocked, end), None);
         assert_eq!(check_grant(&other, Proof::Password, &unlocked, 1000), None);
-        assert_eq!(check_grant(&one, Proof::Download(b""), &unlocked, 1000), None);
+        assert_eq!(check_grant(&one, Proof::Download(&FileVersion::default()), &unlocked, 1000), None);
         assert_eq!(check_grant(&one, Proof::Password, &download, 1000), None);
-        assert_eq!(check_grant(&one, Proof::Download(b"b"), &download, 1000), None);
+        for another in [&b, &newer, &version("a\0", "1"), &version("", "a1")] {
+            assert_eq!(check_grant(&one, Proof::Download(another), &download, 1000), None);
+        }
         let later = unlocked.replacen(&format!("{end:x}"), &format!("{:x}", end + 1), 1);
         for forged in ["", "-", "1", &later, &unlocked[..unlocked.len() - 1], "ffffffffffffffff-00"] {
             assert_eq!(check_grant(&one, Proof::Password, forged, 1000), None, "{forged}");

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, Change, Exported, Permissions, Quota};
-use crate::links::{Link, LinkAccess, NewLink};
+use crate::links::{FileVersion, Link, LinkAccess, NewLink};
 use crate::sessions::{LogIn, SessionId};
 use crate::shares::{Grant, NewShare, Share};
 use plimsoll_rpc::Secret;
@@ -143,12 +143,12 @@ pub enum AuthRequest {
         /// The client's address.
         from: Source,
     },
-    /// Counts a download or an upload of a public link. Response: [`AuthResponse::LinkGrant`].
+    /// Counts a download or an upload of a public link. Response: [`AuthResponse::DownloadGrant`].
     UseLink {
         /// The link's id.
         id: String,
-        /// The path of the file.
-        path: Vec<u8>,
+        /// The file, and its version if it is downloaded.
+        file: FileVersion,
         /// The bytes that are uploaded.
         bytes: u64,
         /// The proof that the download is one that was counted before.
@@ -227,6 +227,8 @@ plimsoll_rpc::responses! {
     LinkAccess(LinkAccess),
     /// A grant, for the visitor to present again.
     LinkGrant(String),
+    /// A grant to continue a download that was counted now; none for one that was counted before.
+    DownloadGrant(Option<String>),
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod error;
 mod files;
 mod home_path;
 pub mod limits;
+mod link_uploads;
 mod linking;
 mod meter;
 mod operation;
@@ -29,6 +30,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_auth::Auth;
 use plimsoll_store::Store;
+
+use self::link_uploads::LinkUploads;
 
 pub use accounts::WhoAmI;
 pub use audit::{AuditEntry, AuditLog, GUEST, LineSink};
@@ -53,13 +56,15 @@ pub(crate) struct Inner {
     pub(crate) auth: Auth,
     pub(crate) store: Store,
     pub(crate) audit_log: AuditLog,
+    pub(crate) link_uploads: LinkUploads,
 }
 
 impl Operations {
     /// Joins the tiers. `audit_log` gets an entry for each operation.
     pub fn new(auth: Auth, store: Store, audit_log: AuditLog) -> Operations {
         let allows_plain_passwords = AtomicBool::new(true);
-        Operations(Arc::new(Inner { allows_plain_passwords, auth, store, audit_log }))
+        let link_uploads = LinkUploads::default();
+        Operations(Arc::new(Inner { allows_plain_passwords, auth, store, audit_log, link_uploads }))
     }
 
     /// Sets whether clients may present passwords on connections that others could read.

@@ -14,5 +14,7 @@ pub const RIGHT_CHECK_TIME: Duration = Duration::from_millis(250);
 /// How long a transfer continues while its right cannot be verified, because the directory or the
 /// authentication server does not answer. A restart of either takes less.
 pub const RIGHT_UNVERIFIED_TIME: Duration = Duration::from_secs(10);
+/// Uploads in progress by one public link, in each process. Visitors share it: they are strangers.
+pub const UPLOADS_PER_LINK_MAX: usize = 16;
 /// How often a commit is retried because the account's or the share's rights changed right before the rename.
 pub const COMMIT_CHECKS_MAX: usize = 8;

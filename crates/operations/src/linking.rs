@@ -4,7 +4,7 @@
 //! rights of the link, and its path. Invariants: only an existing path gets a link, and only from the owner
 //! of its home. A password is taken over a protected connection only.
 
-use plimsoll_auth::{Error as AuthError, Link, LinkPermission, LinkVisit, NewLink, Secret};
+use plimsoll_auth::{Error as AuthError, FileVersion, Link, LinkPermission, LinkVisit, NewLink, Secret};
 use plimsoll_io::FileKind;
 use plimsoll_store::Path;
 
@@ -121,18 +121,19 @@ impl Operations {
     }
 
     /// Counts a download of a visitor of a link, unless `grant` proves that it is one that was counted.
-    /// Returns a grant to continue it.
+    /// Returns a grant to continue one that was not.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::use_link`].
     pub async fn count_download(
         &self,
         caller: &Caller,
-        path: &Path,
+        (path, etag): (&Path, &str),
         grant: Option<&str>,
-    ) -> Result<String, Error> {
+    ) -> Result<Option<String>, Error> {
         let link = caller.identity.link().ok_or(Error::NOT_FOUND)?;
-        Ok(self.0.auth.use_link(caller.io(), &link.id, (path.as_bytes(), 0), grant).await?)
+        let file = FileVersion { path: path.as_bytes().to_vec(), etag: etag.to_owned() };
+        Ok(self.0.auth.use_link(caller.io(), &link.id, (file, 0), grant).await?)
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::pin::pin;
 
-use plimsoll_auth::Error as AuthError;
+use plimsoll_auth::{Error as AuthError, FileVersion};
 use plimsoll_io::{Deadline, Either, Instant, select};
 use plimsoll_store::CommitGuard;
 
@@ -115,19 +115,12 @@ impl Permit {
         checked
     }
 
-    /// Checks that an upload of so many bytes is not more than the caller's public link permits in all.
-    pub(crate) fn check_link_bytes(&self, bytes: u64) -> Result<(), Error> {
-        let max =
-            self.caller.identity.link().and_then(|link| Some(link.bytes_max?.saturating_sub(link.bytes)));
-        if max.is_some_and(|max| bytes > max) { Err(AuthError::LinkUsedUp.into()) } else { Ok(()) }
-    }
-
     /// Counts an upload of so many bytes, if the caller is a visitor of a public link.
     pub(crate) async fn count_link_upload(&self, bytes: u64) -> Result<(), Error> {
         let Permit { operations, caller, place, .. } = self;
         let Some(link) = caller.identity.link() else { return Ok(()) };
-        let file = (place.path.as_bytes(), bytes);
-        operations.0.auth.use_link(caller.io(), &link.id, file, None).await?;
+        let file = FileVersion { path: place.path.as_bytes().to_vec(), etag: String::new() };
+        operations.0.auth.use_link(caller.io(), &link.id, (file, bytes), None).await?;
         Ok(())
     }
 

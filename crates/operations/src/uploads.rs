@@ -22,6 +22,7 @@ use crate::caller::Caller;
 use crate::error::Error;
 use crate::home_path::HomePath;
 use crate::limits::COMMIT_CHECKS_MAX;
+use crate::link_uploads::LinkUpload;
 use crate::operation::Operation;
 use crate::permit::{AccessRight, Parents, Permitted};
 use crate::sharing::is_free;
@@ -34,6 +35,8 @@ pub struct IncomingUpload {
     is_part: bool,
     /// The creation of a resumable upload with an identifier, whose earlier parts have no line of their own.
     created: Option<SystemTime>,
+    /// Its place among those of the public link that its caller visits.
+    link: Option<LinkUpload>,
 }
 
 /// The outcome of a part of a resumable upload.
@@ -242,7 +245,34 @@ impl Operations {
     ) -> Result<IncomingUpload, Error> {
         let mut audit = self.begin_at(caller, Operation::Upload, place);
         match self.begin_permitted(caller, (place, parents), start, &mut audit).await {
-            Ok(upload) => Ok(IncomingUpload { upload, audit, is_part: false, created: None }),
+            Ok((upload, link)) => Ok(IncomingUpload { upload, audit, is_part: false, created: None, link }),
+            Err(error) => audit.end(Err(error)),
+        }
+    }
+
+    /// Starts the upload of a new file to an existing folder. Returns `None`, without a record, if the name
+    /// is taken.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::upload`].
+    pub async fn upload_if_free(
+        &self,
+        caller: &Caller,
+        place: &HomePath,
+        expected: Expected,
+    ) -> Result<Option<IncomingUpload>, Error> {
+        let start =
+            |at: &Permitted| UploadStart::Whole(terms(caller, at, Condition::none().and_new()), expected);
+        let mut audit = self.begin_at(caller, Operation::Upload, place);
+        match self.begin_permitted(caller, (place, Parents::Needed), start, &mut audit).await {
+            Ok((upload, link)) => {
+                Ok(Some(IncomingUpload { upload, audit, is_part: false, created: None, link }))
+            }
+            Err(Error::Store(StoreError::Precondition | StoreError::IsFolder)) => {
+                audit.omit();
+                audit.done();
+                Ok(None)
+            }
             Err(error) => audit.end(Err(error)),
         }
     }
@@ -253,21 +283,30 @@ impl Operations {
         (place, parents): (&HomePath, Parents),
         start: impl FnOnce(&Permitted) -> UploadStart,
         audit: &mut AuditEntry,
-    ) -> Result<Upload, Error> {
+    ) -> Result<(Upload, Option<LinkUpload>), Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
         audit.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
         let start = start(&at);
+        let link = self.begin_link_upload(caller, announced(&start)).await?;
         if matches!(start, UploadStart::From { .. }) && !may_replace(caller) {
             // For a specific error. The terms enforce the same under the home's lock.
             is_free(caller.io(), &at).await?;
         }
         let begun = at.home.begin_upload(caller.io(), start.clone()).await;
         if !parents.are_made(&at) || !matches!(begun, Err(StoreError::NoFolder)) {
-            return Ok(begun?);
+            return Ok((begun?, link));
         }
         // Boxed: rarely taken, and inlining it would enlarge every upload's future.
         Box::pin(make_parents(caller, &at)).await?;
-        Ok(at.home.begin_upload(caller.io(), start).await?)
+        Ok((at.home.begin_upload(caller.io(), start).await?, link))
+    }
+}
+
+/// Returns the bytes that the client has announced.
+fn announced(start: &UploadStart) -> u64 {
+    match start {
+        UploadStart::Whole(_, expected) => expected.bytes.unwrap_or_default(),
+        _ => 0,
     }
 }
 
@@ -369,10 +408,10 @@ impl IncomingUpload {
         let written = self.upload.write_received(received).await;
         self.audit.moved(self.upload.bytes() - self.upload.start_offset());
         written?;
-        if let Some(permit) = self.audit.permit() {
-            permit.check_link_bytes(self.upload.bytes())?;
+        match &mut self.link {
+            Some(link) => link.grow(self.upload.bytes()),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// As [`Upload::meanwhile`]. Ends when the right to upload does, even if `next` takes longer.
@@ -415,7 +454,7 @@ impl IncomingUpload {
     /// Aborts an upload, and waits until the store has settled it: a resumable upload keeps its recorded
     /// bytes, any other is removed.
     pub async fn abort(self) {
-        let IncomingUpload { upload, audit, .. } = self;
+        let IncomingUpload { upload, audit, link: _link, .. } = self;
         upload.abort().await;
         drop(audit);
     }

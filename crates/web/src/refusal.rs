@@ -22,6 +22,8 @@ const BEARER: &str = "Bearer realm=\"plimsoll\"";
 
 /// The challenge for a name and a password.
 const BASIC: &str = "Basic realm=\"plimsoll\", charset=\"UTF-8\"";
+/// As [`BASIC`], for a public link. In a realm of its own, so that a browser sends no account's password.
+const LINK_BASIC: &str = "Basic realm=\"plimsoll link\", charset=\"UTF-8\"";
 
 /// A response that refuses a request.
 #[derive(Debug)]
@@ -74,7 +76,7 @@ impl Refusal {
 
     /// Refuses a visitor of a public link without its password. curl sends it with any name.
     pub(crate) fn link_locked(detail: &'static str) -> Refusal {
-        Refusal::new(Status::UNAUTHORIZED, detail).with("WWW-Authenticate", BASIC)
+        Refusal::new(Status::UNAUTHORIZED, detail).with("WWW-Authenticate", LINK_BASIC)
     }
 
     /// Adds a code, by which a program chooses a sentence of its own.
@@ -102,7 +104,7 @@ impl Refusal {
 
     /// Adds the fields of the refusal to a response.
     pub(crate) fn add_fields(self, request: &Request<'_>, answer: Answer) -> Answer {
-        let is_offered = |value: &str| value != BASIC || !is_of_browser(request);
+        let is_offered = |value: &str| !matches!(value, BASIC | LINK_BASIC) || !is_of_browser(request);
         let fields = self.fields.into_iter().filter(|(_, value)| is_offered(value));
         fields.fold(answer, |answer, (name, value)| answer.field(name, value))
     }

@@ -1,7 +1,7 @@
 //! The handle's methods for public links.
 //!
-//! It decides nothing: the account service does. Invariants: a visitor of a link is cached as a session is,
-//! and no longer than nothing has changed that the owner shares. Where links are turned off, there are none.
+//! It decides nothing: the account service does. Invariants: a visitor of a link is cached like a session,
+//! until a share or link of the owner changes. Where links are turned off, there are none.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use plimsoll_rpc::{Secret, Source};
 
 use super::{Auth, Moment};
 use crate::error::Error;
-use crate::links::{Link, LinkAccess, NewLink, PresentedLink};
+use crate::links::{FileVersion, Link, LinkAccess, NewLink, PresentedLink};
 use crate::remembered::{Recall, Remembered};
 use crate::request::AuthRequest;
 use crate::sessions::{Credential, Identity};
@@ -92,6 +92,20 @@ impl Auth {
         Ok(LinkVisit::Open(if is_cached { self.remember(&lookup, identity) } else { identity }))
     }
 
+    /// Returns the link of a visitor as it is now, with its present counts: these are not cached.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`] if it has ended.
+    pub async fn present_link(&self, io: &Io, caller: &Identity) -> Result<Link, Error> {
+        let presented = caller.link.as_deref().ok_or(Error::NoSession)?;
+        let request = AuthRequest::Link { id: presented.link.id.clone(), grant: presented.grant.clone() };
+        let access: LinkAccess = self.ask(io, request).await.map_err(|error| match error {
+            Error::NotFound | Error::NotAllowed => Error::NoSession,
+            error => error,
+        })?;
+        if access.is_locked { Err(Error::NoSession) } else { Ok(access.link) }
+    }
+
     /// As [`Auth::renew`], for a visitor of a link.
     pub(super) async fn renew_link(&self, io: &Io, caller: &Identity) -> Result<Identity, Error> {
         let presented = caller.link.as_deref().ok_or(Error::NoSession)?;
@@ -116,8 +130,8 @@ impl Auth {
         self.ask(io, AuthRequest::UnlockLink { id, password, from }).await
     }
 
-    /// Counts a download of the file at `path`, or an upload of so many bytes. A download that `grant`
-    /// proves to be counted is free. Returns a grant to continue it.
+    /// Counts a download of a file, or an upload of so many bytes. Returns a grant to continue it. A
+    /// download that `grant` proves to be counted is free, and gets no further grant.
     ///
     /// # Errors
     /// [`Error::LinkUsedUp`], [`Error::NotFound`].
@@ -125,11 +139,11 @@ impl Auth {
         &self,
         io: &Io,
         id: &str,
-        (path, bytes): (&[u8], u64),
+        (file, bytes): (FileVersion, u64),
         grant: Option<&str>,
-    ) -> Result<String, Error> {
-        let (id, path, grant) = (id.to_owned(), path.to_vec(), grant.map(str::to_owned));
-        self.ask(io, AuthRequest::UseLink { id, path, bytes, grant }).await
+    ) -> Result<Option<String>, Error> {
+        let (id, grant) = (id.to_owned(), grant.map(str::to_owned));
+        self.ask(io, AuthRequest::UseLink { id, file, bytes, grant }).await
     }
 }
 

@@ -17,7 +17,9 @@ use crate::directory::StoredLink;
 use crate::error::Error;
 use crate::hash_queue::Lane;
 use crate::limits::{LINK_GRANT_BYTES_MAX, LINKS_PER_ACCOUNT_MAX, PASSWORD_BYTES_MAX};
-use crate::links::{Link, LinkAccess, LinkPermission, NewLink, Proof, check_grant, draw_token, grant};
+use crate::links::{
+    FileVersion, Link, LinkAccess, LinkPermission, NewLink, Proof, check_grant, draw_token, grant,
+};
 use crate::names::check_password;
 use crate::passwords::{Weighed, weigh};
 use crate::remembered::draw_key;
@@ -210,21 +212,23 @@ impl AccountService {
         &self,
         io: &Io,
         id: String,
-        (path, bytes): (Vec<u8>, u64),
+        (file, bytes): (FileVersion, u64),
         shown: Option<String>,
     ) -> Result<AuthResponse, Error> {
         let now = time::now(io);
         let (row, _) = self.stored_link(io, id, now).await?;
-        let proof = Proof::Download(&path);
+        let proof = Proof::Download(&file);
         let shown = shown.filter(|shown| shown.len() <= LINK_GRANT_BYTES_MAX);
-        if shown.is_none_or(|shown| check_grant(&row.secret, proof, &shown, now).is_none()) {
-            let id = row.id.clone();
-            let counted = self.directory(io, move |directory, _| directory.use_link(&id, bytes, now));
-            if !counted.await? {
-                return Err(Error::LinkUsedUp);
-            }
+        if shown.is_some_and(|shown| check_grant(&row.secret, proof, &shown, now).is_some()) {
+            // No new one: a counted download would then have no end.
+            return Ok(AuthResponse::DownloadGrant(None));
         }
-        Ok(AuthResponse::LinkGrant(grant(&row.secret, proof, now)))
+        let id = row.id.clone();
+        let counted = self.directory(io, move |directory, _| directory.use_link(&id, bytes, now));
+        if !counted.await? {
+            return Err(Error::LinkUsedUp);
+        }
+        Ok(AuthResponse::DownloadGrant(Some(grant(&row.secret, proof, now))))
     }
 }
 

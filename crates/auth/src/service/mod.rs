@@ -132,8 +132,8 @@ impl AccountService {
             AuthRequest::EndLink { owner, id } => self.end_link(io, owner, id).await,
             AuthRequest::Link { id, grant } => self.link(io, id, grant).await,
             AuthRequest::UnlockLink { id, password, from } => self.unlock_link(io, id, password, from).await,
-            AuthRequest::UseLink { id, path, bytes, grant } => {
-                self.use_link(io, id, (path, bytes), grant).await
+            AuthRequest::UseLink { id, file, bytes, grant } => {
+                self.use_link(io, id, (file, bytes), grant).await
             }
             AuthRequest::Check {} => self.check(io).await,
             AuthRequest::Operator(order) => self.operate(io, order).await,

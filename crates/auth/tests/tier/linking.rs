@@ -1,7 +1,8 @@
 //! Public links.
 
 use plimsoll_auth::{
-    Auth, Error, Identity, Link, LinkPermission, LinkVisit, NewLink, Permissions, Settings, link_of_token,
+    Auth, Error, FileVersion, Identity, Link, LinkPermission, LinkVisit, NewLink, Permissions, Settings,
+    link_of_token,
 };
 use plimsoll_io::Io;
 
@@ -135,16 +136,21 @@ fn downloads_are_counted_and_a_counted_one_may_be_continued() {
     run(&settings(), async |io, auth| {
         let alice = join_as(&io, &auth, "alice").await;
         let (link, _) = add(&io, &auth, &alice, NewLink { uses_max: Some(2), ..read("a") }).await;
-        let download =
-            async |path: &[u8], grant: Option<&str>| auth.use_link(&io, &link.id, (path, 0), grant).await;
-        let grant = download(b"a/1", None).await.unwrap();
+        let download = async |(path, etag): (&str, &str), grant: Option<&str>| {
+            let file = FileVersion { path: path.into(), etag: etag.to_owned() };
+            auth.use_link(&io, &link.id, (file, 0), grant).await
+        };
+        let grant = download(("a/1", "x"), None).await.unwrap().expect("a grant");
         for _ in 0..5 {
-            download(b"a/1", Some(&grant)).await.unwrap();
+            // A renewed grant would never end.
+            assert_eq!(download(("a/1", "x"), Some(&grant)).await, Ok(None));
         }
-        assert!(download(b"a/2", Some(&grant)).await.is_ok());
-        assert_eq!(download(b"a/1", None).await, Err(Error::LinkUsedUp));
-        assert_eq!(download(b"a/3", Some(&grant)).await, Err(Error::LinkUsedUp));
-        download(b"a/1", Some(&grant)).await.unwrap();
+        assert!(download(("a/2", "x"), Some(&grant)).await.unwrap().is_some());
+        assert_eq!(download(("a/1", "x"), None).await, Err(Error::LinkUsedUp));
+        for other in [("a/3", "x"), ("a/1", "y")] {
+            assert_eq!(download(other, Some(&grant)).await, Err(Error::LinkUsedUp));
+        }
+        assert_eq!(download(("a/1", "x"), Some(&grant)).await, Ok(None));
         assert_eq!(auth.links(&io, &alice).await.unwrap()[0].uses, 2);
     });
 }

@@ -8,6 +8,7 @@ use std::pin::pin;
 use plimsoll_io::{Io, Lease};
 use plimsoll_operations::{Caller, Error, HomePath, IncomingUpload, Parents};
 use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_store::limits::NAME_BYTES_MAX;
 use plimsoll_store::{Condition, Error as StoreError, Expected, Path};
 use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
 use plimsoll_wire::http::form_urlencoded::value_of;
@@ -18,6 +19,7 @@ use serde::Serialize;
 
 use super::FileTarget;
 use crate::limits::{FORM_NAMES_MAX, FORM_PARTS_MAX};
+use crate::links::drop::hidden_upload;
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, Web, conditions, credentials, json, page};
 
@@ -71,11 +73,19 @@ impl Clash {
     }
 }
 
-/// Returns the name with a number before its ending.
+/// Returns the name with a number before its ending. A name that gets too long loses the end of its stem.
 fn numbered(name: &[u8], number: usize) -> Vec<u8> {
-    let dot = name.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > 0).unwrap_or(name.len());
+    let number = format!(" ({number})");
+    let most = NAME_BYTES_MAX.saturating_sub(number.len());
+    let is_ending = |dot: &usize| *dot > 0 && name.len() - *dot < most;
+    let dot = name.iter().rposition(|byte| *byte == b'.').filter(is_ending).unwrap_or(name.len());
     let (stem, ending) = name.split_at(dot);
-    [stem, format!(" ({number})").as_bytes(), ending].concat()
+    let mut kept = stem.len().min(most - ending.len());
+    // No character is cut.
+    while stem.get(kept).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        kept -= 1;
+    }
+    [&stem[..kept], number.as_bytes(), ending].concat()
 }
 
 /// Returns a number that no file is likely to have.
@@ -83,12 +93,6 @@ fn drawn_number(io: &Io) -> usize {
     let mut drawn = [0; 4];
     io.entropy(&mut drawn);
     usize::try_from(u32::from_le_bytes(drawn)).unwrap_or(FORM_NAMES_MAX)
-}
-
-/// Refuses a visitor of a public link when another client has taken the name meanwhile. It must not learn
-/// that.
-pub(crate) fn not_stored() -> Refusal {
-    Refusal::later(Status::SERVICE_UNAVAILABLE, "The file was not stored. Send it again.", None)
 }
 
 /// Starts an upload to a folder, under the first free name.
@@ -173,12 +177,17 @@ impl Receiving<'_> {
         Ok(received.map_err(|error| self.fail(error))??)
     }
 
-    /// Ends the upload of the current part with an error, and returns the error.
-    fn fail(&mut self, error: Error) -> Error {
-        match self.upload.take() {
+    fn is_visitor(&self) -> bool {
+        self.caller.identity.link().is_some()
+    }
+
+    /// Ends the upload of the current part with an error, and reports the error.
+    fn fail(&mut self, error: Error) -> Refusal {
+        let error = match self.upload.take() {
             Some(upload) => upload.fail(error),
             None => error,
-        }
+        };
+        if self.is_visitor() { hidden_upload(error) } else { error.into() }
     }
 
     async fn take(&mut self, request: &Request<'_>, event: Event) -> Result<(), Refusal> {
@@ -211,6 +220,11 @@ impl Receiving<'_> {
     async fn begin(&self, request: &Request<'_>, name: &[u8]) -> Result<IncomingUpload, Refusal> {
         // Some clients send the path of the file on their side.
         let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if name.is_empty() {
+            return Err(Refusal::bad(
+                "A file of the form has a name that ends with a slash. Send it under another.",
+            ));
+        }
         let begun = match self.clash {
             Clash::Replace => self.begin_as(name, Condition::none()).await?,
             Clash::Refuse => self.begin_as(name, Condition::none().and_new()).await?,
@@ -219,45 +233,40 @@ impl Receiving<'_> {
         begun.map_err(|error| self.explain(request, error))
     }
 
+    fn place_of(&self, name: &[u8]) -> Result<HomePath, Refusal> {
+        let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;
+        Ok(HomePath { path, ..self.folder.clone() })
+    }
+
     async fn begin_as(
         &self,
         name: &[u8],
         condition: Condition,
     ) -> Result<Result<IncomingUpload, Error>, Refusal> {
-        let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;
-        let place = HomePath { path, ..self.folder.clone() };
-        let expected = self.expected.clone();
+        let (place, expected) = (self.place_of(name)?, self.expected.clone());
         Ok(self.web.operations.upload(self.caller, (&place, Parents::Needed), condition, expected).await)
     }
 
-    /// Begins an upload under the first free name.
+    /// Begins an upload under the first free name. A visitor of a public link must not learn how many files
+    /// have the name, also not by the time that this takes: the second name that is tried is drawn.
     async fn begin_numbered(&self, name: &[u8]) -> Result<Result<IncomingUpload, Error>, Refusal> {
-        let mut begun = self.begin_as(name, Condition::none().and_new()).await?;
-        for number in 2..=FORM_NAMES_MAX {
-            // A visitor of a public link must not learn how many files have the name.
-            let number = if number == FORM_NAMES_MAX && self.caller.identity.link().is_some() {
-                drawn_number(self.caller.io())
-            } else {
-                number
-            };
-            match begun {
-                Err(Error::Store(StoreError::Precondition | StoreError::IsFolder)) => {
-                    let free = numbered(name, number);
-                    begun = self.begin_as(&free, Condition::none().and_new()).await?;
-                }
-                _ => break,
+        let last = if self.is_visitor() { 2 } else { FORM_NAMES_MAX };
+        for number in 1..last {
+            let free = if number == 1 { name.to_vec() } else { numbered(name, number) };
+            let (place, expected) = (self.place_of(&free)?, self.expected.clone());
+            match self.web.operations.upload_if_free(self.caller, &place, expected).await {
+                Ok(None) => {}
+                Ok(Some(begun)) => return Ok(Ok(begun)),
+                Err(error) => return Ok(Err(error)),
             }
         }
-        Ok(begun)
+        let number = if self.is_visitor() { drawn_number(self.caller.io()) } else { last };
+        self.begin_as(&numbered(name, number), Condition::none().and_new()).await
     }
 
     fn explain(&self, request: &Request<'_>, error: Error) -> Refusal {
         match error {
-            Error::Store(StoreError::Precondition | StoreError::AlreadyExists)
-                if self.caller.identity.link().is_some() =>
-            {
-                not_stored()
-            }
+            error if self.is_visitor() => hidden_upload(error),
             Error::Store(StoreError::Precondition) if self.clash != Clash::Replace => {
                 Error::Store(StoreError::AlreadyExists).into()
             }

@@ -3,9 +3,11 @@
 //! Files are stored as those of accounts are (`operations`), in the owner's home and under its quota.
 //! Invariants: a visitor replaces no file, and learns of none: neither that it exists, nor what it is named.
 
-use plimsoll_operations::{Caller, Error, HomePath};
+use plimsoll_auth::Error as AuthError;
+use plimsoll_operations::{Caller, Error, HomePath, ReceiveError};
 use plimsoll_proto::http::{Answer, Request, site};
 use plimsoll_store::{Error as StoreError, Path};
+use plimsoll_wire::http::form_urlencoded::value_of;
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::media_type::is_media_type;
 use plimsoll_wire::http::status::Status;
@@ -23,6 +25,29 @@ struct Received {
     files: usize,
 }
 
+/// Reports an error of an upload in words for a visitor, who must learn nothing of the owner's files, account
+/// and quota, and cannot act on them.
+pub(crate) fn hidden_upload(error: Error) -> Refusal {
+    match error {
+        // Another client has taken the name meanwhile.
+        Error::Store(StoreError::Precondition | StoreError::AlreadyExists | StoreError::IsFolder) => {
+            let detail = "The file was not stored. Send it again.";
+            Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None)
+        }
+        Error::Store(StoreError::Quota | StoreError::Full) => Refusal::new(
+            Status::INSUFFICIENT_STORAGE,
+            "The folder has no room for the file. Tell the person who sent the link.",
+        ),
+        Error::Store(StoreError::TooManyUploads) => Refusal::later(
+            Status::TOO_MANY_REQUESTS,
+            "The link takes too many files at once just now. Send the file again later.",
+            None,
+        ),
+        Error::Store(StoreError::NoFolder) => hidden(Error::NOT_FOUND),
+        error => hidden(error),
+    }
+}
+
 /// Answers a visitor of a link for uploads.
 pub(super) async fn answer(
     ask: RoutedRequest<'_, '_>,
@@ -30,13 +55,19 @@ pub(super) async fn answer(
     caller: &Caller,
     target: &LinkTarget,
 ) -> Result<Answer, Refusal> {
-    // Its bodies may take as long as those of an account.
-    ask.request.authenticated();
+    // Its connection stays one of a stranger: the address of a link identifies no person.
     match method {
         Method::Put => put(ask, caller, target).await,
         _ if !matches!(target.rest(), b"" | b"/") => Err(hidden(Error::NOT_FOUND)),
         Method::Post => post(ask, caller, target).await,
-        _ => Ok(show(ask.request, link_of(caller)?, ask.called.query)),
+        _ => {
+            let is_done = ask.called.query.is_some_and(|query| value_of(query, "done").is_some());
+            let link = ask.web.operations.present_link(caller).await.map_err(hidden)?;
+            if !is_done && link.is_some_and(|link| link.is_used_up()) {
+                return Err(AuthError::LinkUsedUp.into());
+            }
+            Ok(show(ask.request, link_of(caller)?, ask.called.query))
+        }
     }
 }
 
@@ -44,7 +75,7 @@ fn show(request: &Request<'_>, link: &plimsoll_auth::Link, query: Option<&[u8]>)
     if site::wants_page(request) {
         return page::link::upload(request, link, query);
     }
-    let text = "This link takes files, and shows none. Send one: curl -T FILE URL/\n";
+    let text = "You can send files to this link, but not see the folder. To send one: curl -T FILE URL/\n";
     let answer = Answer::new(Status::OK).field("Content-Type", "text/plain; charset=utf-8");
     let answer = answer.field("Cache-Control", "no-store").field("Vary", "Accept");
     answer.body(plimsoll_proto::http::Body::Bytes(text.as_bytes().to_vec()))
@@ -80,15 +111,14 @@ async fn put(ask: RoutedRequest<'_, '_>, caller: &Caller, target: &LinkTarget) -
     }
     let (folder, expected) = (folder_of(caller)?, expected(ask.request)?);
     let modified = body::modified(ask.request)?;
-    let begun = form::begin_renamed(ask.web, ask.request, (caller, &folder), (name, expected)).await;
-    let mut upload = begun?;
+    let mut upload = form::begin_renamed(ask.web, ask.request, (caller, &folder), (name, expected)).await?;
     if let Some(modified) = modified {
         upload.set_modified(modified);
     }
-    let upload = body::receive(ask.request, upload).await?;
-    upload.commit().await.map_err(|error| match error {
-        Error::Store(StoreError::Precondition | StoreError::AlreadyExists) => form::not_stored(),
-        error => hidden(error),
+    let upload = body::receive(ask.request, upload).await.map_err(|error| match error {
+        ReceiveError::Upload(error) => hidden_upload(error),
+        ReceiveError::Connection(error) => error.into(),
     })?;
+    upload.commit().await.map_err(hidden_upload)?;
     Ok(json::answer(Status::CREATED, &Received { files: 1 }))
 }

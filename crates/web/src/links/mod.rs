@@ -5,7 +5,7 @@
 //! search engine, or named in the Referer of a request.
 
 mod cookies;
-mod drop;
+pub(crate) mod drop;
 mod read;
 
 use plimsoll_auth::{Error as AuthError, LinkPermission, Secret, link_of_token};

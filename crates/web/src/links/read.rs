@@ -84,8 +84,9 @@ pub(super) async fn get(
     match Box::pin(lookup.run()).await {
         Ok(Found::File(found)) => {
             let disposition = disposition(&found, place.path.as_bytes(), form);
+            let version = (&place.path, &*found.fields.etag().to_owned());
             let answer = site::send(request, found);
-            match count(&ask.web.operations, request, caller, (target, &place.path), &answer).await {
+            match count(&ask.web.operations, request, caller, (target, version), &answer).await {
                 Ok(cookie) => {
                     let answer = answer.field("Content-Disposition", disposition);
                     let answer =
@@ -160,12 +161,12 @@ async fn list(
 }
 
 /// Counts a download if the link limits them and a body is sent. Returns the cookie by which it is
-/// continued.
+/// continued, unless it continues one itself.
 async fn count(
     operations: &plimsoll_operations::Operations,
     request: &Request<'_>,
     caller: &Caller,
-    (target, path): (&LinkTarget, &Path),
+    (target, version): (&LinkTarget, (&Path, &str)),
     answer: &Answer,
 ) -> Result<Option<String>, Error> {
     let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
@@ -175,8 +176,8 @@ async fn count(
     }
     let continues = answer.status() == Status::PARTIAL_CONTENT && begins_later(request);
     let counted = cookies::counted(request).filter(|_| continues);
-    let grant = operations.count_download(caller, path, counted).await?;
-    Ok(Some(cookies::count(request, &encoded(&target.path), &grant)))
+    let grant = operations.count_download(caller, version, counted).await?;
+    Ok(grant.map(|grant| cookies::count(request, &encoded(&target.path), &grant)))
 }
 
 /// Whether a request is for one range that does not begin at the first byte.

@@ -8,6 +8,8 @@ use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Client, Engine, Person, Scenario, Scene, behaviours};
 use serde_json::{Value, json};
 
+mod drop;
+
 fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), ..Scenario::default() }
 }
@@ -250,7 +252,11 @@ async fn a_password_is_requested_by_a_form_and_of_curl(scene: Scene) {
     let target = format!("{path}/a.txt");
     let mut visitor = scene.connect().await;
     let refused = visitor.get(&target).await;
-    assert!(refused.field("WWW-Authenticate").is_some_and(|value| value.starts_with("Basic")));
+    assert!(
+        refused
+            .field("WWW-Authenticate")
+            .is_some_and(|value| value.starts_with("Basic realm=\"plimsoll link\""))
+    );
     refused.problem(401);
     // anyone:wrong, and anyone:open sesame now
     let basic = |encoded: &str| format!("Authorization: Basic {encoded}\r\n");
@@ -295,6 +301,8 @@ async fn downloads_are_limited_and_one_that_was_counted_is_continued(scene: Scen
     for _ in 0..3 {
         let rest = visitor.get_with(&path, &cookie).await;
         assert_eq!((rest.status, &*rest.text()), (206, "ne"));
+        // A further proof would make the time of the first one endless.
+        assert_eq!(rest.field("Set-Cookie"), None);
     }
     // Without the proof, a later range is a download as well.
     assert_eq!(visitor.get_with(&path, "Range: bytes=1-\r\n").await.status, 206);
@@ -309,6 +317,23 @@ async fn downloads_are_limited_and_one_that_was_counted_is_continued(scene: Scen
     assert!(page.status == 410 && page.text().contains("<h1>"), "{}", page.text());
     let listed = alice.get("/api/links").await.json();
     assert_eq!((&listed["links"][0]["downloads"], &listed["links"][0]["downloaded"]), (&json!(2), &json!(2)));
+    // The proof is for this version of the file only.
+    assert_eq!(alice.put("/files/docs/a.txt", "another").await.status, 204);
+    visitor.get_with(&path, &cookie).await.problem(410);
+}
+
+async fn a_link_is_closed_while_its_owner_may_not_share(scene: Scene) {
+    let mut alice = alice(&scene).await;
+    let path = read_link(&mut alice, "docs/a.txt").await;
+    let mut visitor = scene.connect().await;
+    assert_eq!(visitor.get(&path).await.text(), "one");
+    let may = Permissions { share: false, ..Permissions::default() };
+    scene.accounts().auth.set_permissions(&scene.io, "alice", may).await.expect("an account");
+    let detail = visitor.get(&path).await.problem(403);
+    assert!(detail.contains("does not permit"), "{detail}");
+    let may = Permissions::default();
+    scene.accounts().auth.set_permissions(&scene.io, "alice", may).await.expect("an account");
+    assert_eq!(visitor.get(&path).await.text(), "one");
 }
 
 async fn links_are_listed_page_by_page_without_their_url(scene: Scene) {
@@ -348,7 +373,12 @@ async fn a_links_token_is_in_no_log_and_its_id_is_in_the_transfer_log(scene: Sce
     visitor.get(&format!("{path}/a.txt")).await;
     visitor.get(&format!("/%73/{token}/a.txt?download")).await;
     visitor.get(&format!("//s/{token}")).await;
-    scene.until(|| scene.log.text().matches("/s/...").count() >= 2).await;
+    // Mail and chat programs take a character behind an address for a part of it. The third is refused.
+    for other in [format!("/s/{token})"), format!("/s/{token}%20"), format!("/s/x/../{token}")] {
+        scene.connect().await.get(&other).await;
+    }
+    visitor.get(&format!("/none?next=%2Fs%2F{token}&x=y")).await;
+    scene.until(|| scene.log.text().matches("...").count() >= 7).await;
     let is_ours = |line: &&Value| line["operation"] == "download" && line["result"] == "ok";
     scene.until(|| scene.accounts().lines().iter().filter(is_ours).count() >= 2).await;
     assert!(!scene.log.text().contains(token), "{}", scene.log.text());
@@ -358,116 +388,6 @@ async fn a_links_token_is_in_no_log_and_its_id_is_in_the_transfer_log(scene: Sce
     assert_eq!((&line["account"], &line["path"]), (&json!("alice"), &json!("/docs/a.txt")));
     assert_eq!((&line["link"], &line["bytes"]), (&made["id"], &json!(3)));
     assert!(!scene.accounts().transfers.text().contains(token));
-}
-
-/// Makes a link for uploads to `docs`.
-async fn drop_link(alice: &mut Person, limits: Value) -> (Value, String) {
-    let mut new = json!({ "path": "docs", "permission": "upload" });
-    limits.as_object().unwrap().iter().for_each(|(name, value)| new[name] = value.clone());
-    link(alice, new).await
-}
-
-fn form_of(files: &[(&str, &str)]) -> String {
-    let part = |(name, bytes): &(&str, &str)| {
-        format!(
-            "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{bytes}\r\n"
-        )
-    };
-    files.iter().map(part).collect::<String>() + "--b--\r\n"
-}
-
-const MULTIPART: &str = "Content-Type: multipart/form-data; boundary=b\r\n";
-
-async fn a_link_for_uploads_takes_files_and_shows_none(scene: Scene) {
-    let mut alice = alice(&scene).await;
-    let (made, path) = drop_link(&mut alice, json!({})).await;
-    let mut visitor = scene.connect().await;
-    let sent = visitor.ask("PUT", &format!("{path}/new.txt"), "", "from a visitor").await;
-    assert_eq!((sent.status, sent.json()), (201, json!({ "files": 1 })));
-    assert!(sent.field("Location").is_none() && sent.field("ETag").is_none(), "{sent:?}");
-    // A name that is taken is neither replaced nor reported.
-    let again = visitor.ask("PUT", &format!("{path}/a.txt"), "", "another").await;
-    assert_eq!((again.status, again.json()), (201, json!({ "files": 1 })));
-    let form = form_of(&[("a.txt", "third"), ("../../other", "kept inside")]);
-    let posted = visitor.ask("POST", &path, MULTIPART, form).await;
-    assert_eq!((posted.status, posted.json()), (201, json!({ "files": 2 })));
-    let home = scene.home("alice");
-    let read = |name: &str| home[name].as_deref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    assert_eq!(read("docs/new.txt").as_deref(), Some("from a visitor"));
-    assert_eq!(read("docs/a.txt").as_deref(), Some("one"));
-    assert_eq!(read("docs/a (2).txt").as_deref(), Some("another"));
-    assert_eq!(read("docs/a (3).txt").as_deref(), Some("third"));
-    assert_eq!(read("docs/other").as_deref(), Some("kept inside"));
-    assert_eq!(read("other").as_deref(), Some("secret"));
-    for hidden in ["/a.txt", "/none", "/deep/", "/deep/b", "/?format=json"] {
-        let got = visitor.get(&format!("{path}{hidden}")).await;
-        assert!(got.text() != "one" && !got.text().contains("a.txt"), "{hidden}: {}", got.text());
-        assert!(hidden.starts_with("/?") || got.status == 404, "{hidden}: {}", got.status);
-    }
-    for inside in ["/deep/new", "/", ""] {
-        let refused = visitor.ask("PUT", &format!("{path}{inside}"), "", "").await;
-        assert_eq!(refused.status, 400, "{inside}");
-    }
-    let page = visitor.get_with(&path, ACCEPT).await;
-    assert!(page.status == 200 && page.text().contains("type=\"file\""), "{}", page.text());
-    let posted = visitor
-        .ask("POST", &path, &format!("{ACCEPT}{MULTIPART}Origin: null\r\n"), form_of(&[("p", "q")]))
-        .await;
-    assert_eq!((posted.status, posted.field("Location")), (303, Some(&*format!("{path}?done=uploaded"))));
-    let listed = alice.get("/api/links").await.json()["links"][0].clone();
-    assert_eq!((&listed["uploaded"], &listed["id"]), (&json!(5), &made["id"]));
-    assert_eq!(alice.get("/api/whoami").await.json()["usage"]["files"], 9);
-    let lines = scene.accounts().lines();
-    let line = lines.iter().find(|line| line["path"] == "/docs/new.txt").expect("a line");
-    assert_eq!(
-        (&line["operation"], &line["link"], &line["account"]),
-        (&json!("upload"), &made["id"], &json!("alice"))
-    );
-}
-
-async fn a_link_for_uploads_has_limits_and_the_owners_quota(scene: Scene) {
-    let mut alice = alice(&scene).await;
-    let (_, path) = drop_link(&mut alice, json!({ "files": 2, "bytes": 10 })).await;
-    let mut visitor = scene.connect().await;
-    let put = async |visitor: &mut Client, name: &str, body: &str| {
-        visitor.ask("PUT", &format!("{path}/{name}"), "", body).await.status
-    };
-    assert_eq!(put(&mut visitor, "a", "12345678901").await, 410);
-    let mut visitor = scene.connect().await;
-    assert_eq!(put(&mut visitor, "b", "123456").await, 201);
-    assert_eq!(put(&mut visitor, "c", "12345").await, 410);
-    let mut visitor = scene.connect().await;
-    assert_eq!(put(&mut visitor, "d", "1234").await, 201);
-    assert_eq!(put(&mut visitor, "e", "").await, 410);
-    assert_eq!(scene.home("alice").keys().filter(|name| name.len() == "docs/a".len()).count(), 2);
-    let quota = plimsoll_auth::Quota { bytes: Some(40), files: None };
-    scene.accounts().auth.set_quota(&scene.io, "alice", quota).await.expect("an account");
-    let (_, path) = drop_link(&mut alice, json!({})).await;
-    let full = visitor.ask("PUT", &format!("{path}/large"), "", "x".repeat(100)).await;
-    assert_eq!(full.status, 507);
-    for (new, status) in [
-        (json!({ "path": "other", "permission": "upload" }), 409),
-        (json!({ "path": "docs", "permission": "upload", "downloads": 1 }), 400),
-        (json!({ "path": "docs", "permission": "read", "files": 1 }), 400),
-        (json!({ "path": "docs", "permission": "upload", "bytes": 0 }), 400),
-    ] {
-        alice.send("POST", "/api/links", &new).await.problem(status);
-    }
-}
-
-async fn an_upload_by_a_link_is_not_stored_after_the_link_has_ended(scene: Scene) {
-    let mut alice = alice(&scene).await;
-    let (made, path) = drop_link(&mut alice, json!({})).await;
-    let mut visitor = scene.connect().await;
-    let head = format!(
-        "PUT {path}/late HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"
-    );
-    visitor.send(head).await;
-    assert_eq!(visitor.answer().await.status, 100);
-    visitor.send("begin").await;
-    assert_eq!(alice.delete(&format!("/api/links/{}", made["id"].as_str().unwrap())).await.status, 204);
-    visitor.answer().await.problem(404);
-    assert!(!scene.home("alice").contains_key("docs/late"));
 }
 
 behaviours!(scenario and remote and tls;
@@ -480,11 +400,9 @@ behaviours!(scenario and remote and tls;
     a_download_by_a_link_ends_when_the_link_does,
     a_password_is_requested_by_a_form_and_of_curl,
     downloads_are_limited_and_one_that_was_counted_is_continued,
+    a_link_is_closed_while_its_owner_may_not_share,
     links_are_listed_page_by_page_without_their_url,
     a_links_token_is_in_no_log_and_its_id_is_in_the_transfer_log,
-    a_link_for_uploads_takes_files_and_shows_none,
-    a_link_for_uploads_has_limits_and_the_owners_quota,
-    an_upload_by_a_link_is_not_stored_after_the_link_has_ended,
 );
 
 mod turned_off {
