@@ -76,4 +76,5 @@ mod tiers_over_tls;
 mod traced;
 mod web_page;
 mod web_servers;
+mod webdav;
 mod wget;
