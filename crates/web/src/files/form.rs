@@ -80,11 +80,10 @@ fn numbered(name: &[u8], number: usize) -> Vec<u8> {
     let is_ending = |dot: &usize| *dot > 0 && name.len() - *dot < most;
     let dot = name.iter().rposition(|byte| *byte == b'.').filter(is_ending).unwrap_or(name.len());
     let (stem, ending) = name.split_at(dot);
-    let mut kept = stem.len().min(most - ending.len());
-    // No character is cut.
-    while stem.get(kept).is_some_and(|byte| byte & 0xc0 == 0x80) {
-        kept -= 1;
-    }
+    let most = stem.len().min(most - ending.len());
+    // No character of UTF-8 is cut. A name may be of other bytes.
+    let is_boundary = |at: &usize| stem.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let kept = (0..=most).rev().find(is_boundary).unwrap_or(most);
     [&stem[..kept], number.as_bytes(), ending].concat()
 }
 
@@ -282,5 +281,28 @@ impl Receiving<'_> {
         let etag = plimsoll_content::etag(&committed.stat);
         self.stored.push(Stored { path, etag, created: committed.created });
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAME_BYTES_MAX, numbered};
+
+    #[test]
+    fn a_numbered_name_has_its_ending_and_at_most_255_bytes() {
+        assert_eq!(numbered(b"a.txt", 2), b"a (2).txt");
+        assert_eq!(numbered(b".profile", 2), b".profile (2)");
+        let (long, umlauts) = (["a".repeat(251), ".txt".to_owned()].concat(), "\u{e4}".repeat(127));
+        assert_eq!(
+            numbered(long.as_bytes(), 2),
+            ["a".repeat(247), " (2).txt".to_owned()].concat().as_bytes()
+        );
+        assert_eq!(
+            numbered(umlauts.as_bytes(), 2),
+            ["\u{e4}".repeat(125), " (2)".to_owned()].concat().as_bytes()
+        );
+        let (continued, dots) = ([0x80; NAME_BYTES_MAX], [b'.'; NAME_BYTES_MAX]);
+        assert_eq!(numbered(&continued, 2), [&continued[..NAME_BYTES_MAX - 4], b" (2)"].concat());
+        assert_eq!(numbered(&dots, 2).len(), NAME_BYTES_MAX);
     }
 }
