@@ -21,7 +21,7 @@ use crate::owner::HomeOwner;
 use crate::path::{Path, check_new_name};
 use crate::store::Common;
 use crate::usage::{self, Quota, Usage};
-use crate::volumes::Volumes;
+use crate::volumes::{StagingName, Volumes};
 use crate::write::{SharedUpload, UploadId};
 
 /// The files of one account. Clones are the same home.
@@ -134,6 +134,7 @@ impl LocalHome {
         fs: &dyn Fs,
         owner: HomeOwner,
         (files, pending): (File, File),
+        staging_name: StagingName,
         common: &Arc<Common>,
     ) -> io::Result<LocalHome> {
         let volume = fs.volume(&pending)?;
@@ -147,7 +148,7 @@ impl LocalHome {
             files,
             pending,
             volume,
-            volumes: Volumes::default(),
+            volumes: Volumes::new(staging_name),
             is_in_memory,
             common,
             state,
@@ -425,11 +426,13 @@ mod tests {
     #[test]
     fn a_removal_during_another_change_is_not_undone_by_it() {
         let sim = Sim::new(0, Faults::none());
-        let disk = sim.host("server").disk().clone();
+        let host = sim.host("server");
+        let disk = host.disk().clone();
         let root = disk.open_root(std::path::Path::new("/")).unwrap();
         let common = Arc::new(Common::new(Settings::default(), WeakStore::default()));
         let owner = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
-        let home = LocalHome::open(&*disk, owner, (root.clone(), root), &common).unwrap();
+        let name = StagingName::draw(&host.io());
+        let home = LocalHome::open(&*disk, owner, (root.clone(), root), name, &common).unwrap();
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));

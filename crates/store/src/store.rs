@@ -18,7 +18,7 @@ use crate::home::LocalHome;
 use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, HomeOwner};
-use crate::volumes::STAGING;
+use crate::volumes::{StagingName, staging_in};
 use crate::write::{BufferBudget, Recordings};
 
 /// The folder, in the data folder, that has one folder for each account.
@@ -141,8 +141,8 @@ impl LocalStore {
     async fn home_anew(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<LocalHome> {
         let owner = HomeOwner { account, name: name.to_owned(), directory: directory.to_owned() };
         owner.check()?;
-        let (store, now) = (self.clone(), io.wall());
-        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, &owner, now));
+        let (store, now, staging_name) = (self.clone(), io.wall(), StagingName::draw(io));
+        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, &owner, staging_name, now));
         let (home, trees) = opened.await??;
         let home = of(home, name, directory)?;
         let cleared = home.clone();
@@ -171,6 +171,7 @@ impl LocalStore {
         &self,
         fs: &dyn Fs,
         owner: &HomeOwner,
+        staging_name: StagingName,
         now: SystemTime,
     ) -> Result<(LocalHome, Vec<Vec<u8>>)> {
         let home_cell = self.home_cell(owner.account);
@@ -178,15 +179,15 @@ impl LocalStore {
         if let Some(home) = &*home_cell {
             return Ok((home.clone(), Vec::new()));
         }
-        let folders = match self.folders(fs, owner) {
+        let folders = match self.folders(fs, owner, &staging_name) {
             // The limit of open files is reached: closes unused homes and tries again.
             Err(Error::Busy) => {
                 self.close_idle(usize::MAX);
-                self.folders(fs, owner)
+                self.folders(fs, owner, &staging_name)
             }
             opened => opened,
         };
-        let home = LocalHome::open(fs, owner.clone(), folders?, &self.0.common)?;
+        let home = LocalHome::open(fs, owner.clone(), folders?, staging_name, &self.0.common)?;
         let trees = home.sweep(fs, now)?;
         home.open_known_volumes(fs)?;
         *home_cell = Some(home.clone());
@@ -215,7 +216,7 @@ impl LocalStore {
     }
 
     /// Opens the folders of an account's files and of its pending uploads.
-    fn folders(&self, fs: &dyn Fs, owner: &HomeOwner) -> Result<(File, File)> {
+    fn folders(&self, fs: &dyn Fs, owner: &HomeOwner, staging_name: &StagingName) -> Result<(File, File)> {
         let folder = folder_in(fs, &self.0.accounts, owner.name.as_bytes())?;
         {
             // One at a time: a second thread could read a file that the first is still writing, and find no
@@ -228,7 +229,7 @@ impl LocalStore {
             return Ok((files, pending));
         }
         // The files are a file system of their own.
-        match folder_in(fs, &files, STAGING) {
+        match staging_in(fs, &files, b"", &pending, staging_name) {
             Ok(staging) => Ok((files, staging)),
             // It can be read all the same. A change is refused where it would be renamed into place.
             Err(error) if is_unwritable(&error) => Ok((files, pending)),

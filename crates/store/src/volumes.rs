@@ -1,16 +1,18 @@
 //! The file systems that the operator mounted in a home, with a staging folder on each.
 //!
 //! A rename does not lead from one file system to another. So uploads, copies and removed folders are staged
-//! on the file system of their path: in the home's `pending`, or in a folder at the top of a mounted one.
-//! Invariants: no path of an account has that folder's name, and no listing shows it. `pending` has a link to
-//! each mount before the first file is staged there, so that leftovers of a crash are found.
+//! on the file system of their path: in the home's `pending`, or in a folder at the top of a mounted one. Two
+//! homes may have a mount of one folder, so each has a folder of its own there, with a random name.
+//! Invariants: no path of an account has that folder's name, and no listing shows it. A home touches no entry
+//! that another one staged. `pending` has a link to each mount before the first file is staged there, so that
+//! leftovers of a crash are found.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use plimsoll_io::{File, FileKind, Fs, Volume};
+use plimsoll_io::{Entry, Existing, File, FileKind, Fs, Io, Volume};
 
 use crate::error::{Error, Result};
 use crate::home::LocalHome;
@@ -20,17 +22,31 @@ use crate::write::UploadId;
 
 /// The name of a staging folder in a home. No path of an account has it.
 pub const STAGING: &[u8] = b".plimsoll-pending";
+/// The link in `pending` whose target is the name of the home's folders in staging folders.
+const OWN_NAME: &[u8] = b"staging-name";
 /// The suffix of the links in `pending` to mounted file systems.
 const LINK: &str = ".volume";
 /// The start of such a link's target: from `pending` to the home's files.
 const TO_FILES: &[u8] = b"../files/";
 
 /// The mounted file systems of a home that something was staged on.
-#[derive(Default)]
 pub(crate) struct Volumes {
+    /// The name of the home's own folder in a staging folder, if `pending` has none yet.
+    new_name: StagingName,
     table: Mutex<VolumeTable>,
     /// Held while a staging folder is opened and swept: nothing may be staged there before.
     opening: Mutex<()>,
+}
+
+/// A name for a home's own folder in staging folders. It is random: other homes with the same mounts may be
+/// another server's.
+#[derive(Clone)]
+pub(crate) struct StagingName(Vec<u8>);
+
+impl StagingName {
+    pub(crate) fn draw(io: &Io) -> StagingName {
+        StagingName(format!("home-{}", UploadId::draw(io)).into_bytes())
+    }
 }
 
 /// The staging folders, by volume and by upload.
@@ -42,6 +58,10 @@ struct VolumeTable {
 }
 
 impl Volumes {
+    pub(crate) fn new(new_name: StagingName) -> Volumes {
+        Volumes { new_name, table: Mutex::default(), opening: Mutex::default() }
+    }
+
     fn table(&self) -> MutexGuard<'_, VolumeTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,12 +88,7 @@ impl LocalHome {
             return Ok(());
         };
         let Ok(opened) = fs.open_beneath(self.files(), &folder) else { return Ok(()) };
-        self.open_volume_of(fs, &opened, path.parent_bytes())
-    }
-
-    /// As [`LocalHome::open_volume`], for the open folder at `path`.
-    fn open_volume_of(&self, fs: &dyn Fs, folder: &File, path: &[u8]) -> Result<()> {
-        let volume = fs.volume(folder)?;
+        let volume = fs.volume(&opened)?;
         if volume == self.volume() || self.volumes().table().staging.contains_key(&volume) {
             return Ok(());
         }
@@ -81,9 +96,16 @@ impl LocalHome {
         if self.volumes().table().staging.contains_key(&volume) {
             return Ok(());
         }
+        self.open_volume_of(fs, &opened, self.mount_path(fs, path.parent_bytes(), volume))
+    }
+
+    /// As [`LocalHome::open_volume`], for an open folder. `mount` is the path by which the home finds its
+    /// volume.
+    fn open_volume_of(&self, fs: &dyn Fs, folder: &File, mount: &[u8]) -> Result<()> {
+        let volume = fs.volume(folder)?;
         // First, because it fails on a file system that cannot be written, of which no link must stay.
-        let staging = folder_in(fs, &fs.volume_top(folder)?, STAGING)?;
-        let mount = self.mount_path(fs, path, volume);
+        let top = fs.volume_top(folder)?;
+        let staging = staging_in(fs, &top, mount, self.pending(), &self.volumes().new_name)?;
         match fs.make_link(self.pending(), &link_name(mount), &[TO_FILES, mount].concat()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
             _ => fs.sync(self.pending())?,
@@ -91,7 +113,7 @@ impl LocalHome {
         // With 1970 as the present, no upload has expired: those are left to the next change in the home.
         let trees = self.sweep_folder(fs, &staging, SystemTime::UNIX_EPOCH)?;
         self.clear_trees(fs, &staging, &trees);
-        self.volumes().table().staging.insert(volume, staging);
+        self.volumes().table().staging.entry(volume).or_insert(staging);
         Ok(())
     }
 
@@ -117,7 +139,9 @@ impl LocalHome {
             let target = fs.read_link(self.pending(), &entry.name)?;
             let Some(path) = target.strip_prefix(TO_FILES) else { continue };
             match fs.open_beneath(self.files(), path) {
-                Ok(folder) if fs.stat(&folder)?.kind == FileKind::Folder => {
+                Ok(folder)
+                    if fs.stat(&folder)?.kind == FileKind::Folder && fs.volume(&folder)? != self.volume() =>
+                {
                     // A change on this file system reports the error. The rest of the home does not need it.
                     if let Err(error) = self.open_volume_of(fs, &folder, path) {
                         let home = self.name();
@@ -148,7 +172,50 @@ impl LocalHome {
     }
 }
 
+/// Opens the home's own staging folder at the top of a volume that is mounted at `mount`, and creates a
+/// missing one. Entries that an older version staged there, for whichever home, are moved to it.
+///
+/// # Errors
+/// Any error of the file system.
+pub(crate) fn staging_in(
+    fs: &dyn Fs,
+    top: &File,
+    mount: &[u8],
+    pending: &File,
+    new_name: &StagingName,
+) -> io::Result<File> {
+    let shared = folder_in(fs, top, STAGING)?;
+    let name = match fs.make_link(pending, OWN_NAME, &new_name.0) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs.read_link(pending, OWN_NAME)?,
+        made => made.map(|()| new_name.0.clone())?,
+    };
+    fs.sync(pending)?;
+    // One for each mount: a home may have one folder twice, and no rename leads from one mount to the other.
+    let staging = folder_in(fs, &shared, &[&*name, b"-", digest_of(mount).as_bytes()].concat())?;
+    take_over(fs, &shared, &staging)?;
+    Ok(staging)
+}
+
+/// Moves the entries that an older version staged in the folder of all homes to that of one home. The caller
+/// sweeps afterwards: if only a part of an upload's files has moved, none is lost.
+fn take_over(fs: &dyn Fs, shared: &File, staging: &File) -> io::Result<()> {
+    let mut entries = fs.names(shared, usize::MAX)?;
+    entries.retain(|entry| entry.name.get(..32).and_then(UploadId::parse).is_some());
+    for Entry { name, .. } in &entries {
+        match fs.rename(shared, name, staging, name, Existing::Replaced) {
+            // Another home has taken it over meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            moved => moved?,
+        }
+    }
+    if entries.is_empty() { Ok(()) } else { fs.sync(staging).and_then(|()| fs.sync(shared)) }
+}
+
 /// The name of the link in `pending` to the file system mounted at `path`.
 fn link_name(path: &[u8]) -> Vec<u8> {
-    format!("{}{LINK}", &blake3::hash(path).to_hex()[..32]).into_bytes()
+    format!("{}{LINK}", digest_of(path)).into_bytes()
+}
+
+fn digest_of(path: &[u8]) -> String {
+    blake3::hash(path).to_hex()[..32].to_owned()
 }

@@ -53,10 +53,10 @@ impl Scene {
         contents(&self.host, &format!("{DATA}/accounts/alice/files/{path}"))
     }
 
-    /// The names in alice's pending folder, except the links to mounted file systems.
+    /// The names in alice's pending folder, except the links for mounted file systems.
     fn pending(&self) -> Vec<String> {
         let mut names = names(&self.host, &format!("{DATA}/accounts/alice/pending"));
-        names.retain(|name| !name.ends_with(".volume"));
+        names.retain(|name| !name.ends_with(".volume") && name != "staging-name");
         names
     }
 
@@ -94,7 +94,12 @@ fn settings() -> Settings {
 }
 
 fn open(host: &Host) -> Store {
-    Store::open(&**host.disk(), Folder::new(DATA), settings()).unwrap()
+    try_open(host).unwrap()
+}
+
+/// As [`open`], on a disk whose power may be cut.
+fn try_open(host: &Host) -> std::io::Result<Store> {
+    Store::open(&**host.disk(), Folder::new(DATA), settings())
 }
 
 fn names(host: &Host, folder: &str) -> Vec<String> {

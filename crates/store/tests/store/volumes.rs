@@ -3,7 +3,7 @@
 
 use plimsoll_io::Existing;
 use plimsoll_store::backend::ResumeTerms;
-use plimsoll_store::{Begin, Condition, Depth, End, Error, NewUpload, Quota, RemovalKind};
+use plimsoll_store::{Begin, Condition, Depth, End, Error, Expected, NewUpload, Quota, RemovalKind};
 
 use super::power::{Change, Doing, assert_one_of, cut_everywhere, doing, large};
 use super::{Scene, any, names, path, put, send, with_home};
@@ -33,8 +33,14 @@ fn mount(scene: &Scene) {
     disk.mount(format!("{FILES}/m")).unwrap();
 }
 
+/// The paths of the entries in the staging folders of all homes on the mounted file system.
 fn staged(scene: &Scene) -> Vec<String> {
-    names(&scene.host, STAGING)
+    staged_in(scene, STAGING)
+}
+
+fn staged_in(scene: &Scene, staging: &str) -> Vec<String> {
+    let homes = names(&scene.host, staging);
+    homes.iter().flat_map(|home| names(&scene.host, &format!("{staging}/{home}"))).collect()
 }
 
 fn assert_nothing_is_staged(scene: &Scene) {
@@ -148,22 +154,103 @@ fn an_interrupted_upload_to_a_mounted_file_system_is_resumed_after_a_restart() {
         mount(&scene);
         let scene = scene.started_again().await;
         let (bytes, terms) = (large(5), ResumeTerms::any(Quota::default()));
-        let new =
-            NewUpload { terms: any("m/d/new"), bytes: Some(bytes.len() as u64), metadata: String::new() };
-        let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
-        let mut part = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
-        send(&mut part, &bytes[..40_000], 9_000).await.unwrap();
-        assert_eq!(part.pause().await.unwrap(), 40_000);
+        let id = begin_resumable(&scene, &bytes).await;
         assert_eq!(staged(&scene).len(), 2, "{:?}", staged(&scene));
         let scene = scene.started_again().await;
         let found = scene.home.resumable_uploads(&scene.io).await.unwrap();
-        assert_eq!((found.len(), found[0].id, found[0].offset), (1, kept.id, 40_000));
-        let mut rest = scene.home.resume_upload(&scene.io, kept.id, 40_000, Vec::new(), terms).await.unwrap();
+        assert_eq!((found.len(), found[0].id, found[0].offset), (1, id, 40_000));
+        let mut rest = scene.home.resume_upload(&scene.io, id, 40_000, Vec::new(), terms).await.unwrap();
         send(&mut rest, &bytes[40_000..], 9_000).await.unwrap();
         rest.commit().await.unwrap();
         assert_eq!(scene.contents("m/d/new"), Some(bytes));
         assert_nothing_is_staged(&scene);
         scene.assert_counted().await;
+    });
+}
+
+/// Begins a resumable upload to `m/d/new`, of which a part arrives.
+async fn begin_resumable(scene: &Scene, bytes: &[u8]) -> plimsoll_store::UploadId {
+    let new = NewUpload { terms: any("m/d/new"), bytes: Some(bytes.len() as u64), metadata: String::new() };
+    let kept = scene.home.create_resumable(&scene.io, new).await.unwrap();
+    let terms = ResumeTerms::any(Quota::default());
+    let mut part = scene.home.resume_upload(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+    send(&mut part, &bytes[..40_000], 9_000).await.unwrap();
+    assert_eq!(part.pause().await.unwrap(), 40_000);
+    kept.id
+}
+
+#[test]
+fn a_home_leaves_what_another_home_staged_on_a_file_system_that_both_have() {
+    with_home(|scene| async move {
+        mount(&scene);
+        // As a bind mount of one folder in both homes.
+        let of_bob = "/data/accounts/bob/files/m";
+        scene.host.disk().hard_link(of_bob, format!("{FILES}/m")).unwrap();
+        scene.host.disk().write("/data/accounts/bob/account", "2\n").unwrap();
+        let scene = scene.started_again().await;
+        let bytes = large(5);
+        let id = begin_resumable(&scene, &bytes).await;
+        let mut upload = scene.home.upload(&scene.io, any("m/a"), Expected::default()).await.unwrap();
+        send(&mut upload, &bytes, 9_000).await.unwrap();
+
+        let bob = scene.store.home(&scene.io, 2, "bob").await.unwrap();
+        put(&scene.io, &bob, any("m/b"), b"b").await.unwrap();
+        assert!(bob.resumable_uploads(&scene.io).await.unwrap().is_empty());
+        upload.commit().await.unwrap();
+        assert_eq!(scene.contents("m/a"), Some(bytes.clone()));
+
+        let store = super::open(&scene.host);
+        let bob = store.home(&scene.io, 2, "bob").await.unwrap();
+        put(&scene.io, &bob, any("m/b"), b"b").await.unwrap();
+        let scene = scene.started_again().await;
+        let found = scene.home.resumable_uploads(&scene.io).await.unwrap();
+        assert_eq!((found.len(), found[0].id, found[0].offset), (1, id, 40_000));
+        let terms = ResumeTerms::any(Quota::default());
+        let mut rest = scene.home.resume_upload(&scene.io, id, 40_000, Vec::new(), terms).await.unwrap();
+        send(&mut rest, &bytes[40_000..], 9_000).await.unwrap();
+        rest.commit().await.unwrap();
+        assert_nothing_is_staged(&scene);
+    });
+}
+
+/// Moves everything staged to where an older version staged it: in one folder for all homes.
+fn stage_as_before(scene: &Scene) {
+    let disk = scene.host.disk();
+    for home in names(&scene.host, STAGING) {
+        for name in names(&scene.host, &format!("{STAGING}/{home}")) {
+            let bytes = disk.read(format!("{STAGING}/{home}/{name}")).unwrap();
+            disk.write(format!("{STAGING}/{name}"), bytes).unwrap();
+        }
+        disk.remove(format!("{STAGING}/{home}")).unwrap();
+    }
+}
+
+#[test]
+fn the_power_is_cut_while_an_upload_staged_by_an_older_version_is_taken_over() {
+    cut_everywhere(&Change {
+        before: |scene| {
+            doing(async move {
+                mount(&scene);
+                let scene = scene.started_again().await;
+                begin_resumable(&scene, &large(5)).await;
+                stage_as_before(&scene);
+                Ok(())
+            })
+        },
+        change: |scene| {
+            doing(async move {
+                let home = super::try_open(&scene.host)?.home(&scene.io, 1, "alice").await?;
+                home.resumable_uploads(&scene.io).await.map(drop)
+            })
+        },
+        after: |scene, _| {
+            doing(async move {
+                let found = scene.home.resumable_uploads(&scene.io).await?;
+                assert_eq!((found.len(), found[0].offset), (1, 40_000), "{found:?}");
+                scene.home.discard_upload(&scene.io, found[0].id).await?;
+                nothing_staged(scene).await
+            })
+        },
     });
 }
 
@@ -193,7 +280,7 @@ fn files_that_are_a_file_system_of_their_own_are_stored_and_removed() {
         assert_eq!(remove(&scene, "d", RemovalKind::Any).await.unwrap(), 2);
         scene.settle().await;
         assert_eq!(names(&scene.host, FILES), [".plimsoll-pending"]);
-        assert!(names(&scene.host, &format!("{FILES}/.plimsoll-pending")).is_empty());
+        assert!(staged_in(&scene, &format!("{FILES}/.plimsoll-pending")).is_empty());
         scene.assert_counted().await;
     });
 }

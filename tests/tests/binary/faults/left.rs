@@ -9,9 +9,12 @@ pub(super) fn folder(data: &Path, name: &str, part: &str) -> PathBuf {
     data.join("accounts").join(name).join(part)
 }
 
-/// Returns the names in an account's `pending`; an empty vector if the folder does not exist yet.
+/// Returns the names in an account's `pending`, except the name for mounted file systems; an empty vector if the
+/// folder does not exist yet.
 pub(super) fn pending(data: &Path, name: &str) -> Vec<String> {
-    names(&folder(data, name, "pending"))
+    let mut names = names(&folder(data, name, "pending"));
+    names.retain(|name| name != "staging-name");
+    names
 }
 
 /// Waits until nothing is left of ended uploads: they are cleaned up while their answer is sent.

@@ -12,6 +12,7 @@ use crate::owner::HomeOwner;
 use crate::path::Path;
 use crate::store::{Common, Settings, WeakStore};
 use crate::usage::Quota;
+use crate::volumes::StagingName;
 use crate::write::commit::{CommitGuard, Terms};
 use crate::write::resumable::NewUpload;
 use crate::write::staging::Retention;
@@ -114,15 +115,17 @@ const EVENTS: [(&str, UploadKind, Event); 20] = [
 impl Scene {
     /// Sends three bytes of a new upload, and brings it to `state`.
     fn new(kind: UploadKind, state: &str) -> Scene {
-        let disk = Sim::new(0, Faults::none()).host("server").disk().clone();
+        let sim = Sim::new(0, Faults::none());
+        let host = sim.host("server");
+        let disk = host.disk().clone();
         let folder = |name: &str| {
             disk.mkdir(name).unwrap();
             disk.open_root(Folder::new(name)).unwrap()
         };
         let owner = HomeOwner { account: 1, name: "alice".to_owned(), directory: String::new() };
         let common = Arc::new(Common::new(Settings::default(), WeakStore::default()));
-        let home = LocalHome::open(&*disk, owner, (folder("/files"), folder("/pending")), &common);
-        let home = home.unwrap();
+        let (folders, name) = ((folder("/files"), folder("/pending")), StagingName::draw(&host.io()));
+        let home = LocalHome::open(&*disk, owner, folders, name, &common).unwrap();
         let (id, now) = (UploadId::parse(&[b'1'; 32]).unwrap(), SystemTime::UNIX_EPOCH);
         let (to, quota) = (Path::parse(b"a").unwrap(), Quota::default());
         let receiving = if kind == UploadKind::Resumable {
