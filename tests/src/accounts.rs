@@ -174,9 +174,11 @@ impl Scene {
         self.held(&self.accounts().data.join("accounts").join(name).join("files"))
     }
 
-    /// Returns the stored files of an account's pending uploads.
+    /// Returns the stored files of an account's pending uploads, without its trash.
     pub fn pending(&self, name: &str) -> FolderContents {
-        self.held(&self.accounts().data.join("accounts").join(name).join("pending"))
+        let mut held = self.held(&self.accounts().data.join("accounts").join(name).join("pending"));
+        held.retain(|path, _| path != "trash" && !path.starts_with("trash/"));
+        held
     }
 
     /// Returns the path of an account's files on the disk.

@@ -3,7 +3,7 @@
 //! Invariants: the transfer log has the name that was tried, never the password.
 
 use plimsoll_auth::{Account, Error as AuthError, LogIn, Secret};
-use plimsoll_store::Usage;
+use plimsoll_store::{TrashInfo, Usage};
 
 use crate::Operations;
 use crate::caller::{Caller, Visitor};
@@ -15,8 +15,10 @@ use crate::operation::Operation;
 pub struct WhoAmI {
     /// The account, with its quota.
     pub account: Account,
-    /// The usage of its home.
+    /// The usage of its home, with its trash.
     pub usage: Usage,
+    /// Its trash.
+    pub trash: TrashInfo,
 }
 
 impl Operations {
@@ -123,7 +125,8 @@ impl Operations {
         let account = Account::clone(&caller.identity.account);
         let home = self.0.store.home(caller.io(), account.id, &account.name).await?;
         let usage = home.usage(caller.io()).await?;
-        Ok(WhoAmI { account, usage })
+        let trash = home.trash_info(caller.io()).await?;
+        Ok(WhoAmI { account, usage, trash })
     }
 
     /// Changes the caller's password. The account's other sessions end.

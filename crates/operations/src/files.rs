@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use plimsoll_auth::Permissions;
 use plimsoll_io::Existing;
+use plimsoll_store::backend::Removal;
 use plimsoll_store::{
-    Condition, Copied, Depth, Error as StoreError, Location, MoveResult, RemovalKind, Removed,
+    Condition, Copied, Depth, Disposal, Error as StoreError, Location, MoveResult, RemovalKind, Removed,
 };
 
 use crate::Operations;
@@ -130,7 +131,8 @@ impl Operations {
         Ok(at.home.make_folder(caller.io(), at.path, at.quota, true).await?)
     }
 
-    /// Removes a file, or a folder and its contents.
+    /// Removes a file, or a folder and its contents, to the trash or for good. In a share, the trash is that
+    /// of the home's owner, and only the owner removes for good.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
@@ -139,35 +141,36 @@ impl Operations {
         caller: &Caller,
         place: &HomePath,
         condition: Condition,
+        disposal: Disposal,
     ) -> Result<Removed, Error> {
-        self.remove_what(caller, place, RemovalKind::Any, condition).await
+        self.remove_what(caller, place, (RemovalKind::Any, disposal), condition).await
     }
 
-    /// Removes a file. Fails on a folder.
+    /// Removes a file to the trash. Fails on a folder.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
     pub async fn remove_file(&self, caller: &Caller, place: &HomePath) -> Result<Removed, Error> {
-        self.remove_what(caller, place, RemovalKind::File, Condition::none()).await
+        self.remove_what(caller, place, (RemovalKind::File, Disposal::Trash), Condition::none()).await
     }
 
-    /// Removes an empty folder.
+    /// Removes an empty folder to the trash.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
     pub async fn remove_folder(&self, caller: &Caller, place: &HomePath) -> Result<Removed, Error> {
-        self.remove_what(caller, place, RemovalKind::EmptyFolder, Condition::none()).await
+        self.remove_what(caller, place, (RemovalKind::EmptyFolder, Disposal::Trash), Condition::none()).await
     }
 
     async fn remove_what(
         &self,
         caller: &Caller,
         place: &HomePath,
-        kind: RemovalKind,
+        removal: (RemovalKind, Disposal),
         condition: Condition,
     ) -> Result<Removed, Error> {
         let mut audit = self.begin_at(caller, Operation::Delete, place);
-        let removed = self.take_away(caller, place, kind, condition).await;
+        let removed = self.take_away(caller, place, removal, condition).await;
         if let Ok(removed) = &removed {
             audit.moved(removed.usage.bytes);
         }
@@ -178,16 +181,25 @@ impl Operations {
         &self,
         caller: &Caller,
         place: &HomePath,
-        kind: RemovalKind,
+        (kind, disposal): (RemovalKind, Disposal),
         condition: Condition,
     ) -> Result<Removed, Error> {
         let at = self.permit(caller, place, &[AccessRight::Delete]).await?;
         at.check_inside()?;
+        // Only the owner deletes for good: the owner could not restore the entry.
+        let disposal = match disposal {
+            Disposal::Deleted if at.quota.keeps_trash => {
+                return Err(Error::NotPermitted("delete files of others for good"));
+            }
+            Disposal::Trash if at.quota.keeps_trash => Disposal::TrashOfAnother,
+            disposal => disposal,
+        };
         let io = caller.io();
         // A removal that would fail must fail before the shares end.
         at.home.check_removal(io, at.path.clone(), kind, condition.clone()).await?;
         self.end_shares(io, &at).await?;
-        let removed = at.home.remove(io, at.path.clone(), kind, condition).await?;
+        let removal = Removal { path: at.path.clone(), what: kind, condition, disposal };
+        let removed = at.home.remove_by(io, removal).await?;
         // Also end the shares that were granted meanwhile.
         self.end_shares(io, &at).await?;
         Ok(removed)

@@ -22,6 +22,7 @@ mod operation;
 mod permit;
 mod sharing;
 mod transfer_permit;
+mod trash;
 mod uploads;
 mod xferlog;
 

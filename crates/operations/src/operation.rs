@@ -45,11 +45,17 @@ pub enum Operation {
     Unlink,
     /// List the caller's public links.
     ListLinks,
+    /// List the trash.
+    ListTrash,
+    /// Restore an entry of the trash.
+    Restore,
+    /// Delete entries of the trash for good.
+    DropTrash,
 }
 
 impl Operation {
     /// All operations, in their order.
-    pub const ALL: [Operation; 20] = [
+    pub const ALL: [Operation; 23] = [
         Operation::SignUp,
         Operation::LogIn,
         Operation::LogOut,
@@ -70,6 +76,9 @@ impl Operation {
         Operation::Link,
         Operation::Unlink,
         Operation::ListLinks,
+        Operation::ListTrash,
+        Operation::Restore,
+        Operation::DropTrash,
     ];
 
     /// Returns the name in logs and metrics.
@@ -95,6 +104,9 @@ impl Operation {
             Operation::Link => "link",
             Operation::Unlink => "unlink",
             Operation::ListLinks => "links",
+            Operation::ListTrash => "trash",
+            Operation::Restore => "restore",
+            Operation::DropTrash => "purge",
         }
     }
 }

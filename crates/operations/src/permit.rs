@@ -138,7 +138,9 @@ impl Operations {
         }
         if place.is_own(&account.name) {
             let home = self.0.store.home(caller.io(), account.id, &account.name).await?;
-            let quota = Quota { bytes: account.quota.bytes, files: account.quota.files };
+            // A visitor of a link is not the owner either.
+            let keeps_trash = caller.identity.link().is_some();
+            let quota = Quota { bytes: account.quota.bytes, files: account.quota.files, keeps_trash };
             let (path, may) = (path_of(caller, place)?, account.permissions);
             return Ok(Permitted { home, path, quota, owner: account.id, only: None, may, grant: None });
         }
@@ -147,7 +149,7 @@ impl Operations {
         let may = at_most(account.permissions, grant.permission_at(place.path.as_bytes()));
         let owner = grant.owner;
         let home = self.0.store.home(caller.io(), owner.id, &owner.name).await?;
-        let quota = Quota { bytes: owner.quota.bytes, files: owner.quota.files };
+        let quota = Quota { bytes: owner.quota.bytes, files: owner.quota.files, keeps_trash: true };
         let Shared { basis, path, .. } = shared;
         Ok(Permitted { home, path, quota, owner: owner.id, only, may, grant: Some(basis) })
     }

@@ -44,7 +44,7 @@ use crate::log_sinks::{Logs, Sinks};
 use crate::proxying;
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
-use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts};
+use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts, trash_time};
 use crate::{hot, open_files, readiness};
 
 /// A server with all its parts, not yet serving.
@@ -109,6 +109,8 @@ struct Accounts {
     auth: Option<Auth>,
     /// The store, if it is remote; readiness checks it.
     store: Option<Store>,
+    /// The store, if its homes are in this process: a reload replaces a setting of it.
+    homes: Option<Store>,
     api: Arc<dyn Api>,
 }
 
@@ -179,7 +181,7 @@ impl Server {
         api: Arc<dyn Api>,
         folder: Option<FolderLock>,
     ) -> anyhow::Result<Server> {
-        let accounts = Some(Accounts { auth: Some(auth), store: None, api });
+        let accounts = Some(Accounts { auth: Some(auth), store: None, homes: None, api });
         let mut config = config.clone();
         config.without_tls();
         Server::of_tier(&config, Arc::default(), accounts, Logs::default(), folder)
@@ -195,7 +197,7 @@ impl Server {
     ) -> anyhow::Result<Server> {
         let auth = Auth::of_main_process(main_process.clone(), auth_settings(config));
         let api = auth_server(SecretCheck::of_one_connection(secret), Arc::new(forwarder(main_process)));
-        let accounts = Some(Accounts { auth: Some(auth), store: None, api });
+        let accounts = Some(Accounts { auth: Some(auth), store: None, homes: None, api });
         let (logs, folder, data) = (Logs::default(), None, None);
         let (operations, sinks) = (None, logs.sinks(&counters));
         let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
@@ -210,7 +212,7 @@ impl Server {
         let logs = Logs::open(fixed)?;
         let auth = open_auth_here(config)?;
         let api = auth_server(SecretCheck::new(secret), Arc::new(AuthServer::for_fronts(auth.clone())));
-        let accounts = Some(Accounts { auth: Some(auth), store: None, api });
+        let accounts = Some(Accounts { auth: Some(auth), store: None, homes: None, api });
         Server::of_tier(config, counters, accounts, logs, folder)
     }
 
@@ -219,8 +221,9 @@ impl Server {
         let counters = Arc::<Counters>::default();
         let folder = Some(take_data_folder(&config.fixed.data)?);
         let logs = Logs::open(&config.fixed)?;
-        let api = store_server(open_store_of_fronts(config)?, SecretCheck::new(secret));
-        let accounts = Some(Accounts { auth: None, store: None, api });
+        let store = open_store_of_fronts(config)?;
+        let api = store_server(store.clone(), SecretCheck::new(secret));
+        let accounts = Some(Accounts { auth: None, store: None, homes: Some(store), api });
         Server::of_tier(config, counters, accounts, logs, folder)
     }
 
@@ -462,9 +465,9 @@ impl Replace for Reloadable {
         self.current.metrics.replace(self.shared.snapshot_of_operators(config));
         self.current.proxies.replace(config.proxies());
         self.shared.exempt_proxies(config);
-        if let Some(auth) = self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.as_ref()) {
-            auth.set(auth_settings(config));
-        }
+        let Some(accounts) = &self.shared.accounts else { return Ok(()) };
+        accounts.auth.iter().for_each(|auth| auth.set(auth_settings(config)));
+        accounts.homes.iter().for_each(|homes| homes.set_trash_time(trash_time(config)));
         Ok(())
     }
 
@@ -540,9 +543,9 @@ fn store_server(store: Store, secret: SecretCheck) -> Arc<RpcServer> {
 }
 
 fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {
-    let api = Web::new(operations.clone());
-    let store = (fixed.store != StoreAt::Local).then(|| operations.store().clone());
-    Accounts { auth: Some(operations.auth().clone()), store, api }
+    let (api, is_local) = (Web::new(operations.clone()), fixed.store == StoreAt::Local);
+    let [store, homes] = [!is_local, is_local].map(|is_it| is_it.then(|| operations.store().clone()));
+    Accounts { auth: Some(operations.auth().clone()), store, homes, api }
 }
 
 /// Returns the shares of the ports for data of FTP.

@@ -46,3 +46,5 @@ pub(crate) const CERTIFICATE_FILE_BYTES_MAX: u64 = 1024 * 1024;
 pub(crate) const CERTIFICATE_POLL_TIME: Duration = Duration::from_secs(10);
 /// A certificate with fewer days left is reported, unless it is valid for a short time anyway.
 pub(crate) const CERTIFICATE_WARNING_DAYS: i64 = 21;
+/// The longest time for which deleted files stay in the trash, in days: a hundred years.
+pub(crate) const TRASH_DAYS_MAX: i64 = 36_500;

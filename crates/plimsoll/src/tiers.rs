@@ -212,7 +212,13 @@ fn store_settings(config: &Config) -> plimsoll_store::Settings {
         Durability::None => plimsoll_store::Durability::None,
     };
     let homes_open_max = open_files::homes_max(open_files::raise());
-    plimsoll_store::Settings { durability, homes_open_max, ..plimsoll_store::Settings::default() }
+    let trash_time = trash_time(config);
+    plimsoll_store::Settings { durability, homes_open_max, trash_time, ..plimsoll_store::Settings::default() }
+}
+
+/// Returns how long deleted files stay in the trash.
+pub(crate) fn trash_time(config: &Config) -> Duration {
+    Duration::from_secs(24 * 60 * 60) * config.live.trash_days
 }
 
 /// The variable with the password of a directory of accounts.

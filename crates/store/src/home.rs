@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::SystemTime;
 
@@ -20,7 +20,8 @@ use crate::limits::COPIES_PER_HOME_MAX;
 use crate::owner::HomeOwner;
 use crate::path::{Path, check_new_name};
 use crate::store::Common;
-use crate::usage::{self, Quota, Usage};
+use crate::trash::{Dropped, TrashIndex};
+use crate::usage::{self, Quota, RoomNeeded, Usage};
 use crate::volumes::{StagingName, Volumes};
 use crate::write::{SharedUpload, UploadId};
 
@@ -45,12 +46,26 @@ struct Inner {
     /// moment, so an event loop may take it too. The state, in contrast, stays locked while the disk is
     /// waited for. After the count it is only adjusted, never set: removed trees are subtracted while other
     /// threads hold the state.
-    usage: Mutex<Option<Usage>>,
+    usage: Mutex<Option<CountedUsage>>,
+    /// Whether the trash was read since the home was opened.
+    has_read_trash: AtomicBool,
+    /// When the trash is searched for expired entries next, in nanoseconds of the engine's clock.
+    trash_due: AtomicU64,
+    /// Entries that were dropped from the trash, and remain to be deleted.
+    dropped: Mutex<Vec<Dropped>>,
     /// Uploads that were interrupted when no work could be queued. The next change of the home removes
     /// their files.
     abandoned: Mutex<Vec<UploadId>>,
     /// Copies to it that are running or queued.
     copies: AtomicUsize,
+}
+
+/// The usage of a home once it is counted.
+struct CountedUsage {
+    /// All of it, with the trash.
+    total: Usage,
+    /// The entries of the trash, except those that are being moved.
+    trash: TrashIndex,
 }
 
 /// The slot of a copy that is running or queued. Dropping it releases the slot.
@@ -154,6 +169,9 @@ impl LocalHome {
             state,
             generation,
             usage,
+            has_read_trash: AtomicBool::new(false),
+            trash_due: AtomicU64::new(0),
+            dropped: Mutex::default(),
             abandoned,
             copies,
         })))
@@ -289,20 +307,75 @@ impl LocalHome {
         io.offload(Work::Chores, move |fs| home.count(fs, &home.lock())).await?
     }
 
-    fn known_usage(&self) -> Option<Usage> {
-        *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counted(&self) -> MutexGuard<'_, Option<CountedUsage>> {
+        self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds `more` and subtracts `less`, after [`LocalHome::allows`] and with the state locked since.
-    pub(crate) fn replaces(&self, _: &State, less: Usage, more: Usage) {
-        let mut usage = self.0.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        *usage = usage.map(|before| before.minus(less).plus(more));
+    fn known_usage(&self) -> Option<Usage> {
+        self.counted().as_ref().map(|counted| counted.total)
+    }
+
+    /// Changes the usage, if it is counted.
+    fn adjust(&self, change: impl FnOnce(Usage) -> Usage) {
+        if let Some(counted) = &mut *self.counted() {
+            counted.total = change(counted.total);
+        }
+    }
+
+    /// Adds `more` and subtracts `less`, after [`LocalHome::allows`] and with the state locked since. Then
+    /// drops entries of the trash whose space is needed.
+    pub(crate) fn replaces(&self, fs: &dyn Fs, state: &State, needed: RoomNeeded, less: Usage, more: Usage) {
+        self.adjust(|before| before.minus(less).plus(more));
+        self.make_room(fs, state, needed);
     }
 
     /// Subtracts removed entries. Needs no lock of the state: no other thread can count them any more.
     pub(crate) fn takes_off(&self, gone: Usage) {
-        let mut usage = self.0.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        *usage = usage.map(|before| before.minus(gone));
+        self.adjust(|before| before.minus(gone));
+    }
+
+    /// Makes the next use of the usage count it again.
+    pub(crate) fn forget_usage(&self) {
+        *self.counted() = None;
+    }
+
+    /// Runs `work` on the entries of the trash; none if the home is not counted yet. The lock is held only
+    /// for a moment.
+    pub(crate) fn with_trash<T>(&self, work: impl FnOnce(&mut TrashIndex) -> T) -> Option<T> {
+        self.counted().as_mut().map(|counted| work(&mut counted.trash))
+    }
+
+    /// Adds the trash of a volume that was opened. Call it with the state locked.
+    pub(crate) fn add_trash(&self, _: &State, more: &TrashIndex) {
+        if let Some(counted) = &mut *self.counted() {
+            counted.total = counted.total.plus(more.usage());
+            counted.trash.extend(more);
+        }
+    }
+
+    /// When the trash is searched for expired entries next, in nanoseconds of the engine's clock.
+    pub(crate) fn trash_due(&self) -> &AtomicU64 {
+        &self.0.trash_due
+    }
+
+    /// Notes an entry that was dropped from the trash, and remains to be deleted.
+    pub(crate) fn note_dropped(&self, dropped: Dropped) {
+        self.dropped().push(dropped);
+    }
+
+    pub(crate) fn has_dropped(&self) -> bool {
+        !self.dropped().is_empty()
+    }
+
+    /// Takes at most `most` dropped entries, to delete them.
+    pub(crate) fn take_dropped(&self, most: usize) -> Vec<Dropped> {
+        let mut dropped = self.dropped();
+        let kept = dropped.len().saturating_sub(most);
+        dropped.split_off(kept)
+    }
+
+    fn dropped(&self) -> MutexGuard<'_, Vec<Dropped>> {
+        self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns its usage. Counts it if needed. Call it with the state locked.
@@ -310,9 +383,17 @@ impl LocalHome {
         if let Some(usage) = self.known_usage() {
             return Ok(usage);
         }
-        let usage = usage::count(fs, &self.0.files)?;
-        *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);
-        Ok(usage)
+        let files = usage::count(fs, &self.0.files)?;
+        let mut trash = TrashIndex::default();
+        for volume in self.opened_volumes() {
+            // Leftovers on a mounted volume are removed when that is opened.
+            let is_first = volume == self.volume() && !self.0.has_read_trash.load(Ordering::Relaxed);
+            trash.extend(&self.read_trash(fs, volume, is_first)?);
+        }
+        self.0.has_read_trash.store(true, Ordering::Relaxed);
+        let total = files.plus(trash.usage());
+        *self.counted() = Some(CountedUsage { total, trash });
+        Ok(total)
     }
 
     /// Takes a slot for a copy to the home. A copy may take long, so each home has a few slots.
@@ -338,7 +419,8 @@ impl LocalHome {
         ids.into_iter().for_each(|id| self.remove_upload(fs, id));
     }
 
-    /// Checks whether the quota allows `more` in the place of `less`.
+    /// Checks whether the quota allows `more` in the place of `less`. It drops nothing of the trash:
+    /// [`LocalHome::replaces`] does, with the result, once the home has changed.
     pub(crate) fn allows(
         &self,
         fs: &dyn Fs,
@@ -346,9 +428,19 @@ impl LocalHome {
         quota: Quota,
         less: Usage,
         more: Usage,
-    ) -> Result<()> {
+    ) -> Result<RoomNeeded> {
         let before = self.count(fs, state)?;
-        quota.allows(before, before.minus(less).plus(more))
+        let trash = self.with_trash(|trash| trash.usage()).unwrap_or_default();
+        quota.allows(before, before.minus(less).plus(more), trash)
+    }
+
+    /// Whether a new file of `bytes` could need space of the trash, which may take long.
+    pub(crate) fn may_need_room(&self, fs: &dyn Fs, quota: Quota, bytes: u64) -> bool {
+        let Some(counted) = &*self.counted() else { return true };
+        let after = counted.total.plus(Usage::file(bytes));
+        let fits = quota.allows(counted.total, after, Usage::default()).is_ok();
+        let has_space = || fs.space(&self.0.files).is_ok_and(|space| space.bytes > bytes.saturating_mul(2));
+        counted.trash.usage() != Usage::default() && !(fits && has_space())
     }
 
     /// Opens the parent folder of a path's last name. Call it with the state locked: a folder that is moved
@@ -435,11 +527,11 @@ mod tests {
         let home = LocalHome::open(&*disk, owner, (root.clone(), root), name, &common).unwrap();
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
-        home.replaces(&state, Usage::default(), Usage::file(100));
+        home.replaces(&*disk, &state, RoomNeeded::default(), Usage::default(), Usage::file(100));
         // A folder is removed between the check and the change.
-        home.allows(&*disk, &state, Quota::default(), Usage::default(), Usage::file(7)).unwrap();
+        let needed = home.allows(&*disk, &state, Quota::default(), Usage::default(), Usage::file(7)).unwrap();
         home.takes_off(Usage::file(100));
-        home.replaces(&state, Usage::default(), Usage::file(7));
+        home.replaces(&*disk, &state, needed, Usage::default(), Usage::file(7));
         assert_eq!(home.known_usage(), Some(Usage::file(7)));
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct StatFields {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "FileKind", rename_all = "snake_case")]
-enum KindJson {
+pub(crate) enum KindJson {
     File,
     Folder,
     Other,

@@ -23,6 +23,7 @@ mod generation;
 /// Checks of private code, for the fuzzer.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
+    pub use crate::trash::check_trash_record;
     pub use crate::write::check_upload_record;
 }
 mod home;
@@ -37,11 +38,12 @@ mod store;
 mod stored;
 mod sweep;
 mod tier;
+mod trash;
 mod usage;
 mod volumes;
 mod write;
 
-pub use change::{Copied, Depth, MoveResult, RemovalKind, Removed};
+pub use change::{Copied, Depth, Disposal, MoveResult, RemovalKind, Removed};
 pub use condition::{Condition, ConditionText, ParseCondition};
 pub use durability::Durability;
 pub use error::{Error, NotResumable};
@@ -52,6 +54,7 @@ pub use path::{BadPath, Path, is_name};
 pub use store::Settings;
 pub use stored::{Stored, stored};
 pub use tier::{End, Home, ListingStream, Location, Opened, Store, Upload};
+pub use trash::{TrashId, TrashInfo, TrashPage, TrashedEntry};
 pub use usage::{Quota, Usage};
 pub use volumes::STAGING;
 pub use write::{

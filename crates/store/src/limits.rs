@@ -69,6 +69,23 @@ pub const COPY_FILE_BYTES_MIN: u64 = 512 * 1024;
 pub const COUNT_SLICE_ENTRIES: usize = 4096;
 /// Copies to one home that are running or queued; more are refused.
 pub const COPIES_PER_HOME_MAX: usize = 8;
+/// The default time for which removed entries stay in the trash.
+pub const TRASH_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Entries of a home's trash; beyond them, the oldest are dropped. Each takes about 100 bytes of memory while
+/// its home is open. A client that removes a tree file by file makes as many entries.
+pub const TRASH_ENTRIES_MAX: usize = 10_000;
+/// Entries of the trash that are dropped with the home locked at a time, when they expire or at their owner's
+/// request, and that are deleted between two syncs.
+pub const TRASH_DROPPED_AT_ONCE: usize = 100;
+/// Interval at which the trash of a home in use is searched for expired entries.
+pub const TRASH_CLEANED_EVERY: Duration = Duration::from_secs(900);
+/// Entries of the trash in one page of its listing.
+pub const TRASH_PAGE_MAX: usize = 1_000;
+/// Bytes that the trash frees at least when a write finds the disk full: further writes follow.
+pub const DISK_ROOM_BYTES_MIN: u64 = 1024 * 1024;
+/// How often one write is repeated after the trash has freed space. A file system may free it late, or not at
+/// all: the whole trash is not deleted in vain.
+pub const DISK_ROOM_ATTEMPTS_MAX: usize = 3;
 /// Homes whose folders are kept open, if enough descriptors are available.
 pub const HOMES_OPEN_MAX: usize = 1_024;
 /// Divisor for the fraction of them that is closed when there are more. It is a small fraction, because

@@ -18,7 +18,11 @@ impl LocalHome {
     /// Executes an operation. Boxed: callers' futures have no room for it, and its code is compiled once,
     /// not in each crate that awaits it.
     pub(crate) fn call<'a>(&'a self, io: &'a Io, request: HomeRequest) -> Pending<'a, HomeResponse> {
-        Box::pin(self.execute(io, request))
+        Box::pin(async move {
+            let response = self.execute(io, request).await;
+            self.tidy_trash(io);
+            response
+        })
     }
 
     async fn execute(&self, io: &Io, request: HomeRequest) -> Result<HomeResponse> {
@@ -28,12 +32,16 @@ impl LocalHome {
             HomeRequest::MakeFolder { path, quota, parents } => {
                 self.make_folder(io, path, quota, parents).await.map(HomeResponse::Done)
             }
-            HomeRequest::CheckRemoval(Removal { path, what, condition }) => {
+            HomeRequest::CheckRemoval(Removal { path, what, condition, .. }) => {
                 self.check_removal(io, path, what, condition).await.map(HomeResponse::Done)
             }
-            HomeRequest::Remove(Removal { path, what, condition }) => {
-                self.remove(io, path, what, condition).await.map(HomeResponse::Removed)
+            HomeRequest::Remove(removal) => self.remove(io, removal).await.map(HomeResponse::Removed),
+            HomeRequest::TrashInfo => self.trash_info(io).await.map(HomeResponse::TrashInfo),
+            HomeRequest::Trash(page) => self.list_trash(io, page).await.map(HomeResponse::Trash),
+            HomeRequest::Restore { id, to, quota } => {
+                self.restore(io, id, to, quota).await.map(HomeResponse::Restored)
             }
+            HomeRequest::DropTrashed(id) => self.drop_trashed(io, id).await.map(HomeResponse::Removed),
             HomeRequest::SetModified { path, modified } => {
                 self.set_modified(io, path, modified).await.map(HomeResponse::from)
             }

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{File, Fs, Io, Work};
 
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::finished::Finished;
 use crate::home::LocalHome;
 use crate::known_digests::{KnownDigests, RunningDigests};
-use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
+use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, TRASH_TIME, UPLOAD_KEPT_TIME};
 use crate::owner::{self, HomeOwner};
 use crate::volumes::{StagingName, staging_in};
 use crate::write::{BufferBudget, Recordings};
@@ -30,7 +31,9 @@ pub struct Settings {
     /// The guarantee that a success response gives.
     pub durability: Durability,
     /// The time for which an interrupted upload stays resumable.
-    pub upload_kept_time: std::time::Duration,
+    pub upload_kept_time: Duration,
+    /// The time for which removed entries stay in the trash; zero for no trash.
+    pub trash_time: Duration,
     /// Homes whose folders are kept open while unused. Each takes two descriptors.
     pub homes_open_max: usize,
 }
@@ -40,6 +43,7 @@ impl Default for Settings {
         Settings {
             durability: Durability::Full,
             upload_kept_time: UPLOAD_KEPT_TIME,
+            trash_time: TRASH_TIME,
             homes_open_max: HOMES_OPEN_MAX,
         }
     }
@@ -72,6 +76,8 @@ impl WeakStore {
 pub(crate) struct Common {
     pub(crate) store: WeakStore,
     pub(crate) settings: Settings,
+    /// [`Settings::trash_time`] in seconds, as it was last set.
+    trash_seconds: AtomicU64,
     pub(crate) syncs: Syncs,
     pub(crate) finished: Finished,
     /// The memory that uploads take for buffered bytes.
@@ -92,6 +98,7 @@ impl Common {
         Common {
             store,
             settings,
+            trash_seconds: AtomicU64::new(settings.trash_time.as_secs()),
             syncs,
             finished: Finished::default(),
             held: Arc::default(),
@@ -100,6 +107,11 @@ impl Common {
             digest_slots: DigestSlots::default(),
             running_digests: RunningDigests::default(),
         }
+    }
+
+    /// The time for which removed entries stay in the trash; zero for no trash.
+    pub(crate) fn trash_time(&self) -> Duration {
+        Duration::from_secs(self.trash_seconds.load(Ordering::Relaxed))
     }
 }
 
@@ -131,6 +143,11 @@ impl LocalStore {
             // Boxed: rarely taken, and inlining it would enlarge every caller's future.
             None => Box::pin(self.home_anew(io, account, name, directory)).await,
         }
+    }
+
+    /// Sets the time for which removed entries stay in the trash, to the second.
+    pub(crate) fn set_trash_time(&self, time: Duration) {
+        self.0.common.trash_seconds.store(time.as_secs(), Ordering::Relaxed);
     }
 
     /// Returns the same home if it is open, without blocking.

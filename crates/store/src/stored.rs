@@ -1,6 +1,7 @@
 //! Counts the contents of a home, for an operator with the data folder.
 //!
-//! It changes nothing, and needs no open store. Invariant: it counts what the quota counts.
+//! It changes nothing, and needs no open store. Invariant: it counts what the quota counts, but for the trash
+//! of file systems that are mounted in the home.
 
 use std::io;
 use std::path::Path;
@@ -9,6 +10,7 @@ use plimsoll_io::{File, Fs};
 
 use crate::error::Result;
 use crate::owner::{FILES, accounts_in};
+use crate::trash::{TRASH, count_entries};
 use crate::usage::{Usage, count};
 use crate::write::UploadId;
 use crate::write::record::read;
@@ -16,7 +18,7 @@ use crate::write::record::read;
 /// The contents of a home.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// Its files and folders.
+    /// Its files and folders, and its trash.
     pub usage: Usage,
     /// Resumable uploads that are not complete.
     pub uploads: u64,
@@ -37,6 +39,9 @@ pub fn stored(fs: &dyn Fs, root: &Path, name: &str) -> Result<Option<Stored>> {
     }
     if let Some(pending) = folder(fs, &home, b"pending")? {
         add_uploads(fs, &pending, &mut stored)?;
+        if let Some(trash) = folder(fs, &pending, TRASH)? {
+            stored.usage = stored.usage.plus(count_entries(fs, &trash)?);
+        }
     }
     Ok(Some(stored))
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::limits::LEVELS_MAX;
 use crate::volumes::STAGING;
 
-/// The usage of a home, or the usage that a change adds to it.
+/// The usage of a home, with its trash, or the usage that a change adds to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Bytes in files.
@@ -30,7 +30,16 @@ pub struct Quota {
     pub bytes: Option<u64>,
     /// Files. As many folders are allowed in addition.
     pub files: Option<u64>,
+    /// Whether no entry of the trash is dropped to make room: for a request of another account than the
+    /// home's, which could otherwise delete for good what the owner can still restore.
+    #[serde(default)]
+    pub keeps_trash: bool,
 }
+
+/// The usage that must leave the trash so that a change fits into the quota.
+#[must_use]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RoomNeeded(pub(crate) Usage);
 
 impl Usage {
     /// One file of `bytes`.
@@ -59,16 +68,23 @@ impl Usage {
 }
 
 impl Quota {
-    /// Checks whether a home may change from `before` to `after`. A value that does not grow is always
-    /// allowed, even above the quota, which may have been lowered.
-    pub(crate) fn allows(&self, before: Usage, after: Usage) -> Result<()> {
-        let fits = |most: Option<u64>, before: u64, after: u64| {
-            after <= before || most.is_none_or(|most| after <= most)
+    /// Checks whether a home may change from `before` to `after`, if entries of the trash with a usage of
+    /// `trash` can make room. A value that does not grow is always allowed, even above the quota, which may
+    /// have been lowered. Returns the usage that must leave the trash.
+    pub(crate) fn allows(&self, before: Usage, after: Usage, trash: Usage) -> Result<RoomNeeded> {
+        let surplus = |most: Option<u64>, before: u64, after: u64| match most {
+            Some(most) if after > before => after.saturating_sub(most),
+            _ => 0,
         };
-        let all = fits(self.bytes, before.bytes, after.bytes)
-            && fits(self.files, before.files, after.files)
-            && fits(self.files, before.folders, after.folders);
-        if all { Ok(()) } else { Err(Error::Quota) }
+        let needed = Usage {
+            bytes: surplus(self.bytes, before.bytes, after.bytes),
+            files: surplus(self.files, before.files, after.files),
+            folders: surplus(self.files, before.folders, after.folders),
+        };
+        let trash = if self.keeps_trash { Usage::default() } else { trash };
+        let is_enough =
+            needed.bytes <= trash.bytes && needed.files <= trash.files && needed.folders <= trash.folders;
+        if is_enough { Ok(RoomNeeded(needed)) } else { Err(Error::Quota) }
     }
 }
 
@@ -139,12 +155,26 @@ mod tests {
 
     #[test]
     fn a_quota_bounds_what_grows_and_nothing_else() {
-        let quota = Quota { bytes: Some(100), files: Some(2) };
-        assert!(quota.allows(of(0, 0), of(100, 2)).is_ok());
-        assert!(matches!(quota.allows(of(0, 0), of(101, 1)), Err(Error::Quota)));
-        assert!(matches!(quota.allows(of(0, 2), of(0, 3)), Err(Error::Quota)));
-        assert!(quota.allows(of(500, 9), of(400, 8)).is_ok(), "it shrinks");
-        assert!(quota.allows(of(500, 9), of(500, 9)).is_ok());
-        assert!(Quota::default().allows(of(0, 0), of(u64::MAX, u64::MAX)).is_ok());
+        let quota = Quota { bytes: Some(100), files: Some(2), keeps_trash: false };
+        let allows = |before, after| quota.allows(before, after, Usage::default());
+        assert!(allows(of(0, 0), of(100, 2)).is_ok());
+        assert!(matches!(allows(of(0, 0), of(101, 1)), Err(Error::Quota)));
+        assert!(matches!(allows(of(0, 2), of(0, 3)), Err(Error::Quota)));
+        assert!(allows(of(500, 9), of(400, 8)).is_ok(), "it shrinks");
+        assert!(allows(of(500, 9), of(500, 9)).is_ok());
+        assert!(Quota::default().allows(of(0, 0), of(u64::MAX, u64::MAX), Usage::default()).is_ok());
+    }
+
+    #[test]
+    fn the_trash_makes_room_as_far_as_it_suffices_in_each_value() {
+        let quota = Quota { bytes: Some(100), files: Some(2), keeps_trash: false };
+        let needed = |after, trash| quota.allows(of(90, 2), after, trash).map(|needed| needed.0);
+        assert_eq!(needed(of(100, 2), of(50, 1)).unwrap(), of(0, 0));
+        assert_eq!(needed(of(120, 3), of(50, 1)).unwrap(), of(20, 1));
+        assert!(matches!(needed(of(141, 2), of(40, 1)), Err(Error::Quota)));
+        assert!(matches!(needed(of(95, 4), of(50, 1)), Err(Error::Quota)));
+        let of_another = Quota { keeps_trash: true, ..quota };
+        assert!(matches!(of_another.allows(of(90, 2), of(120, 2), of(50, 1)), Err(Error::Quota)));
+        assert!(of_another.allows(of(90, 2), of(100, 2), of(50, 1)).is_ok());
     }
 }

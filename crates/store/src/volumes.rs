@@ -73,11 +73,22 @@ impl LocalHome {
     /// # Errors
     /// [`Error::OtherDisk`] if [`LocalHome::open_volume`] has not yet opened it.
     pub(crate) fn staging_for(&self, fs: &dyn Fs, folder: &File) -> Result<File> {
-        let volume = fs.volume(folder)?;
+        self.staging_on(fs.volume(folder)?)
+    }
+
+    /// As [`LocalHome::staging_for`], by volume.
+    pub(crate) fn staging_on(&self, volume: Volume) -> Result<File> {
         if volume == self.volume() {
             return Ok(self.pending().clone());
         }
         self.volumes().table().staging.get(&volume).cloned().ok_or(Error::OtherDisk)
+    }
+
+    /// Returns the home's volumes that have an open staging folder.
+    pub(crate) fn opened_volumes(&self) -> Vec<Volume> {
+        let mut volumes = vec![self.volume()];
+        volumes.extend(self.volumes().table().staging.keys());
+        volumes
     }
 
     /// Opens the staging folder for changes at `path`, and creates a missing one. Call it without the lock,
@@ -113,7 +124,18 @@ impl LocalHome {
         // With 1970 as the present, no upload has expired: those are left to the next change in the home.
         let trees = self.sweep_folder(fs, &staging, SystemTime::UNIX_EPOCH)?;
         self.clear_trees(fs, &staging, &trees);
-        self.volumes().table().staging.entry(volume).or_insert(staging);
+        // With the lock, so that a count of the home has the trash of this volume once.
+        let state = self.lock();
+        if self.volumes().table().staging.contains_key(&volume) {
+            return Ok(());
+        }
+        self.volumes().table().staging.insert(volume, staging);
+        match self.read_trash(fs, volume, true) {
+            Ok(trash) => self.add_trash(&state, &trash),
+            Err(error) => {
+                tracing::warn!(home = self.name(), %error, "the trash on a file system cannot be read");
+            }
+        }
         Ok(())
     }
 

@@ -124,6 +124,7 @@ async fn whoami_tells_the_account_and_what_it_holds(scene: Scene) {
         "account": "alice",
         "quota": { "bytes": 1000, "files": 9 },
         "usage": { "bytes": 6, "files": 2, "folders": 1 },
+        "trash": { "bytes": 0, "files": 0, "folders": 0 },
         "permissions": {
             "read": true, "write": true, "delete": true, "share": false, "operate": false, "parents": false
         },

@@ -23,6 +23,9 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
         ("/api/shared", "GET, HEAD, OPTIONS"),
         ("/api/links", "GET, HEAD, POST, OPTIONS"),
         ("/api/links/x", "DELETE, OPTIONS"),
+        ("/api/trash", "GET, HEAD, DELETE, OPTIONS"),
+        ("/api/trash/x", "DELETE, OPTIONS"),
+        ("/api/trash/x/restore", "POST, OPTIONS"),
         ("/api/openapi.json", "GET, HEAD, OPTIONS"),
         ("/files/", "GET, HEAD, PUT, POST, DELETE, MKCOL, MOVE, COPY, PROPFIND, PROPPATCH, OPTIONS"),
         ("/files/a", "GET, HEAD, PUT, DELETE, MKCOL, MOVE, COPY, PROPFIND, PROPPATCH, OPTIONS"),
@@ -40,6 +43,7 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
         ("/app/language", "POST, OPTIONS"),
         ("/app/entry", "GET, HEAD, OPTIONS"),
         ("/app/shares", "GET, HEAD, OPTIONS"),
+        ("/app/trash", "GET, HEAD, OPTIONS"),
         ("/app/do", "POST, OPTIONS"),
         ("/metrics", "GET, HEAD, OPTIONS"),
         ("/in.txt", "GET, HEAD, OPTIONS"),
@@ -62,9 +66,16 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
 
 async fn an_unknown_api_path_is_never_served_from_a_site(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
-    for target in
-        ["/api", "/api/", "/api/x", "/api/accounts/", "/api/shares/", "/api/shares/a/b", "/api/whoami/x"]
-    {
+    for target in [
+        "/api",
+        "/api/",
+        "/api/x",
+        "/api/accounts/",
+        "/api/shares/",
+        "/api/shares/a/b",
+        "/api/trash/",
+        "/api/trash/a/b",
+    ] {
         for method in ["GET", "POST", "DELETE", "OPTIONS"] {
             alice.ask(method, target, "", "").await.problem(404);
         }

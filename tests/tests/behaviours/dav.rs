@@ -147,6 +147,9 @@ async fn a_client_selects_properties(scene: Scene) {
     let quota = Quota { bytes: Some(1000), files: None };
     let mut alice = Person::with(&scene, "alice", quota, Permissions::default()).await;
     alice.put("/files/a", "ten bytes.").await;
+    // What is in the trash can make room: it is available.
+    alice.put("/files/deleted", "of no account").await;
+    assert_eq!(alice.delete("/files/deleted").await.status, 204);
     let body = "<propfind xmlns=\"DAV:\" xmlns:x=\"urn:x&amp;y\"><prop><getcontentlength/><x:colour/>\
                 <getcontentlength/><nothing xmlns=\"\"/><creationdate/></prop></propfind>";
     let found = propfind(&mut alice, "/files/a", ZERO, body).await;

@@ -48,5 +48,6 @@ mod sessions;
 mod sharing;
 mod transfer_log;
 mod transfers;
+mod trash;
 mod tus;
 mod uploads;

@@ -403,8 +403,45 @@ async fn folders_are_made_and_entries_renamed_moved_and_deleted(scene: Scene) {
     assert_eq!(alice.get("/files/d").await.text(), "other");
     let form = "action=delete&sure=yes&at=%2Ffiles%2Fin%2F&next=%2F%2Fevil.example";
     let deleted = browser.submit("/app/do", form).await;
-    assert_eq!((deleted.status, deleted.field("Location")), (303, Some("/files/?done=deleted")));
+    let next = deleted.field("Location").unwrap_or_default().to_owned();
+    assert!(deleted.status == 303 && next.starts_with("/files/?done=trashed&trashed="), "{next}");
     assert_eq!(alice.get("/files/in/c").await.status, 404);
+}
+
+async fn a_deleted_file_is_restored_by_undo_or_from_the_trash(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a%20%3Cb%3E", "hello").await;
+    let mut browser = Browser::logged_in(&scene, "alice").await;
+    let form = "action=delete&sure=yes&at=%2Ffiles%2Fa%2520%253Cb%253E&next=%2Ffiles%2F%3Fsort%3Dsize";
+    let next = browser.submit("/app/do", form).await.field("Location").unwrap().to_owned();
+    let (_, id) = next.split_once("/files/?sort=size&done=trashed&trashed=").expect("the entry");
+    let page = browser.open(&next).await.text();
+    assert!(page.contains("Moved to the trash.") && page.contains(&format!("value=\"{id}\"")), "{page}");
+    let back = format!("%2Ffiles%2F%3Fsort%3Dsize%26done%3Dtrashed%26trashed%3D{id}");
+    let undo = format!("action=restore&id={id}&next={back}");
+    let undone = browser.submit("/app/do", &undo).await;
+    assert_eq!(undone.field("Location"), Some("/files/?sort=size&done=restored"));
+    assert_eq!(alice.get("/files/a%20%3Cb%3E").await.text(), "hello");
+    assert_eq!(browser.submit("/app/do", &undo).await.status, 404);
+    let next = browser.submit("/app/do", form).await.field("Location").unwrap().to_owned();
+    let (_, id) = next.split_once("&trashed=").unwrap();
+    let trash = browser.open("/app/trash").await.text();
+    assert!(trash.contains("/a &lt;b&gt;") && trash.contains("value=\"restore\""), "{trash}");
+    alice.put("/files/a%20%3Cb%3E", "new").await;
+    let taken = browser.submit("/app/do", &format!("action=restore&id={id}&next=%2Fapp%2Ftrash")).await;
+    assert_eq!(taken.status, 409);
+    let for_good = format!("action=delete-trashed&id={id}&next=%2Fapp%2Ftrash");
+    for _ in 0..2 {
+        let dropped = browser.submit("/app/do", &for_good).await;
+        assert_eq!((dropped.status, dropped.field("Location")), (303, Some("/app/trash?done=dropped")));
+    }
+    browser.submit("/app/do", form).await;
+    let unsure = browser.submit("/app/do", "action=empty-trash&next=%2Fapp%2Ftrash").await;
+    assert_eq!(unsure.status, 400);
+    let emptied = browser.submit("/app/do", "action=empty-trash&sure=yes&next=%2Fapp%2Ftrash").await;
+    assert_eq!(emptied.field("Location"), Some("/app/trash?done=emptied"));
+    assert!(browser.open("/app/trash").await.text().contains("The trash is empty."));
+    assert_eq!(browser.submit("/app/do", "action=restore&id=x").await.status, 400);
 }
 
 async fn a_name_that_is_not_utf8_is_renamed_from_and_to_its_own_bytes(scene: Scene) {
@@ -515,6 +552,7 @@ behaviours!(scenario and tls;
     the_page_is_in_the_readers_language,
     a_form_of_a_folder_uploads_files_and_keeps_those_that_are_there,
     folders_are_made_and_entries_renamed_moved_and_deleted,
+    a_deleted_file_is_restored_by_undo_or_from_the_trash,
     a_name_that_is_not_utf8_is_renamed_from_and_to_its_own_bytes,
     a_share_is_given_seen_and_ended_on_the_page,
     the_page_offers_only_what_the_account_may_do,

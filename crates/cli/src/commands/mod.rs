@@ -21,6 +21,7 @@ mod share;
 mod shared;
 mod shares;
 mod signup;
+mod trash;
 mod unlink;
 mod unshare;
 mod uploads;
@@ -54,6 +55,7 @@ pub enum ClientCommand {
     Link(link::Link),
     Unlink(unlink::Unlink),
     Links(links::Links),
+    Trash(trash::Trash),
     Uploads(uploads::Uploads),
 }
 
@@ -81,6 +83,7 @@ impl ClientCommand {
             ClientCommand::Link(link) => link.run(runtime),
             ClientCommand::Unlink(unlink) => unlink.run(runtime),
             ClientCommand::Links(links) => links.run(runtime),
+            ClientCommand::Trash(trash) => trash.run(runtime),
             ClientCommand::Uploads(uploads) => uploads.run(runtime),
         }
     }

@@ -18,6 +18,9 @@ use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
   plimsoll rm notes.txt photos/a.jpg
   plimsoll rm -r photos
   plimsoll rm bob:inbox/a.txt
+  plimsoll rm --forever old.iso       not to the trash
+
+What is deleted stays in the trash for a while: plimsoll trash lists and restores it.
 
 JSON: {\"done\":[{\"path\":\"notes.txt\"}],\"failed\":[{\"path\":\"photos\",\"error\":\"...\"}]}")]
 pub struct Rm {
@@ -27,6 +30,9 @@ pub struct Rm {
     /// Delete folders too, with all their contents
     #[arg(short)]
     recursive: bool,
+    /// Delete for good instead of moving to the trash
+    #[arg(long)]
+    forever: bool,
     #[command(flatten)]
     session: SessionArgs,
     /// Print JSON
@@ -38,11 +44,11 @@ impl Rm {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
         let places: Vec<RemotePath> =
             self.paths.iter().map(|path| RemotePath::parse(path)).collect::<Result<_, _>>()?;
-        let (recursive, json) = (self.recursive, self.json);
+        let (recursive, forever, json) = (self.recursive, self.forever, self.json);
         self.session.run(runtime, async move |mut server| {
             let mut each = PathResults::new(json);
             for place in places {
-                let removed = remove(&mut server, &place, recursive).await;
+                let removed = remove(&mut server, &place, recursive, forever).await;
                 if !each.record(Done::of(place.to_string()), removed) {
                     break;
                 }
@@ -52,7 +58,13 @@ impl Rm {
     }
 }
 
-async fn remove(server: &mut ApiClient, place: &RemotePath, recursive: bool) -> Result<(), Failure> {
+async fn remove(
+    server: &mut ApiClient,
+    place: &RemotePath,
+    recursive: bool,
+    forever: bool,
+) -> Result<(), Failure> {
+    let query = if forever { "?trash=no" } else { "" };
     let metadata = server.stat(place).await?.ok_or_else(|| not_found(place))?;
     if metadata.kind == EntryKind::Folder {
         if !recursive {
@@ -60,9 +72,11 @@ async fn remove(server: &mut ApiClient, place: &RemotePath, recursive: bool) -> 
                 "It is a folder. Delete it with all that is in it: plimsoll rm -r".to_owned(),
             ));
         }
-        return server.send_and_discard(Request::new("DELETE", &place.folder_target())).await;
+        return server
+            .send_and_discard(Request::new("DELETE", &format!("{}{query}", place.folder_target())))
+            .await;
     }
-    let target = place.target();
+    let target = format!("{}{query}", place.target());
     let request = Request::new("DELETE", &target);
     server
         .send_and_discard(match metadata.etag {

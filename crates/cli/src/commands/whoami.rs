@@ -16,7 +16,7 @@ use crate::output::{columns, files as files_of, print, print_json, size, text};
   plimsoll whoami --json
 
 JSON: {\"account\":\"alice\",\"quota\":{\"bytes\":...,\"files\":...},
-       \"usage\":{\"bytes\":...,\"files\":...,\"folders\":...},\"permissions\":{...},
+       \"usage\":{\"bytes\":...,\"files\":...,\"folders\":...},\"trash\":{...},\"permissions\":{...},
        \"uploads\":{\"count\":1,\"bytes\":9000000}}")]
 pub struct Whoami {
     #[command(flatten)]
@@ -51,6 +51,7 @@ impl Whoami {
             row("account", account),
             row("server", server),
             row("usage", amounts("usage")),
+            row("trash", amounts("trash")),
             row("quota", amounts("quota")),
             row("uploads", uploads_line(&known["uploads"])),
         ];

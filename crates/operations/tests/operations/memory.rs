@@ -14,7 +14,7 @@ use plimsoll_store::backend::{
 };
 use plimsoll_store::{
     Begin, Committed, Copied, Depth, Error, Expected, HomeOwner, MoveResult, Path, RemovalKind, Removed,
-    Terms, Usage,
+    Terms, TrashInfo, Usage,
 };
 
 /// All homes. Clones share them.
@@ -105,7 +105,7 @@ impl Entries {
 
     /// Returns the tree that a removal removes.
     fn removed(&self, account: i64, removal: &Removal) -> Result<Vec<Vec<u8>>, Error> {
-        let Removal { path, what, condition } = removal;
+        let Removal { path, what, condition, .. } = removal;
         if path.is_root() {
             return Err(Error::Home);
         }
@@ -193,7 +193,7 @@ impl MemoryHome {
             }
             HomeRequest::Remove(removal) => {
                 let tree = entries.removed(account, &removal)?;
-                HomeResponse::Removed(Removed { usage: entries.remove(account, &tree) })
+                HomeResponse::Removed(Removed { usage: entries.remove(account, &tree), trashed: None })
             }
             HomeRequest::SetModified { path, modified } => {
                 entries.find(account, &path)?;
@@ -212,10 +212,20 @@ impl MemoryHome {
             HomeRequest::Copy(path, to, depth) => {
                 HomeResponse::Copied(entries.copy(account, (&path, depth), &to)?.1)
             }
+            // It has no trash.
+            HomeRequest::TrashInfo => {
+                HomeResponse::TrashInfo(TrashInfo { usage: Usage::default(), time: Duration::ZERO })
+            }
+            HomeRequest::Trash(_) => HomeResponse::Trash(Vec::new()),
+            HomeRequest::DropTrashed(None) => {
+                HomeResponse::Removed(Removed { usage: Usage::default(), trashed: None })
+            }
             HomeRequest::PendingAt(_) | HomeRequest::ResumableUploads => HomeResponse::Uploads(Vec::new()),
             HomeRequest::CreateResumable(_) => return Err(Error::TooManyUploads),
             HomeRequest::Digest(..) => return Err(Error::Busy),
-            HomeRequest::SetUploadLength { .. }
+            HomeRequest::Restore { .. }
+            | HomeRequest::DropTrashed(Some(_))
+            | HomeRequest::SetUploadLength { .. }
             | HomeRequest::ResumableUpload(_)
             | HomeRequest::CompletedUpload(_)
             | HomeRequest::DiscardUpload(_)

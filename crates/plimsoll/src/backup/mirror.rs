@@ -318,12 +318,17 @@ mod tests {
         std::fs::create_dir(copy.join("accounts")).unwrap();
         let home = data.join("accounts/alice/files");
         std::fs::create_dir_all(&home).unwrap();
-        std::fs::create_dir(data.join("accounts/alice/pending")).unwrap();
+        std::fs::create_dir_all(data.join("accounts/alice/pending/trash")).unwrap();
+        for name in ["upload", "trash/deleted"] {
+            std::fs::write(data.join("accounts/alice/pending").join(name), name).unwrap();
+        }
         for name in ["kept", "changed", "renamed", "removed", "becomes a folder"] {
             std::fs::write(home.join(name), name).unwrap();
         }
         let first = pass(data, copy, Entries::new(), false);
-        assert!(first.has_changes && !copy.join("accounts/alice/pending").exists());
+        let pending = copy.join("accounts/alice/pending");
+        assert!(first.has_changes && !pending.join("upload").exists());
+        assert!(pending.join("trash/deleted").exists());
         let second = pass(data, copy, first.entries, false);
         assert!(!second.has_changes);
         std::fs::write(home.join("changed"), "anew").unwrap();

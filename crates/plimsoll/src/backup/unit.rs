@@ -14,6 +14,8 @@ use crate::config::Config;
 const ACCOUNTS: &[u8] = b"accounts";
 /// Uploads in progress, in a home. They end with the restore, as with any change of the server.
 const PENDING: &[u8] = b"pending";
+/// The home's trash, in the same folder.
+const TRASH: &[u8] = b"trash";
 /// A home's record of its account, before it has its name.
 const NEW_OWNER: &[u8] = b"account.new";
 /// Entries of the running server: its lock, and uploads that it passes on to a storage server.
@@ -55,6 +57,12 @@ impl Unit {
     }
 }
 
+/// Whether the entry `path` of a home is of an upload in progress.
+fn is_pending(path: &[u8]) -> bool {
+    let below = path.strip_prefix(PENDING).and_then(|rest| rest.strip_prefix(b"/"));
+    below.is_some_and(|below| below.split(|byte| *byte == b'/').next() != Some(TRASH))
+}
+
 /// The entries that are not copied.
 pub(super) struct Skipped {
     /// The names of the directory's files, if they are in the data folder.
@@ -73,7 +81,8 @@ impl Skipped {
     pub(super) fn has(&self, unit: &Unit, path: &[u8]) -> bool {
         match unit {
             Unit::Home(_) => {
-                [PENDING, NEW_OWNER].contains(&path)
+                is_pending(path)
+                    || path == NEW_OWNER
                     || path.rsplit(|byte| *byte == b'/').next() == Some(STAGING)
             }
             Unit::Rest => {
@@ -107,10 +116,15 @@ mod tests {
             assert!(!skipped.has(&Unit::Rest, name.as_bytes()), "{name}");
         }
         let alice = Unit::Home(b"alice".to_vec());
-        for name in ["pending", "files/.plimsoll-pending", "files/disk/.plimsoll-pending"] {
+        for name in
+            ["pending/x", "pending/x/trash", "files/.plimsoll-pending", "files/disk/.plimsoll-pending"]
+        {
             assert!(skipped.has(&alice, name.as_bytes()), "{name}");
         }
-        for name in ["account", "files", "files/pending", "files/lock", "files/directory.sqlite"] {
+        for name in ["account", "files", "files/pending/x", "files/lock", "files/directory.sqlite"] {
+            assert!(!skipped.has(&alice, name.as_bytes()), "{name}");
+        }
+        for name in ["pending", "pending/trash", "pending/trash/x", "pending/trash/x/y"] {
             assert!(!skipped.has(&alice, name.as_bytes()), "{name}");
         }
         let outside = Config::of(&["--data", "/srv/plimsoll", "--directory", "sqlite:/db/directory.sqlite"]);

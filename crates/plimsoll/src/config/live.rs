@@ -15,6 +15,7 @@ use super::proxy::ProxySettings;
 use super::sites::{CacheFlag, OriginFlag, SiteFlag};
 use super::tls::TlsSettings;
 use super::values::{AtMost, Links, LogLevel, OperatorHost, SignUp};
+use crate::limits::TRASH_DAYS_MAX;
 
 /// The shortest time that a limit may be set to.
 const SHORT: &str = "10ms";
@@ -74,6 +75,11 @@ pub(crate) struct Live {
     /// Files that a new account may store, or none for no bound
     #[arg(long, value_name = "COUNT", env = "PLIMSOLL_QUOTA_FILES", default_value = "none")]
     pub(crate) quota_files: AtMost,
+
+    /// Days for which deleted files stay in the trash of their account and can be restored; 0 for no trash
+    #[arg(long, value_name = "DAYS", env = "PLIMSOLL_TRASH_DAYS", default_value = "30")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=TRASH_DAYS_MAX))]
+    pub(crate) trash_days: u32,
 
     /// How long a login session lasts
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SESSION_TIME", default_value = "30d")]

@@ -21,6 +21,7 @@ use plimsoll_io::{Cells, Stop};
 use plimsoll_operations::{AuditLog, Meter};
 use plimsoll_proto::ftp::{PortShares, StartBarrier};
 use plimsoll_proto::http::{Counters, Readiness};
+use plimsoll_store::Store;
 
 use self::lines::{LogKind, Receiver, Sender, Writers};
 use self::rpc_servers::RpcServers;
@@ -37,7 +38,7 @@ use crate::operator_log::{Level, OperatorLog, start_with};
 use crate::reloading::{self, Reloading, Replace};
 use crate::sites::open_sites;
 use crate::stopping;
-use crate::tiers::{auth_settings, empty_spool};
+use crate::tiers::{auth_settings, empty_spool, trash_time};
 
 /// The kind of server that runs under the engine `process`.
 #[derive(Clone)]
@@ -221,11 +222,13 @@ fn watch_over(
     stopping::watch(&stop, addresses).context("cannot watch for signals")?;
     encryption::start_acme(&config, Proof::Http, &Renewals::in_cells(common.cells.renewals), &stop)?;
     let auth = open.as_ref().map(|open| open.auth.clone());
+    let homes = open.as_ref().and_then(|open| open.homes.clone());
     let parts = Box::new(AtMaster {
         reload: master.reload(),
         watch: FilesWatch::default(),
         logs: logs.reopen(),
         auth,
+        homes,
     });
     let doing = match role {
         Role::Front => "serving",
@@ -261,6 +264,7 @@ struct AtMaster {
     watch: FilesWatch,
     logs: Vec<Reopen>,
     auth: Option<Auth>,
+    homes: Option<Store>,
 }
 
 impl Replace for AtMaster {
@@ -276,6 +280,9 @@ impl Replace for AtMaster {
         self.watch.note_used(stamps);
         if let Some(auth) = &self.auth {
             auth.set(auth_settings(config));
+        }
+        if let Some(homes) = &self.homes {
+            homes.set_trash_time(trash_time(config));
         }
         Ok(())
     }

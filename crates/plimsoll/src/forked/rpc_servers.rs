@@ -45,6 +45,8 @@ pub(super) struct RpcServers {
 /// Running RPC servers.
 pub(super) struct Open {
     pub(super) auth: Auth,
+    /// The store, if its homes are in this process.
+    pub(super) homes: Option<Store>,
     at: Socket,
     stop: Stop,
     thread: BoundedThread<anyhow::Result<()>>,
@@ -85,7 +87,7 @@ impl RpcServers {
         config: &Config,
         meter: &Arc<DirectoryMeter>,
     ) -> anyhow::Result<Open> {
-        let (auth, api) = self.answering(config)?;
+        let (auth, homes, api) = self.answering(config)?;
         auth.count_directory_in(meter);
         let mut config = of_rpc_servers(config);
         self.at.clear_others().context("cannot look through the data folder")?;
@@ -102,16 +104,16 @@ impl RpcServers {
         let stop = server.stop().clone();
         let thread = BoundedThread::spawn("desks", move || server.serve(listening));
         let thread = thread.context("cannot start a thread")?;
-        Ok(Open { auth, at: self.at.clone(), stop, thread })
+        Ok(Open { auth, homes, at: self.at.clone(), stop, thread })
     }
 
     /// Opens accounts and files, and returns the API of the RPC servers.
-    fn answering(&self, config: &Config) -> anyhow::Result<(Auth, Arc<dyn Api>)> {
+    fn answering(&self, config: &Config) -> anyhow::Result<(Auth, Option<Store>, Arc<dyn Api>)> {
         let secret = SecretCheck::new(Secret::from(self.secret.as_str()));
-        let (auth, api): (_, Arc<dyn Api>) = match self.role {
+        let (auth, homes, api): (_, _, Arc<dyn Api>) = match self.role {
             Role::Auth(_) => {
                 let auth = open_auth_here(config)?;
-                (auth.clone(), auth_server(secret, Arc::new(AuthServer::for_fronts(auth))))
+                (auth.clone(), None, auth_server(secret, Arc::new(AuthServer::for_fronts(auth))))
             }
             Role::Front => {
                 let store = match config.fixed.store {
@@ -122,14 +124,14 @@ impl RpcServers {
                 let accounts = AuthServer::for_connection_processes(auth.clone());
                 let server = RpcServer::new(secret, "the main process", "plimsoll serve");
                 let server = server.with(Arc::new(accounts));
-                let server = match store {
+                let server = match store.clone() {
                     Some(store) => with_store(server, store),
                     None => server,
                 };
-                (auth, Arc::new(server))
+                (auth, store, Arc::new(server))
             }
         };
-        Ok((auth, api))
+        Ok((auth, homes, api))
     }
 }
 

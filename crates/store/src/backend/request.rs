@@ -9,13 +9,14 @@ use std::time::Duration;
 use plimsoll_io::Stat;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Copied, Depth, MoveResult, RemovalKind, Removed};
+use crate::change::{Copied, Depth, Disposal, MoveResult, RemovalKind, Removed};
 use crate::condition::{Condition, ParseCondition};
 use crate::error::Error;
 use crate::finished::Completed;
 use crate::json::StatJson;
 use crate::owner::HomeOwner;
 use crate::path::Path;
+use crate::trash::{TrashId, TrashInfo, TrashPage, TrashedEntry};
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Committed, Expected, NewUpload, ResumableUpload, Terms, UploadId};
 
@@ -40,6 +41,21 @@ pub enum HomeRequest {
     CheckRemoval(Removal),
     /// Response: [`HomeResponse::Removed`].
     Remove(Removal),
+    /// Response: [`HomeResponse::TrashInfo`].
+    TrashInfo,
+    /// Response: [`HomeResponse::Trash`].
+    Trash(TrashPage),
+    /// Response: [`HomeResponse::Restored`].
+    Restore {
+        /// The entry of the trash.
+        id: TrashId,
+        /// The path that it gets; none for the one that it had.
+        to: Option<Path>,
+        /// The home's quota, for folders that are created again.
+        quota: Quota,
+    },
+    /// Drops an entry of the trash, or all of them. Response: [`HomeResponse::Removed`].
+    DropTrashed(Option<TrashId>),
     /// Response: [`HomeResponse::Stat`].
     SetModified {
         /// The file or folder.
@@ -98,6 +114,12 @@ plimsoll_rpc::responses! {
     Stat(StatJson),
     /// The result of a removal.
     Removed(Removed),
+    /// The state of the trash.
+    TrashInfo(TrashInfo),
+    /// Entries of the trash.
+    Trash(Vec<TrashedEntry>),
+    /// The path of a restored entry.
+    Restored(Path),
     /// The result of a move.
     Moved(MoveResult),
     /// The result of a copy.
@@ -142,6 +164,8 @@ pub struct Removal {
     pub what: RemovalKind,
     /// The condition on it.
     pub condition: Condition,
+    /// Where it goes.
+    pub disposal: Disposal,
 }
 
 /// The target of a move or copy.

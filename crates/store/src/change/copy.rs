@@ -52,6 +52,7 @@ impl LocalEnd {
         if let Some(staging) = tree {
             home.clear_later(io, staging, replaced);
         }
+        home.tidy_trash(io);
         Ok(copied)
     }
 
@@ -107,7 +108,8 @@ pub(super) fn begin(
     to.home.open_volume(fs, &to.path)?;
     let mut state = to.home.lock();
     let (target, replaced) = distinct_target(fs, from, to, existing)?;
-    to.home.allows(fs, &state, to.quota, less_of(replaced.as_ref()), usage)?;
+    // The copy in place drops entries of the trash, if the quota needs their space.
+    let _needed = to.home.allows(fs, &state, to.quota, less_of(replaced.as_ref()), usage)?;
     let staging = to.home.staging_for(fs, &target.folder)?;
     Claim::reserve(&to.home, &mut state, (id, staging), to.quota, usage.bytes)
 }
@@ -129,15 +131,18 @@ pub(super) fn put_in_place(
     let displaced = DisplacedEntry::set(fs, &to.home, &target, replaced.as_ref(), made.kind, id)?;
     // An entry that is set aside is subtracted by `forget`.
     let less = if displaced.is_some() { Usage::default() } else { less_of(replaced.as_ref()) };
-    let placed = to.home.allows(fs, &state, to.quota, less, made.usage).and_then(|()| {
-        let name = &made.name;
-        Ok(fs.rename(staging, name, &target.folder, target.name, Existing::Replaced)?)
+    let placed = to.home.allows(fs, &state, to.quota, less, made.usage).and_then(|needed| {
+        fs.rename(staging, &made.name, &target.folder, target.name, Existing::Replaced)?;
+        Ok(needed)
     });
-    if let Err(error) = placed {
-        displaced.into_iter().for_each(|displaced| displaced.put_back(fs, &to.home, &target));
-        return Err(error);
-    }
-    to.home.replaces(&state, less, made.usage);
+    let needed = match placed {
+        Ok(needed) => needed,
+        Err(error) => {
+            displaced.into_iter().for_each(|displaced| displaced.put_back(fs, &to.home, &target));
+            return Err(error);
+        }
+    };
+    to.home.replaces(fs, &state, needed, less, made.usage);
     to.home.sync(fs, &[&target.folder])?;
     drop(state);
     let tree = displaced.map_or(Ok(None), |displaced| displaced.forget(fs, &to.home))?;

@@ -16,6 +16,7 @@ use crate::home::{CopyingTo, LocalHome};
 use crate::limits::{COPY_FILE_BYTES_MIN, COPY_SLICE_BYTES, COUNT_SLICE_ENTRIES, PATH_NAMES_MAX};
 use crate::path::BadPath;
 use crate::sweep::{clear_tree, tree_name};
+use crate::trash::DiskNeed;
 use crate::usage::{Counting, Usage};
 use crate::volumes::STAGING;
 use crate::write::UploadId;
@@ -231,7 +232,10 @@ impl Making {
         let (home, mut left) = (&to.home, COPY_SLICE_BYTES);
         while left > 0 {
             if let Some(file) = &mut self.file {
-                let bytes = file.advance(fs, home, left)?;
+                let bytes = left.min(file.size - file.at);
+                let keeps_trash = to.quota.keeps_trash;
+                let need = DiskNeed { folder: &room.staging, bytes, ahead: bytes, keeps_trash };
+                let bytes = home.with_disk_room(fs, need, || file.advance(fs, home, left))?;
                 if file.at >= file.size {
                     self.made.usage = self.made.usage.plus(Usage::file(file.at));
                     self.file = None;

@@ -7,6 +7,7 @@ use plimsoll_io::{Fs, Io, Work};
 use crate::error::{Error, Result};
 use crate::home::LocalHome;
 use crate::path::Path;
+use crate::trash::DiskNeed;
 use crate::usage::{Quota, Usage};
 
 impl LocalHome {
@@ -28,7 +29,7 @@ impl LocalHome {
 
     /// Creates the missing folders above `path`, the highest first. A name is synced before a folder is made
     /// in it. If one cannot be made, those above it stay.
-    fn make_parents(&self, fs: &dyn Fs, path: &Path, quota: Quota) -> Result<()> {
+    pub(crate) fn make_parents(&self, fs: &dyn Fs, path: &Path, quota: Quota) -> Result<()> {
         // Neither the home itself nor a shared folder is made again.
         let parents = std::iter::successors(path.parent(), Path::parent).take_while(|it| !it.is_top());
         for folder in parents.collect::<Vec<_>>().iter().rev() {
@@ -40,16 +41,28 @@ impl LocalHome {
         Ok(())
     }
 
+    /// Creates a folder. A full disk gets space from the trash.
     fn make_one(&self, fs: &dyn Fs, path: &Path, quota: Quota) -> Result<()> {
+        let make = || self.make_one_now(fs, path, quota);
+        match make() {
+            Err(Error::Full) => {
+                let folder = self.place(fs, path)?.folder;
+                self.with_disk_room(fs, DiskNeed::small(&folder, quota.keeps_trash), make)
+            }
+            made => made,
+        }
+    }
+
+    fn make_one_now(&self, fs: &dyn Fs, path: &Path, quota: Quota) -> Result<()> {
         let state = self.change();
         let place = self.place(fs, path)?;
         if place.stat(fs)?.is_some() {
             return Err(Error::AlreadyExists);
         }
         place.check_new(None)?;
-        self.allows(fs, &state, quota, Usage::default(), Usage::FOLDER)?;
+        let needed = self.allows(fs, &state, quota, Usage::default(), Usage::FOLDER)?;
         fs.make_folder(&place.folder, place.name)?;
-        self.replaces(&state, Usage::default(), Usage::FOLDER);
+        self.replaces(fs, &state, needed, Usage::default(), Usage::FOLDER);
         self.sync(fs, &[&place.folder])
     }
 }

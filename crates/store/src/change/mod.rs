@@ -13,6 +13,7 @@ mod rename;
 mod time;
 
 pub use copy::{Copied, Depth};
-pub use remove::{RemovalKind, Removed};
-pub(crate) use rename::LocalEnd;
+pub(crate) use remove::subtree;
+pub use remove::{Disposal, RemovalKind, Removed};
 pub use rename::MoveResult;
+pub(crate) use rename::{LocalEnd, check_tree_depth};

@@ -1,5 +1,6 @@
 //! Removing a file, an empty folder, or a folder with all its contents.
 //!
+//! With a [trash](crate::trash), entries go there, unless the caller asks for their removal for good.
 //! Invariant: a folder is removed as a whole. It must leave the home at once, by a rename; its contents are
 //! removed afterwards.
 
@@ -8,12 +9,14 @@ use std::io;
 
 use plimsoll_io::{Existing, File, FileKind, Fs, Io, Stat, Work};
 
+use crate::backend::Removal;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::home::{LocalHome, ParentFolder, weight};
 use crate::limits::COUNT_SLICE_ENTRIES;
 use crate::path::Path;
 use crate::sweep::tree_name;
+use crate::trash::TrashId;
 use crate::usage::{self, Usage};
 use crate::write::UploadId;
 
@@ -22,6 +25,19 @@ use crate::write::UploadId;
 pub struct Removed {
     /// The usage of all removed entries.
     pub usage: Usage,
+    /// The entry of the trash that they are, if they are there.
+    pub trashed: Option<TrashId>,
+}
+
+/// Where a removed entry goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Disposal {
+    /// To the trash of its home, if it has one. Its oldest entry goes if there are too many.
+    Trash,
+    /// As `Trash`, at the request of another account than the home's: no entry goes for it.
+    TrashOfAnother,
+    /// It is deleted for good.
+    Deleted,
 }
 
 /// The kind of entry that may be removed.
@@ -37,25 +53,35 @@ pub enum RemovalKind {
 
 impl LocalHome {
     /// As [`crate::Home::remove`].
-    pub(crate) async fn remove(
-        &self,
-        io: &Io,
-        path: Path,
-        kind: RemovalKind,
-        condition: Condition,
-    ) -> Result<Removed> {
+    pub(crate) async fn remove(&self, io: &Io, removal: Removal) -> Result<Removed> {
         self.usage(io).await?;
+        let to_trash = removal.disposal != Disposal::Deleted && self.has_trash();
+        // A folder without contents is not worth an entry: a restored file has it created again.
+        if to_trash
+            && removal.what != RemovalKind::EmptyFolder
+            && let Some(removed) = self.remove_to_trash(io, &removal).await?
+        {
+            return Ok(removed);
+        }
+        let Removal { path, what: kind, condition, .. } = removal.clone();
         let (home, asked, when) = (self.clone(), path.clone(), condition.clone());
         let removed = io.offload(Work::Writes, move |fs| home.remove_now(fs, &asked, kind, &when)).await??;
         if let Some(usage) = removed {
-            return Ok(Removed { usage });
+            return Ok(Removed { usage, trashed: None });
+        }
+        // It has dangling links.
+        if to_trash
+            && kind == RemovalKind::EmptyFolder
+            && let Some(removed) = self.remove_to_trash(io, &removal).await?
+        {
+            return Ok(removed);
         }
         // Counting the removed entries takes as long as the folder is large.
         let (home, id) = (self.clone(), UploadId::draw(io));
         let (usage, staging) =
             io.offload(Work::Chores, move |fs| home.remove_folder(fs, &path, kind, &condition, id)).await??;
         self.clear_later(io, staging, id);
-        Ok(Removed { usage })
+        Ok(Removed { usage, trashed: None })
     }
 
     /// As [`crate::Home::check_removal`].
@@ -75,7 +101,7 @@ impl LocalHome {
     }
 
     /// Returns the place and the metadata of an entry that may be removed. Call it with the state locked.
-    fn removable<'a>(
+    pub(crate) fn removable<'a>(
         &self,
         fs: &dyn Fs,
         path: &'a Path,
@@ -195,7 +221,7 @@ impl RemovalKind {
 }
 
 /// The usage of an entry and all below it.
-pub(super) fn subtree(fs: &dyn Fs, place: &ParentFolder<'_>, stat: &Stat) -> Result<Usage> {
+pub(crate) fn subtree(fs: &dyn Fs, place: &ParentFolder<'_>, stat: &Stat) -> Result<Usage> {
     if stat.kind != FileKind::Folder {
         return Ok(weight(stat));
     }

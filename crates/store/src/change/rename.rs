@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::home::{Change, LocalHome, ParentFolder, State, weight};
 use crate::limits::PATH_NAMES_MAX;
 use crate::path::{BadPath, Path};
-use crate::usage::{Quota, Usage};
+use crate::usage::{Quota, RoomNeeded, Usage};
 use crate::write::UploadId;
 
 /// One end of a move or copy.
@@ -82,6 +82,7 @@ impl LocalEnd {
         if let Some(staging) = tree {
             home.clear_later(io, staging, id);
         }
+        home.tidy_trash(io);
         Ok(moved)
     }
 
@@ -129,9 +130,9 @@ fn rename(
         displaced.into_iter().for_each(|displaced| displaced.put_back(fs, &to.home, target));
         return Err(error);
     }
-    if let Some((less, moved)) = across {
+    if let Some((less, moved, needed)) = across {
         from.home.takes_off(moved);
-        to.home.replaces(states.to(), less, moved);
+        to.home.replaces(fs, states.to(), needed, less, moved);
     } else if let (Some(replaced), None) = (replaced, &displaced) {
         to.home.takes_off(weight(replaced));
     }
@@ -173,16 +174,16 @@ fn find<'a>(fs: &dyn Fs, from: &'a LocalEnd, to: &'a LocalEnd, existing: Existin
     Ok(Found { source, entry, moving, target, replaced })
 }
 
-/// Returns the usage that the move frees in the target's home at once, and the usage that it adds, if the
-/// quota allows it. A replaced folder counts until it is removed. None within one home, where nothing is
-/// added.
+/// Returns the usage that the move frees in the target's home at once, the usage that it adds, and what its
+/// trash must free, if the quota allows it. A replaced folder counts until it is removed. None within one
+/// home, where nothing is added.
 fn weigh(
     fs: &dyn Fs,
     states: &Both<'_>,
     from: &LocalEnd,
     to: &LocalEnd,
     found: &Found<'_>,
-) -> Result<Option<(Usage, Usage)>> {
+) -> Result<Option<(Usage, Usage, RoomNeeded)>> {
     if from.home.is(&to.home) {
         return Ok(None);
     }
@@ -192,8 +193,8 @@ fn weigh(
         Some(stat) if stat.kind != FileKind::Folder && is_replaced_at_once => weight(stat),
         _ => Usage::default(),
     };
-    to.home.allows(fs, states.to(), to.quota, less, moving)?;
-    Ok(Some((less, moving)))
+    let needed = to.home.allows(fs, states.to(), to.quota, less, moving)?;
+    Ok(Some((less, moving, needed)))
 }
 
 /// Checks that all folders of `from` would have valid paths at `to`. Call it without the lock: it reads
@@ -203,7 +204,13 @@ pub(super) fn check_depth(fs: &dyn Fs, from: &LocalEnd, to: &LocalEnd) -> Result
         // No path gets longer.
         return Ok(());
     }
-    let mut ahead = vec![(from.home.files().clone(), from.path.to_open(), to.path.depth())];
+    check_tree_depth(fs, from.home.files(), from.path.to_open(), to.path.depth())
+}
+
+/// Checks that all folders of the tree `name` in `parent` would have valid paths, if it were `depth` names
+/// deep.
+pub(crate) fn check_tree_depth(fs: &dyn Fs, parent: &File, name: Vec<u8>, depth: usize) -> Result<()> {
+    let mut ahead = vec![(parent.clone(), name, depth)];
     while let Some((parent, name, depth)) = ahead.pop() {
         if depth > PATH_NAMES_MAX {
             return Err(BadPath::TooDeep.into());

@@ -14,13 +14,13 @@ use crate::owner::HomeOwner;
 use crate::path::Path;
 
 /// The URL path of operations on homes. The number is the version of the requests.
-pub const REQUESTS: &str = "/api/store/2/requests";
+pub const REQUESTS: &str = "/api/store/3/requests";
 /// The URL path of listings.
-pub const LISTINGS: &str = "/api/store/2/listings";
+pub const LISTINGS: &str = "/api/store/3/listings";
 /// The URL path of file transfers.
-pub const FILES: &str = "/api/store/2/files";
+pub const FILES: &str = "/api/store/3/files";
 /// The URL path of the readiness check.
-pub const READY: &str = "/api/store/2/ready";
+pub const READY: &str = "/api/store/3/ready";
 
 /// A request about a home: an operation, a listing, the path of a file, or the start of an upload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -117,12 +117,18 @@ impl Request for StoreRequest<HomeRequest> {
             | HomeRequest::PendingAt(_)
             | HomeRequest::ResumableUploads
             | HomeRequest::EndOf { .. } => READ,
-            HomeRequest::Usage | HomeRequest::Digest(..) => LONG_READ,
+            HomeRequest::Usage | HomeRequest::TrashInfo | HomeRequest::Trash(_) | HomeRequest::Digest(..) => {
+                LONG_READ
+            }
             HomeRequest::SetModified { .. }
             | HomeRequest::SetUploadLength { .. }
             | HomeRequest::DiscardUpload(_) => CHANGE,
             HomeRequest::MakeFolder { .. } | HomeRequest::CreateResumable(_) => COUNTED_CHANGE,
-            HomeRequest::Remove(_) | HomeRequest::Rename(..) | HomeRequest::Copy(..) => LONG_CHANGE,
+            HomeRequest::Remove(_)
+            | HomeRequest::Restore { .. }
+            | HomeRequest::DropTrashed(_)
+            | HomeRequest::Rename(..)
+            | HomeRequest::Copy(..) => LONG_CHANGE,
         }
     }
 }

@@ -16,9 +16,10 @@ use crate::finished::Completed;
 use crate::home::LocalHome;
 use crate::owner::HomeOwner;
 use crate::path::Path;
+use crate::trash::{TrashId, TrashInfo, TrashPage, TrashedEntry};
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, NewUpload, ResumableUpload, Terms, UploadId};
-use crate::{RemovalKind, Removed};
+use crate::{Disposal, RemovalKind, Removed};
 
 /// The files of one account. Clones share the home.
 #[derive(Clone)]
@@ -97,7 +98,7 @@ impl Home {
         self.ask(io, HomeRequest::MakeFolder { path, quota, parents }).await
     }
 
-    /// Removes the entry `path`, if it is of this kind.
+    /// Removes the entry `path` to the trash, if it is of this kind.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::Precondition`], [`crate::Error::Home`]; if it is of
@@ -109,7 +110,52 @@ impl Home {
         kind: RemovalKind,
         condition: Condition,
     ) -> Result<Removed> {
-        self.ask(io, HomeRequest::Remove(Removal { path, what: kind, condition })).await
+        let removal = Removal { path, what: kind, condition, disposal: Disposal::Trash };
+        self.remove_by(io, removal).await
+    }
+
+    /// As [`Home::remove`], for good or not.
+    ///
+    /// # Errors
+    /// As [`Home::remove`].
+    pub async fn remove_by(&self, io: &Io, removal: Removal) -> Result<Removed> {
+        self.ask(io, HomeRequest::Remove(removal)).await
+    }
+
+    /// Returns the state of its trash.
+    ///
+    /// # Errors
+    /// Any error of counting its usage.
+    pub async fn trash_info(&self, io: &Io) -> Result<TrashInfo> {
+        self.ask(io, HomeRequest::TrashInfo).await
+    }
+
+    /// Returns a page of the entries of its trash, the newest first.
+    ///
+    /// # Errors
+    /// Any error of reading them.
+    pub async fn trash(&self, io: &Io, page: TrashPage) -> Result<Vec<TrashedEntry>> {
+        self.ask(io, HomeRequest::Trash(page)).await
+    }
+
+    /// Moves an entry of the trash back to its path, or to the path `to`. Missing folders above that are
+    /// created. Returns the path.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] if there is no such entry; [`crate::Error::AlreadyExists`] if the path has
+    /// an entry; [`crate::Error::NoFolder`] if a file is in the place of a folder;
+    /// [`crate::Error::OtherDisk`], [`crate::Error::Quota`]; [`crate::Error::Busy`] while the entry is moved
+    /// by another caller.
+    pub async fn restore(&self, io: &Io, id: TrashId, to: Option<Path>, quota: Quota) -> Result<Path> {
+        self.ask(io, HomeRequest::Restore { id, to, quota }).await
+    }
+
+    /// Deletes an entry of the trash for good, or all entries.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`], [`crate::Error::Busy`].
+    pub async fn drop_trashed(&self, io: &Io, id: Option<TrashId>) -> Result<Removed> {
+        self.ask(io, HomeRequest::DropTrashed(id)).await
     }
 
     /// Checks whether [`Home::remove`] would now succeed.
@@ -123,7 +169,8 @@ impl Home {
         kind: RemovalKind,
         condition: Condition,
     ) -> Result<()> {
-        self.ask(io, HomeRequest::CheckRemoval(Removal { path, what: kind, condition })).await
+        let removal = Removal { path, what: kind, condition, disposal: Disposal::Trash };
+        self.ask(io, HomeRequest::CheckRemoval(removal)).await
     }
 
     /// Sets the modification time of the file or folder `path`, as time since 1970. Returns its metadata

@@ -79,6 +79,14 @@ impl Store {
         }
     }
 
+    /// Sets the time for which removed entries stay in the trash, to the second; zero for no trash. A remote
+    /// store has its own setting.
+    pub fn set_trash_time(&self, time: std::time::Duration) {
+        if let Tier::Local(store) = &self.0 {
+            store.set_trash_time(time);
+        }
+    }
+
     /// Checks that a remote store responds.
     ///
     /// # Errors

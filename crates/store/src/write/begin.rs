@@ -130,7 +130,7 @@ impl LocalHome {
         if let Base::Kept(_, at) = &base {
             let less = before.as_ref().map_or_else(Usage::default, weight);
             let more = Usage::file(*at);
-            self.allows(fs, &self.lock(), asked.terms.quota, less, more)?;
+            let _needed = self.allows(fs, &self.lock(), asked.terms.quota, less, more)?;
         }
         match base {
             Base::Nothing => self.begin_empty(fs, &asked, before),

@@ -89,7 +89,8 @@ impl Claim {
         let (place, before) = home.replaceable(fs, terms)?;
         let staging = home.staging_for(fs, &place.folder)?;
         let less = before.as_ref().map_or_else(Usage::default, weight);
-        home.allows(fs, state, terms.quota, less, Usage::file(size.least))?;
+        // The commit drops entries of the trash, if the quota needs their space.
+        let _needed = home.allows(fs, state, terms.quota, less, Usage::file(size.least))?;
         Ok((Claim::reserve(home, state, (id, staging), terms.quota, size.reserved)?, before))
     }
 
@@ -143,6 +144,11 @@ impl Claim {
         if let Some(entry) = self.home.lock().uploads.get_mut(&self.id) {
             entry.bytes = entry.bytes.min(bytes);
         }
+    }
+
+    /// The reserved bytes.
+    pub(super) fn reserved(&self) -> u64 {
+        self.home.lock().uploads.get(&self.id).map_or(0, |entry| entry.bytes)
     }
 
     /// Reserves `bytes` in all, as an upload of unannounced length grows.

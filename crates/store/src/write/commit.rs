@@ -20,6 +20,7 @@ use crate::home::{LocalHome, ParentFolder, State, weight};
 use crate::json::StatFields;
 use crate::limits::FREED_LATER_BYTES;
 use crate::path::Path;
+use crate::trash::DiskNeed;
 use crate::usage::{Quota, Usage};
 
 /// The path of an upload, and the terms of its commit.
@@ -124,9 +125,10 @@ impl LocalHome {
         staged: &StagedFile<'_>,
         request: &CommitRequest,
     ) -> Result<Option<Committed>> {
-        let Some((folder, committed)) = self.put_in_place(fs, &self.change(), staged, request)? else {
-            return Ok(None);
-        };
+        let need = DiskNeed::small(staged.staging, request.terms.quota.keeps_trash);
+        let placed =
+            self.with_disk_room(fs, need, || self.put_in_place(fs, &self.change(), staged, request))?;
+        let Some((folder, committed)) = placed else { return Ok(None) };
         self.sync(fs, &[&folder])?;
         Ok(Some(committed))
     }
@@ -142,7 +144,7 @@ impl LocalHome {
         let (place, before) = self.replaceable(fs, &request.terms)?;
         let less = before.as_ref().map_or_else(Usage::default, weight);
         let more = Usage::file(staged.bytes);
-        self.allows(fs, state, request.terms.quota, less, more)?;
+        let needed = self.allows(fs, state, request.terms.quota, less, more)?;
         let ParentFolder { folder, name } = place;
         if request.cancel.as_ref().is_some_and(CancelHandle::is_cancelled) {
             return Err(Error::Cancelled);
@@ -154,7 +156,7 @@ impl LocalHome {
             fs.free_later(&folder, name);
         }
         fs.rename(staged.staging, &staged.id.data_name(), &folder, name, Existing::Replaced)?;
-        self.replaces(state, less, more);
+        self.replaces(fs, state, needed, less, more);
         Ok(Some((folder, Committed { created: before.is_none(), stat: fs.stat(staged.file)? })))
     }
 

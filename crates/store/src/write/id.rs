@@ -19,6 +19,16 @@ impl UploadId {
         UploadId(u128::from_be_bytes(bytes))
     }
 
+    /// Returns the identifier with the lowest 48 bits of `number` at its start.
+    pub(crate) fn with_start(self, number: u64) -> UploadId {
+        UploadId((u128::from(number) << 80) | (self.0 & (u128::MAX >> 48)))
+    }
+
+    /// The number of its first 48 bits.
+    pub(crate) fn start(self) -> u64 {
+        u64::try_from(self.0 >> 80).unwrap_or(u64::MAX)
+    }
+
     /// Parses the output of [`fmt::Display`], and nothing else.
     pub fn parse(text: &[u8]) -> Option<UploadId> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() == 32)?;

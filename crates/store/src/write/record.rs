@@ -187,7 +187,7 @@ pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<Reco
 }
 
 /// Reads the text of a record or a list, up to [`RECORD_BYTES_MAX`].
-pub(super) fn read_text(fs: &dyn Fs, file: &File) -> Result<Vec<u8>> {
+pub(crate) fn read_text(fs: &dyn Fs, file: &File) -> Result<Vec<u8>> {
     let size = fs.stat(file)?.size.min(RECORD_BYTES_MAX);
     let mut text = vec![0; usize::try_from(size).unwrap_or(0)];
     let mut filled = 0;

@@ -20,6 +20,7 @@ use super::state::Ended;
 use crate::error::{Error, Result};
 use crate::home::LocalHome;
 use crate::known_digests::RunningDigest;
+use crate::trash::DiskNeed;
 
 /// The staging file of an upload, as far as it is written.
 pub(super) struct StagingFile {
@@ -229,18 +230,41 @@ impl StagingFile {
         for piece in &batch.pieces {
             match piece {
                 BufferedBytes::Lease(lease) => {
-                    write_all(fs, &file, lease, self.offset)?;
+                    self.with_disk_room(fs, batch, || Ok(write_all(fs, &file, lease, self.offset)?))?;
                     self.digests.update(lease);
                     if let Some(running) = self.running.as_mut().filter(|running| running.at == self.offset) {
                         running.sha256.update(&lease[..]);
                         running.at += lease.len() as u64;
                     }
                 }
-                BufferedBytes::Piped(pipe, bytes) => write_all_from(fs, &file, pipe, *bytes, self.offset)?,
+                BufferedBytes::Piped(pipe, bytes) => {
+                    let mut done = 0;
+                    self.with_disk_room(fs, batch, || {
+                        write_all_from(fs, &file, (pipe, *bytes), self.offset, &mut done)
+                    })?;
+                }
             }
             self.offset += piece.len();
         }
         Ok(())
+    }
+
+    /// Runs a write of a part of `batch`. A full disk gets space from the trash.
+    fn with_disk_room(
+        &self,
+        fs: &dyn Fs,
+        batch: &Batch,
+        mut write: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        match write() {
+            Err(Error::Full) => {}
+            written => return written,
+        }
+        let bytes = batch.bytes();
+        let ahead = bytes.max(self.claim.reserved().saturating_sub(self.offset));
+        let need =
+            DiskNeed { folder: &self.claim.staging, bytes, ahead, keeps_trash: batch.quota.keeps_trash };
+        self.claim.home.with_disk_room(fs, need, write)
     }
 
     /// Returns an error if a sync has failed, also one for a lookup: earlier writes may be lost then.
@@ -525,12 +549,18 @@ fn failed_before() -> Error {
     Error::Failed(io::Error::other("a sync of the upload has failed before"))
 }
 
-fn write_all_from(fs: &dyn Fs, file: &File, pipe: &Pipe, bytes: u64, at: u64) -> Result<()> {
-    let mut done = 0;
-    while done < bytes {
-        match fs.write_from(file, pipe, bytes - done, at + done)? {
+/// Writes the bytes of a pipe, after the first `done`, which it updates.
+fn write_all_from(
+    fs: &dyn Fs,
+    file: &File,
+    (pipe, bytes): (&Pipe, u64),
+    at: u64,
+    done: &mut u64,
+) -> Result<()> {
+    while *done < bytes {
+        match fs.write_from(file, pipe, bytes - *done, at + *done)? {
             0 => return Err(Error::Full),
-            count => done += count,
+            count => *done += count,
         }
     }
     Ok(())

@@ -39,8 +39,7 @@ pub(crate) struct LocalUpload {
     schedule: RecordingSchedule,
     /// Whether its commit waits for the disk.
     is_synced: bool,
-    /// Whether its home is in memory, where nothing waits for a disk.
-    is_in_memory: bool,
+    home: LocalHome,
     shared: Arc<SharedUpload>,
     /// What is remembered after the commit of a resumable upload of announced length.
     completes: Option<Completes>,
@@ -182,7 +181,7 @@ impl LocalUpload {
             pause: io.deadline(),
             schedule: RecordingSchedule::none(),
             is_synced: home.is_synced(),
-            is_in_memory: home.is_in_memory(),
+            home: home.clone(),
             shared,
             completes: None,
             parts: None,
@@ -342,7 +341,9 @@ impl LocalUpload {
             }
             Ok(committed)
         });
-        committed.await
+        let committed = committed.await;
+        self.home.tidy_trash(&self.io);
+        committed
     }
 
     /// As [`crate::Upload::pause`].
@@ -362,9 +363,13 @@ impl LocalUpload {
         }
     }
 
-    /// Whether its work is done in place: it takes less time than two changes of threads.
+    /// Whether its work is done in place: it takes less time than two changes of threads. Entries of the
+    /// trash that must make room could take longer.
     fn is_short(&self) -> bool {
-        self.is_in_memory && self.progress.bytes <= BUFFERED_BYTES_MAX as u64
+        let (bytes, quota) = (self.progress.bytes, self.terms.quota);
+        self.home.is_in_memory()
+            && bytes <= BUFFERED_BYTES_MAX as u64
+            && !self.io.in_memory(|fs| self.home.may_need_room(fs, quota, bytes))
     }
 
     pub(super) async fn work<T: Send + 'static>(

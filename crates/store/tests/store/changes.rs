@@ -52,7 +52,10 @@ fn a_folder_needs_a_free_name_and_a_folder_around_it() {
 fn a_folder_is_made_with_its_parents_as_far_as_the_quota_permits() {
     with_home(|scene| async move {
         let make = async |at: &str, files| {
-            scene.home.make_folder(&scene.io, path(at), Quota { bytes: None, files }, true).await
+            scene
+                .home
+                .make_folder(&scene.io, path(at), Quota { bytes: None, files, keeps_trash: false }, true)
+                .await
         };
         make("a/b/c", None).await.unwrap();
         assert!(matches!(make("a/b/c", None).await, Err(Error::AlreadyExists)));

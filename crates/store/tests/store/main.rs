@@ -15,15 +15,19 @@ mod owners;
 mod parts;
 mod power;
 mod power_folders;
+mod power_trash;
 mod quotas;
 mod recorded;
 mod resumable;
 mod resumed;
 mod sweeping;
 mod syncs;
+mod trash;
+mod trash_room;
 mod uploads;
 mod volumes;
 
+use std::cell::Cell;
 use std::path::Path as Folder;
 use std::pin::pin;
 use std::time::Duration;
@@ -53,10 +57,10 @@ impl Scene {
         contents(&self.host, &format!("{DATA}/accounts/alice/files/{path}"))
     }
 
-    /// The names in alice's pending folder, except the links for mounted file systems.
+    /// The names in alice's pending folder, except the trash and the links for mounted file systems.
     fn pending(&self) -> Vec<String> {
         let mut names = names(&self.host, &format!("{DATA}/accounts/alice/pending"));
-        names.retain(|name| !name.ends_with(".volume") && name != "staging-name");
+        names.retain(|name| !name.ends_with(".volume") && name != "staging-name" && name != "trash");
         names
     }
 
@@ -89,8 +93,13 @@ impl Scene {
 /// The time for which interrupted uploads stay resumable in these tests.
 const KEPT: Duration = Duration::from_secs(60);
 
+thread_local! {
+    /// The time for which removed entries stay in the trash. Most tests are about homes without one.
+    static TRASH_TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
 fn settings() -> Settings {
-    Settings { upload_kept_time: KEPT, ..Settings::default() }
+    Settings { upload_kept_time: KEPT, trash_time: TRASH_TIME.get(), ..Settings::default() }
 }
 
 fn open(host: &Host) -> Store {

@@ -188,7 +188,10 @@ fn a_file_that_a_copied_link_names_counts_for_the_quota() {
         make_folder(&scene, "top").await;
         put(&scene.io, &scene.home, any("out"), &[7; 600]).await.unwrap();
         link(&scene, "top/outer", "../out");
-        let to = |bytes| End { quota: Quota { bytes: Some(bytes), files: None }, ..end(&scene.home, "c") };
+        let to = |bytes| End {
+            quota: Quota { bytes: Some(bytes), files: None, keeps_trash: false },
+            ..end(&scene.home, "c")
+        };
         let copied =
             |bytes| end(&scene.home, "top").copy(&scene.io, to(bytes), Existing::Kept, Depth::Infinity);
         assert!(matches!(copied(599).await, Err(Error::Quota)));

@@ -10,7 +10,7 @@ fn under(to: &str, quota: Quota) -> Terms {
     Terms::any(path(to), quota)
 }
 
-const TEN_FILES: Quota = Quota { bytes: None, files: Some(10) };
+const TEN_FILES: Quota = Quota { bytes: None, files: Some(10), keeps_trash: false };
 
 #[test]
 fn of_64_writers_at_once_as_many_get_in_as_may() {
@@ -62,13 +62,20 @@ async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
 #[test]
 fn bytes_are_bounded_and_a_smaller_file_may_always_replace_a_larger() {
     with_home(|scene| async move {
-        let quota = Quota { bytes: Some(100), files: None };
+        let quota = Quota { bytes: Some(100), files: None, keeps_trash: false };
         put(&scene.io, &scene.home, under("a", quota), &[1; 80]).await.unwrap();
         let too_much = put(&scene.io, &scene.home, under("b", quota), &[1; 21]).await;
         assert!(matches!(too_much, Err(Error::Quota)));
         put(&scene.io, &scene.home, under("b", quota), &[1; 20]).await.unwrap();
         put(&scene.io, &scene.home, under("a", quota), &[2; 80]).await.unwrap();
-        put(&scene.io, &scene.home, under("a", Quota { bytes: Some(1), files: None }), b"").await.unwrap();
+        put(
+            &scene.io,
+            &scene.home,
+            under("a", Quota { bytes: Some(1), files: None, keeps_trash: false }),
+            b"",
+        )
+        .await
+        .unwrap();
         scene.assert_counted().await;
     });
 }
@@ -76,7 +83,7 @@ fn bytes_are_bounded_and_a_smaller_file_may_always_replace_a_larger() {
 #[test]
 fn an_announced_length_over_the_quota_is_refused_before_the_first_byte() {
     with_home(|scene| async move {
-        let quota = Quota { bytes: Some(100), files: None };
+        let quota = Quota { bytes: Some(100), files: None, keeps_trash: false };
         let expected = Expected { bytes: Some(101), digests: Vec::new() };
         let begun = scene.home.upload(&scene.io, under("a", quota), expected).await;
         assert!(matches!(begun.map(drop), Err(Error::Quota)));
@@ -86,7 +93,7 @@ fn an_announced_length_over_the_quota_is_refused_before_the_first_byte() {
 #[test]
 fn uploads_in_progress_claim_no_more_than_the_quota() {
     with_home(|scene| async move {
-        let quota = Quota { bytes: Some(100_000), files: None };
+        let quota = Quota { bytes: Some(100_000), files: None, keeps_trash: false };
         let announced = |bytes| Expected { bytes: Some(bytes), digests: Vec::new() };
         let one = scene.home.upload(&scene.io, under("a", quota), announced(60_000)).await.unwrap();
         let two = scene.home.upload(&scene.io, under("b", quota), announced(60_000)).await;
@@ -114,11 +121,11 @@ fn a_file_moved_to_another_home_counts_for_that_home() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), &[1; 50]).await.unwrap();
         let from = || End { home: scene.home.clone(), path: path("a"), quota: Quota::default() };
-        let little = Quota { bytes: Some(49), files: None };
+        let little = Quota { bytes: Some(49), files: None, keeps_trash: false };
         let moved = from().rename(&scene.io, bob(&scene, little, "a").await, Existing::Kept).await;
         assert!(matches!(moved, Err(Error::Quota)), "{moved:?}");
         assert_eq!(scene.contents("a"), Some(vec![1; 50]));
-        let enough = Quota { bytes: Some(50), files: None };
+        let enough = Quota { bytes: Some(50), files: None, keeps_trash: false };
         from().rename(&scene.io, bob(&scene, enough, "a").await, Existing::Kept).await.unwrap();
         scene.assert_counted().await;
         assert_eq!(scene.home.usage(&scene.io).await.unwrap().bytes, 0);
@@ -129,7 +136,7 @@ fn a_file_moved_to_another_home_counts_for_that_home() {
 #[test]
 fn folders_are_bounded_too() {
     with_home(|scene| async move {
-        let quota = Quota { bytes: None, files: Some(1) };
+        let quota = Quota { bytes: None, files: Some(1), keeps_trash: false };
         scene.home.make_folder(&scene.io, path("one"), quota, false).await.unwrap();
         let more = scene.home.make_folder(&scene.io, path("two"), quota, false).await;
         assert!(matches!(more, Err(Error::Quota)));
@@ -145,7 +152,7 @@ fn folders_are_bounded_too() {
 #[test]
 fn an_upload_that_has_expired_holds_no_room() {
     with_home(|scene| async move {
-        let quota = Quota { bytes: Some(100), files: None };
+        let quota = Quota { bytes: Some(100), files: None, keeps_trash: false };
         let new = NewUpload { terms: under("big", quota), bytes: Some(100), metadata: String::new() };
         scene.home.create_resumable(&scene.io, new).await.unwrap();
         let small = put(&scene.io, &scene.home, under("small", quota), b"12345").await;
@@ -159,7 +166,7 @@ fn an_upload_that_has_expired_holds_no_room() {
 #[test]
 fn a_copy_takes_room_before_its_bytes() {
     with_home(|scene| async move {
-        let quota = Quota { bytes: Some(100), files: None };
+        let quota = Quota { bytes: Some(100), files: None, keeps_trash: false };
         put(&scene.io, &scene.home, under("a", quota), &[1; 40]).await.unwrap();
         let waiting = Expected { bytes: Some(60), digests: Vec::new() };
         let upload = scene.home.upload(&scene.io, under("b", quota), waiting).await.unwrap();

@@ -415,7 +415,7 @@ fn a_kept_upload_expires() {
 }
 
 fn under(to: &str, most: u64) -> Terms {
-    Terms::any(path(to), Quota { bytes: Some(most), files: None })
+    Terms::any(path(to), Quota { bytes: Some(most), files: None, keeps_trash: false })
 }
 
 #[test]

@@ -286,7 +286,7 @@ fn files_that_are_a_file_system_of_their_own_are_stored_and_removed() {
 }
 
 /// A mounted file system, with a file.
-fn mounted(scene: Scene) -> Doing {
+pub(super) fn mounted(scene: Scene) -> Doing {
     doing(async move {
         mount(&scene);
         let scene = scene.started_again().await;

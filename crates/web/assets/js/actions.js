@@ -90,7 +90,9 @@ export class Actions {
       await remove(paths[at] ?? "", chosen[at]?.etag ?? "");
     });
     if (next) folder.rows.reveal(next);
-    if (removed) notice(counted("deleted", removed), keeps ? { action: this.#undo(paths) } : {});
+    // In a share, they are in the trash of its owner.
+    const canUndo = keeps && paths.every((path) => path.startsWith("/files/"));
+    if (removed) notice(counted("deleted", removed), canUndo ? { action: this.#undo(paths) } : {});
   }
 
   /** Returns the entry after those, which gets the focus when they are gone. @param {Entry[]} chosen */

@@ -11,7 +11,7 @@ let known;
 
 /** Whether deleted entries are kept for a while. It is asked once. */
 export function hasTrash() {
-  known ??= request("GET", "/api/trash").then(() => true, (error) => {
+  known ??= request("GET", "/api/trash?limit=1").then(async (answer) => (await answer.json()).days > 0, (error) => {
     // A failed request is no answer, so the next deletion asks again.
     if (!(error instanceof Problem) || error.status !== 404) known = undefined;
     return false;

@@ -1,4 +1,4 @@
-//! The resources that speak JSON: accounts, sessions, passwords, shares and links.
+//! The resources that speak JSON: accounts, sessions, passwords, shares, links and the trash.
 //!
 //! There is one file for each. Invariant: `openapi.json` describes exactly these endpoints.
 
@@ -9,6 +9,7 @@ mod password;
 pub(crate) mod search;
 mod sessions;
 mod shares;
+pub(crate) mod trash;
 mod whoami;
 
 use plimsoll_proto::http::Answer;
@@ -43,12 +44,18 @@ pub(crate) enum Point {
     Link(String),
     /// The entries with a name, below a folder.
     Search,
+    /// The caller's trash.
+    Trash,
+    /// An entry of the caller's trash, by its id.
+    Trashed(String),
+    /// The restoration of an entry of the caller's trash.
+    Restore(String),
     /// The description of the API.
     OpenApi,
 }
 
 /// The endpoints with fixed paths, by path.
-const POINTS: [(&str, Point); 10] = [
+const POINTS: [(&str, Point); 11] = [
     ("accounts", Point::Accounts),
     ("sessions", Point::Sessions),
     ("sessions/current", Point::CurrentSession),
@@ -58,6 +65,7 @@ const POINTS: [(&str, Point); 10] = [
     ("shared", Point::Shared),
     ("links", Point::Links),
     ("search", Point::Search),
+    ("trash", Point::Trash),
     ("openapi.json", Point::OpenApi),
 ];
 
@@ -65,11 +73,14 @@ impl Point {
     /// Returns the endpoint of a path below `/api/`.
     pub(crate) fn of(rest: &str) -> Result<Point, Refusal> {
         let named = POINTS.iter().find(|(name, _)| *name == rest).map(|(_, point)| point.clone());
-        let id = |prefix| {
-            let id: &str = rest.strip_prefix(prefix)?;
+        let id = |prefix, suffix| {
+            let id: &str = rest.strip_prefix(prefix)?.strip_suffix(suffix)?;
             (!id.is_empty() && !id.contains('/')).then(|| id.to_owned())
         };
-        let one = || id("shares/").map(Point::Share).or_else(|| id("links/").map(Point::Link));
+        let one = || id("shares/", "").map(Point::Share).or_else(|| id("links/", "").map(Point::Link));
+        let trashed =
+            || id("trash/", "").map(Point::Trashed).or_else(|| id("trash/", "/restore").map(Point::Restore));
+        let one = || one().or_else(trashed);
         named.or_else(one).ok_or_else(nothing)
     }
 
@@ -77,7 +88,9 @@ impl Point {
         use Method::{Delete, Get, Head, Post, Put};
         match self {
             Point::Accounts | Point::Sessions => &[Post],
-            Point::CurrentSession | Point::Share(_) | Point::Link(_) => &[Delete],
+            Point::CurrentSession | Point::Share(_) | Point::Link(_) | Point::Trashed(_) => &[Delete],
+            Point::Trash => &[Get, Head, Delete],
+            Point::Restore(_) => &[Post],
             Point::WhoAmI | Point::Shared | Point::Search | Point::OpenApi => &[Get, Head],
             Point::Password => &[Put],
             Point::Shares | Point::Links => &[Get, Head, Post],
@@ -105,6 +118,10 @@ pub(crate) async fn answer(
         Point::Links => links::list(ask).await,
         Point::Link(id) => links::end(ask, &id).await,
         Point::Search => search::find(ask).await,
+        Point::Trash if method == Method::Delete => trash::empty(ask).await,
+        Point::Trash => trash::list(ask).await,
+        Point::Trashed(id) => trash::delete(ask, &id).await,
+        Point::Restore(id) => trash::restore(ask, &id).await,
         Point::OpenApi => Ok(openapi::answer()),
     }
 }

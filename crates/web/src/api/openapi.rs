@@ -33,6 +33,9 @@ mod tests {
         ] {
             assert!(described["paths"].get(path).is_some(), "{path}");
         }
+        for path in ["/api/trash/{id}", "/api/trash/{id}/restore"] {
+            assert!(described["paths"].get(path).is_some(), "{path}");
+        }
         for path in ["/uploads", "/uploads/{id}", "/metrics", "/healthz", "/readyz", "/api/status"] {
             assert!(described["paths"].get(path).is_some(), "{path}");
         }

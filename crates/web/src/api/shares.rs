@@ -174,7 +174,8 @@ impl<'a> Paging<'a> {
     }
 }
 
-fn limit_of(text: &[u8], max: usize) -> Result<usize, Refusal> {
+/// Parses the number of entries of a page.
+pub(super) fn limit_of(text: &[u8], max: usize) -> Result<usize, Refusal> {
     let limit = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     limit
         .filter(|limit| (1..=max).contains(limit))

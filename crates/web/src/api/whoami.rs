@@ -4,6 +4,7 @@
 
 use plimsoll_auth::{Permissions, Quota};
 use plimsoll_proto::http::Answer;
+use plimsoll_store::Usage;
 use plimsoll_wire::http::status::Status;
 use serde::Serialize;
 
@@ -15,6 +16,8 @@ struct WhoAmIJson<'a> {
     account: &'a str,
     quota: Quota,
     usage: Used,
+    /// The part of the usage that is in the trash.
+    trash: Used,
     permissions: Permissions,
 }
 
@@ -28,7 +31,9 @@ struct Used {
 pub(super) async fn look(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let known = ask.web.operations.who_am_i(&caller).await?;
-    let usage = Used { bytes: known.usage.bytes, files: known.usage.files, folders: known.usage.folders };
+    let used = |usage: Usage| Used { bytes: usage.bytes, files: usage.files, folders: usage.folders };
+    let (usage, trash) = (used(known.usage), used(known.trash.usage));
     let (quota, permissions) = (known.account.quota, known.account.permissions);
-    Ok(json::answer(Status::OK, &WhoAmIJson { account: &known.account.name, quota, usage, permissions }))
+    let caller = WhoAmIJson { account: &known.account.name, quota, usage, trash, permissions };
+    Ok(json::answer(Status::OK, &caller))
 }

@@ -188,7 +188,8 @@ async fn quota(
     }
     let known = ask.web.operations.usage_at(caller, &target.place).await?;
     Ok(known.map(|known| {
-        let used = known.usage.bytes;
+        // Entries of the trash make room, so they are available.
+        let used = known.usage.bytes.saturating_sub(known.trash.usage.bytes);
         DavQuota { available: known.account.quota.bytes.map(|quota| quota.saturating_sub(used)), used }
     }))
 }

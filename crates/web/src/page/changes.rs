@@ -3,19 +3,20 @@
 //! It calls the operations that the API calls, and leads to the page that the form names. Invariant: a form
 //! replaces no file and no folder.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
 use plimsoll_auth::{LinkPermission, NewLink, Permission};
 use plimsoll_io::{Existing, Io};
 use plimsoll_operations::{Caller, Error, HomePath, Parents};
 use plimsoll_proto::http::Answer;
-use plimsoll_store::{Condition, Error as StoreError, Path};
+use plimsoll_store::{Condition, Disposal, Error as StoreError, Path};
 use plimsoll_wire::calendar::parse_rfc3339;
 use plimsoll_wire::http::status::Status;
 
 use super::entry::{name_of_permission, split, target_of};
 use super::form::Form;
-use super::{go_to, links};
+use super::{go_to, links, trash};
 use crate::api::links::{not_made, url_of};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, Web, conditions, credentials};
@@ -23,17 +24,20 @@ use crate::{RoutedRequest, Web, conditions, credentials};
 pub(super) async fn receive(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let form = Form::read(ask.request).await?;
-    let notice = match &*form.bytes("action") {
-        b"mkdir" => make_folder(ask.web, &caller, &form).await?,
-        b"rename" => rename(ask.web, &caller, &form).await?,
+    let notice: Cow<'static, str> = match &*form.bytes("action") {
+        b"mkdir" => make_folder(ask.web, &caller, &form).await?.into(),
+        b"rename" => rename(ask.web, &caller, &form).await?.into(),
         b"delete" => delete(ask.web, &caller, &form).await?,
-        b"share" => share(ask.web, &caller, &form).await?,
-        b"unshare" => unshare(ask.web, &caller, &form).await?,
+        b"share" => share(ask.web, &caller, &form).await?.into(),
+        b"unshare" => unshare(ask.web, &caller, &form).await?.into(),
         b"link" => return link(&ask, &caller, &form).await,
-        b"unlink" => unlink(ask.web, &caller, &form).await?,
+        b"unlink" => unlink(ask.web, &caller, &form).await?.into(),
+        b"restore" => trash::restore(ask.web, &caller, &form).await?.into(),
+        b"delete-trashed" => trash::delete(ask.web, &caller, &form).await?.into(),
+        b"empty-trash" => trash::empty(ask.web, &caller, &form).await?.into(),
         _ => return Err(Refusal::bad("The form names no action. Open the page again.")),
     };
-    Ok(go_to(form.next().with_notice(notice)))
+    Ok(go_to(form.next().with_notice(&notice)))
 }
 
 /// Returns the place of a name in a folder.
@@ -86,7 +90,8 @@ fn unless_changed(form: &Form, field: &str, present: &[u8]) -> Vec<u8> {
     if sent == String::from_utf8_lossy(present).as_bytes() { present.to_vec() } else { sent }
 }
 
-async fn delete(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str, Refusal> {
+/// Deletes an entry. The notice names the entry of the trash, if the caller can restore it.
+async fn delete(web: &Web, caller: &Caller, form: &Form) -> Result<Cow<'static, str>, Refusal> {
     let target = target_of(&form.bytes("at"))?;
     if form.bytes("sure").is_empty() {
         return Err(Refusal::bad(
@@ -96,8 +101,13 @@ async fn delete(web: &Web, caller: &Caller, form: &Form) -> Result<&'static str,
     let etag = form.text("etag");
     let condition = unchanged(&etag)?;
     let condition = if target.is_folder { condition.and_folder() } else { condition };
-    match web.operations.remove(caller, &target.place, condition).await {
-        Ok(_) => Ok("deleted"),
+    match web.operations.remove(caller, &target.place, condition, Disposal::Trash).await {
+        Ok(removed) => Ok(match removed.trashed {
+            Some(id) if target.place.is_own(&caller.identity.account.name) => {
+                format!("trashed&trashed={id}").into()
+            }
+            _ => "deleted".into(),
+        }),
         Err(Error::Store(StoreError::Precondition)) if etag.is_empty() => Err(Error::NOT_FOUND.into()),
         Err(error) => Err(error.into()),
     }

@@ -16,6 +16,7 @@ use super::frame::{Frame, Section};
 use super::shares::{end_form, permission_text, share_until};
 use super::texts::Language;
 use super::{display_text, links, notice};
+use crate::api::trash::DAY_SECONDS;
 use crate::files::FileTarget;
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, credentials};
@@ -44,6 +45,8 @@ struct Entry {
     shares: Vec<Share>,
     /// Its public links; `None` if there are none on this server.
     links: Option<Vec<Link>>,
+    /// For how many days it stays in the trash after it is deleted; 0 if there is no trash.
+    trash_days: u64,
 }
 
 pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
@@ -68,7 +71,11 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
     if let Some(links) = &mut links {
         links.retain(|link| link.path == target.place.path.as_bytes());
     }
-    let entry = Entry { href: href_of(&target), target, stat, may: access.may, shares, links };
+    let trash_days = match access.may.delete {
+        true => ask.web.operations.trash_info(&caller).await?.time.as_secs() / DAY_SECONDS,
+        false => 0,
+    };
+    let entry = Entry { href: href_of(&target), target, stat, may: access.may, shares, links, trash_days };
     let section = if is_own { Section::Files } else { Section::Shares };
     let frame = Frame::new(ask.request, section, Some(&caller.identity.account.name));
     let content = page(&frame, &entry, ask.called.query);
@@ -121,7 +128,7 @@ fn page(frame: &Frame, entry: &Entry, query: Option<&[u8]>) -> Markup {
         @if may.share { (sharing(language, entry)) }
         @if let Some(links) = &entry.links { (linking(language, entry, links)) }
         @if may.write && may.delete { (renaming(language, entry, &folder)) }
-        @if may.delete { (deleting(language, entry, &folder, is_folder)) }
+        @if may.delete { (deleting(frame, entry, &folder, is_folder)) }
     }
 }
 
@@ -208,8 +215,15 @@ fn renaming(language: &Language, entry: &Entry, folder: &str) -> Markup {
     }
 }
 
-fn deleting(language: &Language, entry: &Entry, folder: &str, is_folder: bool) -> Markup {
-    let warning = if is_folder { "delete.folder" } else { "delete.file" };
+fn deleting(frame: &Frame, entry: &Entry, folder: &str, is_folder: bool) -> Markup {
+    let language = frame.language;
+    let days = entry.trash_days.to_string();
+    let warning = match (entry.trash_days, is_folder) {
+        (0, true) => language.text("delete.folder").to_owned(),
+        (0, false) => language.text("delete.file").to_owned(),
+        _ if frame.section == Section::Files => language.fill("delete.trash", &[("days", days.as_str())]),
+        _ => language.fill("delete.trash-of-owner", &[("days", days.as_str())]),
+    };
     html! {
         section {
             h2 { (language.text("delete")) }
@@ -218,7 +232,7 @@ fn deleting(language: &Language, entry: &Entry, folder: &str, is_folder: bool) -
                 input type="hidden" name="next" value=(folder);
                 // The server deletes the version that the page shows, and no other.
                 input type="hidden" name="etag" value=(plimsoll_content::etag(&entry.stat));
-                p { (language.text(warning)) }
+                p { (warning) }
                 label.choice {
                     input type="checkbox" name="sure" value="yes" required; (language.text("delete.sure"))
                 }

@@ -25,6 +25,8 @@ pub(crate) enum Section {
     Files,
     /// The account's shares, given and received.
     Shares,
+    /// The account's trash.
+    Trash,
     /// The account itself.
     Account,
     /// None of them.
@@ -34,7 +36,7 @@ pub(crate) enum Section {
 /// The frame of a page for one request.
 pub(crate) struct Frame {
     pub(crate) language: &'static Language,
-    section: Section,
+    pub(super) section: Section,
     account: Option<String>,
     /// Whether the browser has a session that it can end.
     has_session: bool,
@@ -143,6 +145,7 @@ impl Frame {
                 nav aria-label=(self.language.text("navigation")) {
                     (link(Section::Files, "/files/", self.language.text("files")))
                     (link(Section::Shares, "/app/shares", self.language.text("shares")))
+                    (link(Section::Trash, "/app/trash", self.language.text("trash")))
                     span.space {}
                     (link(Section::Account, "/app/account", account))
                 }

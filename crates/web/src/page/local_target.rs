@@ -5,6 +5,9 @@
 
 use crate::limits::LOCAL_TARGET_BYTES_MAX;
 
+/// The pairs of a query that are of a notice: the word, and the entry of the trash that it is about.
+const NOTICE: [&str; 2] = ["done=", "trashed="];
+
 /// The target of a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LocalTarget(String);
@@ -33,10 +36,13 @@ impl LocalTarget {
         self.0
     }
 
-    /// Adds the word that the page shows as a notice, instead of an earlier one.
+    /// Adds the word that the page shows as a notice, instead of an earlier one. Further pairs of the query
+    /// may follow it.
     pub(crate) fn with_notice(self, word: &str) -> String {
         let (path, query) = self.0.split_once('?').unwrap_or((&self.0, ""));
-        let kept = query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("done="));
+        let kept = query
+            .split('&')
+            .filter(|pair| !pair.is_empty() && !NOTICE.iter().any(|name| pair.starts_with(name)));
         let pairs: Vec<&str> = kept.collect();
         let done = format!("done={word}");
         format!("{path}?{}", [&*pairs, &[&*done]].concat().join("&"))
@@ -62,6 +68,9 @@ mod tests {
     fn a_notice_replaces_an_earlier_one() {
         let noticed = |target: &str| LocalTarget::of(target.as_bytes()).with_notice("made");
         assert_eq!(noticed("/files/"), "/files/?done=made");
-        assert_eq!(noticed("/files/?sort=size&done=x&from=200"), "/files/?sort=size&from=200&done=made");
+        assert_eq!(
+            noticed("/files/?sort=size&done=trashed&trashed=0f&from=200"),
+            "/files/?sort=size&from=200&done=made"
+        );
     }
 }

@@ -19,6 +19,7 @@ mod qr;
 mod search;
 mod shares;
 mod texts;
+mod trash;
 
 use std::sync::LazyLock;
 
@@ -56,6 +57,7 @@ pub(crate) enum View {
     Shares,
     /// The results of a search.
     Search,
+    Trash,
     /// The receiver of the forms that change something.
     Changes,
     /// One of the page's own files, by its path below `/app/`.
@@ -63,7 +65,7 @@ pub(crate) enum View {
 }
 
 /// The views with fixed paths, by path below `/app/`.
-const VIEWS: [(&str, View); 11] = [
+const VIEWS: [(&str, View); 12] = [
     ("", View::Start),
     ("login", View::LogIn),
     ("signup", View::SignUp),
@@ -74,6 +76,7 @@ const VIEWS: [(&str, View); 11] = [
     ("entry", View::Entry),
     ("shares", View::Shares),
     ("search", View::Search),
+    ("trash", View::Trash),
     ("do", View::Changes),
 ];
 
@@ -87,9 +90,13 @@ impl View {
     pub(crate) fn methods(&self) -> &'static [Method] {
         use Method::{Get, Head, Post};
         match self {
-            View::Start | View::Account | View::Entry | View::Shares | View::Search | View::Asset(_) => {
-                &[Get, Head]
-            }
+            View::Start
+            | View::Account
+            | View::Entry
+            | View::Shares
+            | View::Search
+            | View::Trash
+            | View::Asset(_) => &[Get, Head],
             // GET too, because the page of a refused form has that path, and may be reloaded.
             View::LogIn | View::SignUp | View::Password => &[Get, Head, Post],
             View::LogOut | View::Language | View::Changes => &[Post],
@@ -117,6 +124,7 @@ pub(crate) async fn answer(
         View::Entry => entry::show(ask).await,
         View::Shares => shares::show(ask).await,
         View::Search => search::show(ask).await,
+        View::Trash => trash::show(ask).await,
         View::Changes => changes::receive(ask).await,
         View::Asset(path) => assets::answer(&path),
     }
@@ -188,5 +196,9 @@ fn notice(frame: &Frame, query: Option<&[u8]>) -> maud::Markup {
     let word = query.and_then(|query| plimsoll_wire::http::form_urlencoded::value_of(query, "done"));
     let key = word.map(|word| format!("done.{}", String::from_utf8_lossy(&word)));
     let text = key.and_then(|key| frame.language.known(&key).map(str::to_owned));
-    html! { @if let Some(text) = text { p.notice role="status" { (text) } } }
+    let undo = query.and_then(|query| trash::undo_form(frame, query));
+    html! {
+        @if let Some(text) = text { p.notice role="status" { (text) } }
+        @if let Some(undo) = undo { (undo) }
+    }
 }

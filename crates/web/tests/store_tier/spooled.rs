@@ -74,7 +74,7 @@ fn a_spooled_upload_is_checked_before_its_first_byte_and_after_its_last() {
 #[test]
 fn no_more_is_spooled_than_the_home_may_have() {
     run(async |front, disk, _| {
-        let terms = Terms::any(path("a"), Quota { bytes: Some(100), files: None });
+        let terms = Terms::any(path("a"), Quota { bytes: Some(100), files: None, keeps_trash: false });
         let mut upload = front.home.upload(&front.io, terms, Expected::default()).await.unwrap();
         upload.write(Lease::owned(noise(1, 100))).await.unwrap();
         let refused = upload.write(Lease::owned(noise(1, 1))).await;

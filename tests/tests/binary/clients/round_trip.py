@@ -80,6 +80,7 @@ def with_http_client():
     assert [entry["name"] for entry in listed["entries"]] == ["copy", "folder"], listed
     ask("DELETE", "/files/copy", 204)
     ask("DELETE", "/files/folder", 204)
+    ask("DELETE", "/api/trash", 204)
     usage = json.loads(ask("GET", "/api/whoami", 200))["usage"]
     assert usage == {"bytes": 0, "files": 0, "folders": 0}, usage
 

@@ -9,11 +9,11 @@ pub(super) fn folder(data: &Path, name: &str, part: &str) -> PathBuf {
     data.join("accounts").join(name).join(part)
 }
 
-/// Returns the names in an account's `pending`, except the name for mounted file systems; an empty vector if the
-/// folder does not exist yet.
+/// Returns the names in an account's `pending`, except its trash and the name for mounted file systems; an
+/// empty vector if the folder does not exist yet.
 pub(super) fn pending(data: &Path, name: &str) -> Vec<String> {
     let mut names = names(&folder(data, name, "pending"));
-    names.retain(|name| name != "staging-name");
+    names.retain(|name| !["trash", "staging-name"].contains(&&**name));
     names
 }
 

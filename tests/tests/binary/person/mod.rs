@@ -11,6 +11,7 @@ mod plain_http;
 mod sharing;
 mod streams;
 mod transfers;
+mod trash;
 mod wire;
 
 use std::path::{Path, PathBuf};

@@ -105,10 +105,16 @@ await page.click("dialog.question button[value=yes]");
 await page.waitForSelector(".notice.error");
 assert.equal((await send(page, "GET", "/files/a9.txt"))[1], "another version");
 await page.locator(".notice.error .close").click();
-await page.keyboard.press("Control+a");
-await page.keyboard.press("Delete");
-await page.click("dialog.question button[value=yes]");
-await shows(page, []);
+const deleteAll = async () => {
+  await page.keyboard.press("Control+a");
+  await page.keyboard.press("Delete");
+  await page.click("dialog.question button[value=yes]");
+  await shows(page, []);
+};
+await deleteAll();
+await page.locator(".notice button", { hasText: "Undo" }).click();
+await shows(page, ["inner/", "made/", "a9.txt", "c & ü%20.txt"]);
+await deleteAll();
 
 // A menu by the right mouse button, and its way by the keyboard.
 await send(page, "PUT", "/files/menu.txt", "hello");
