@@ -167,6 +167,14 @@ impl AuditEntry {
         self
     }
 
+    /// As [`AuditEntry::to`], for another name in the same folder.
+    pub(crate) fn renamed(&mut self, name: &[u8]) {
+        if let Some(names) = &mut self.names {
+            let folder = names.path.rfind('/').map_or("", |end| &names.path[..=end]);
+            names.to = Some(cut(format!("{folder}{}", String::from_utf8_lossy(name)), LOG_PATH_BYTES_MAX));
+        }
+    }
+
     /// Sets the number of bytes of file contents transferred so far.
     pub fn moved(&mut self, bytes: u64) {
         self.bytes = bytes;

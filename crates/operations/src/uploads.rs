@@ -372,6 +372,18 @@ impl IncomingUpload {
         self.upload.set_modified(modified);
     }
 
+    /// Returns the path with the name of [`IncomingUpload::set_spare_name`], as text with a slash before it.
+    pub fn spare_path(&self) -> Option<String> {
+        let (path, name) = (self.upload.to().to_string(), self.upload.spare_name()?);
+        let folder = path.rfind('/').map_or("", |end| &path[..=end]);
+        Some(format!("/{folder}{}", String::from_utf8_lossy(name)))
+    }
+
+    /// As [`Upload::set_spare_name`].
+    pub fn set_spare_name(&mut self, name: Vec<u8>) {
+        self.upload.set_spare_name(name);
+    }
+
     /// As [`Upload::start_running_digest`].
     pub fn start_running_digest(&self) {
         self.upload.start_running_digest();
@@ -475,6 +487,11 @@ impl IncomingUpload {
         let committed = self.commit_permitted(whole).await;
         if let (Ok(committed), Some(created)) = (&committed, self.created) {
             self.audit.include_earlier(created, committed.stat.size);
+        }
+        if let (Ok(Committed { has_spare_name: true, .. }), Some(name)) =
+            (&committed, self.upload.spare_name())
+        {
+            self.audit.renamed(name);
         }
         self.audit.end(committed)
     }

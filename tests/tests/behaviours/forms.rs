@@ -89,6 +89,33 @@ async fn a_file_of_a_form_replaces_another_only_if_it_may(scene: Scene) {
     assert_eq!((stored.status, &stored.json()["files"][0]["path"]), (201, &"/a (7)".into()));
 }
 
+async fn two_files_that_are_sent_at_once_under_one_name_are_both_kept(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.ask("MKCOL", "/files/in", "", "").await;
+    let file = |bytes: &[u8]| form(&[part("name=\"a\"; filename=\"a.txt\"", bytes)]);
+    let (bytes, mut first) = (noise(7, 300_000), scene.connect().await);
+    let (slow, half) = (file(&bytes), 290_000);
+    let head = format!(
+        "POST /files/in/?clash=rename HTTP/1.1\r\nHost: test\r\n{BASIC}{TYPE}Content-Length: {}\r\n\r\n",
+        slow.len()
+    );
+    first.send([head.as_bytes(), &slow[..half]].concat()).await;
+    // Its upload has begun: the name was free.
+    scene.until(|| !scene.pending("alice").is_empty()).await;
+    let second = post(&mut alice, "/files/in/?clash=rename", file(b"quick")).await;
+    assert_eq!((second.status, &second.json()["files"][0]["path"]), (201, &"/in/a.txt".into()));
+    first.push(&slow[half..]);
+    let stored = first.answer().await;
+    assert_eq!(stored.status, 201, "{}", stored.text());
+    let path = stored.json()["files"][0]["path"].as_str().unwrap().to_owned();
+    assert!(path.starts_with("/in/a (") && path.ends_with(").txt"), "{path}");
+    let home = scene.home("alice");
+    assert_eq!(home.len(), 3, "{:?}", home.keys());
+    assert!(home[&path[1..]] == Some(bytes));
+    assert_eq!(home["in/a.txt"], Some(b"quick".to_vec()));
+    assert!(scene.pending("alice").is_empty());
+}
+
 /// A browser sends a form without a CORS preflight, and adds credentials that it remembers.
 async fn a_form_with_too_many_parts_is_refused(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
@@ -139,6 +166,7 @@ behaviours!(scenario and remote and tls;
     files_of_a_form_are_stored_under_their_names,
     an_aborted_form_stores_only_its_complete_files,
     a_malformed_form_or_one_without_a_file_is_refused,
+    two_files_that_are_sent_at_once_under_one_name_are_both_kept,
     a_form_with_too_many_parts_is_refused,
     a_page_of_another_site_cannot_send_a_form,
     a_password_that_a_browser_has_stored_changes_nothing_for_other_sites,

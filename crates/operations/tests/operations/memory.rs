@@ -286,7 +286,7 @@ impl MemoryUpload {
         let (account, mut entries, stat) = (self.home.owner.account, self.home.entries(), node.stat);
         let created = entries.check_upload(account, &self.terms, stat.size)?;
         entries.0.insert((account, self.terms.to.as_bytes().to_vec()), node);
-        Ok(Committed { created, stat })
+        Ok(Committed { created, has_spare_name: false, stat })
     }
 }
 

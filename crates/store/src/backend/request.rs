@@ -242,6 +242,9 @@ pub enum Ending {
         digests: Vec<(Algorithm, Vec<u8>)>,
         /// The modification time that the file gets, since 1970.
         modified: Option<Duration>,
+        /// As [`crate::Upload::set_spare_name`].
+        #[serde(default)]
+        spare_name: Option<Vec<u8>>,
     },
     /// The part ends, and the upload stays resumable.
     Pause,

@@ -127,7 +127,8 @@ mod tests {
     use crate::Algorithm;
 
     fn body() -> Vec<u8> {
-        let end = Ending::Commit { digests: vec![(Algorithm::Md5, vec![1; 16])], modified: None };
+        let end =
+            Ending::Commit { digests: vec![(Algorithm::Md5, vec![1; 16])], modified: None, spare_name: None };
         [data_head(3), b"abc".to_vec(), prepare(), data_head(0), data_head(2), b"de".to_vec(), ending(&end)]
             .concat()
     }

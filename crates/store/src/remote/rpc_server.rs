@@ -75,8 +75,9 @@ impl StoreServer {
     /// As [`Upload::commit_whole`] and [`Upload::pause`].
     pub async fn end_upload(&self, mut upload: Upload, ending: Ending) -> Result<Ended> {
         match ending {
-            Ending::Commit { digests, modified } => {
+            Ending::Commit { digests, modified, spare_name } => {
                 modified.into_iter().for_each(|modified| upload.set_modified(modified));
+                spare_name.into_iter().for_each(|name| upload.set_spare_name(name));
                 upload.commit_whole(digests).await.map(Ended::Committed)
             }
             Ending::Pause => upload.pause().await.map(Ended::Paused),

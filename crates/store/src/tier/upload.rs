@@ -88,6 +88,17 @@ impl Upload {
         self.progress_mut().modified = Some(modified);
     }
 
+    /// Sets the name that the file gets in the folder of its path, if another entry has its own name at the
+    /// commit: one that was free when the upload began. [`Committed::has_spare_name`] tells.
+    pub fn set_spare_name(&mut self, name: Vec<u8>) {
+        self.progress_mut().spare_name = Some(name);
+    }
+
+    /// Returns that name.
+    pub fn spare_name(&self) -> Option<&[u8]> {
+        self.progress().spare_name.as_deref()
+    }
+
     /// Computes the SHA-256 of the whole file as it is written, for a client that will have it checked at
     /// the end. Call it before any bytes. A remote store reads the file instead.
     pub fn start_running_digest(&self) {
@@ -253,7 +264,9 @@ impl OtherUpload {
         if !guard.as_ref().is_none_or(CommitGuard::holds) {
             return Ok(None);
         }
-        match self.upload.end(Ending::Commit { digests, modified: self.progress.modified }).await? {
+        let Progress { modified, ref spare_name, .. } = self.progress;
+        let ending = Ending::Commit { digests, modified, spare_name: spare_name.clone() };
+        match self.upload.end(ending).await? {
             Ended::Committed(committed) => Ok(Some(committed)),
             _ => Err(Error::Away),
         }

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::home::{LocalHome, ParentFolder, State, weight};
 use crate::json::StatFields;
 use crate::limits::FREED_LATER_BYTES;
-use crate::path::Path;
+use crate::path::{Path, is_name};
 use crate::trash::DiskNeed;
 use crate::usage::{Quota, Usage};
 
@@ -39,6 +39,9 @@ pub struct Terms {
 pub struct Committed {
     /// Whether the path had no entry before.
     pub created: bool,
+    /// Whether it has the name of [`crate::Upload::set_spare_name`], because its own was taken.
+    #[serde(default)]
+    pub has_spare_name: bool,
     /// The metadata of the committed file.
     #[serde(with = "StatFields")]
     pub stat: Stat,
@@ -77,6 +80,8 @@ pub(crate) struct CommitRequest {
     pub(crate) digests: Vec<(Algorithm, Vec<u8>)>,
     /// The modification time that the file gets, since 1970; none leaves that of its last write.
     pub(crate) modified: Option<Duration>,
+    /// As [`crate::Upload::set_spare_name`].
+    pub(crate) spare_name: Option<Vec<u8>>,
     /// Checked last, as is the guard.
     pub(crate) cancel: Option<CancelHandle>,
     pub(crate) guard: Option<CommitGuard>,
@@ -141,7 +146,8 @@ impl LocalHome {
         staged: &StagedFile<'_>,
         request: &CommitRequest,
     ) -> Result<Option<(File, Committed)>> {
-        let (place, before) = self.replaceable(fs, &request.terms)?;
+        let (place, before) = self.named_place(fs, request)?;
+        let has_spare_name = request.spare_name.as_deref() == Some(place.name);
         let less = before.as_ref().map_or_else(Usage::default, weight);
         let more = Usage::file(staged.bytes);
         let needed = self.allows(fs, state, request.terms.quota, less, more)?;
@@ -157,7 +163,29 @@ impl LocalHome {
         }
         fs.rename(staged.staging, &staged.id.data_name(), &folder, name, Existing::Replaced)?;
         self.replaces(fs, state, needed, less, more);
-        Ok(Some((folder, Committed { created: before.is_none(), stat: fs.stat(staged.file)? })))
+        Ok(Some((
+            folder,
+            Committed { created: before.is_none(), has_spare_name, stat: fs.stat(staged.file)? },
+        )))
+    }
+
+    /// As [`LocalHome::replaceable`]; with the spare name, if another entry has the name of the path.
+    fn named_place<'a>(
+        &self,
+        fs: &dyn Fs,
+        request: &'a CommitRequest,
+    ) -> Result<(ParentFolder<'a>, Option<Stat>)> {
+        let found = self.replaceable(fs, &request.terms);
+        let (Err(Error::Precondition | Error::IsFolder), Some(name)) = (&found, &request.spare_name) else {
+            return found;
+        };
+        // It must not lead out of the folder, which must be a part of what is shared.
+        if !is_name(name) || name.is_empty() || name.contains(&b'/') || request.terms.to.is_top() {
+            return found;
+        }
+        let place = ParentFolder { folder: self.place(fs, &request.terms.to)?.folder, name };
+        place.check_new(None)?;
+        if place.stat(fs)?.is_some() { found } else { Ok((place, None)) }
     }
 
     /// Returns the place of an upload and the entry now there, if that may be replaced.

@@ -20,13 +20,16 @@ pub(crate) struct Progress {
     pub(crate) bytes: u64,
     /// The modification time that the file gets, since 1970.
     pub(crate) modified: Option<Duration>,
+    /// The name that it gets if that of its path is taken.
+    pub(crate) spare_name: Option<Vec<u8>>,
     /// None until a handle was requested.
     pub(crate) cancel: Option<CancelHandle>,
 }
 
 impl Progress {
     pub(crate) fn new(to: Path, announced: Option<u64>, start_offset: u64) -> Progress {
-        Progress { to, announced, start_offset, bytes: start_offset, modified: None, cancel: None }
+        let (modified, spare_name, cancel) = (None, None, None);
+        Progress { to, announced, start_offset, bytes: start_offset, modified, spare_name, cancel }
     }
 
     /// Counts received bytes.

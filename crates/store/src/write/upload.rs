@@ -328,10 +328,10 @@ impl LocalUpload {
         guard: Option<CommitGuard>,
     ) -> Result<Option<Committed>> {
         self.progress.check_complete()?;
-        let Progress { bytes, modified, ref cancel, .. } = self.progress;
-        let (terms, cancel) = (self.terms.clone(), cancel.clone());
+        let Progress { bytes, modified, ref spare_name, ref cancel, .. } = self.progress;
+        let (terms, spare_name, cancel) = (self.terms.clone(), spare_name.clone(), cancel.clone());
         let parts = self.parts.clone();
-        let request = CommitRequest { terms, digests, modified, cancel, guard, parts };
+        let request = CommitRequest { terms, digests, modified, spare_name, cancel, guard, parts };
         let (completes, now) = (self.completes.clone(), self.io.wall());
         let committed = self.work(Work::Writes, move |fs, state, buffer| {
             let committed = state.commit(fs, buffer, bytes, &request)?;

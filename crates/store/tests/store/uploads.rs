@@ -214,6 +214,34 @@ fn a_condition_is_weighed_with_the_change() {
 }
 
 #[test]
+fn an_upload_whose_name_is_taken_meanwhile_gets_its_spare_name_in_the_same_folder() {
+    with_home(|scene| async move {
+        scene.home.make_folder(&scene.io, path("f"), Quota::default(), false).await.unwrap();
+        let new_only = || Terms { condition: Condition::none().and_new(), ..any("f/a") };
+        let mut begun = Vec::new();
+        for name in [&b"first"[..], b"second", b"second", b"", b"..", b"../a", b"x/a", b".plimsoll-pending"] {
+            let mut upload = scene.home.upload(&scene.io, new_only(), Expected::default()).await.unwrap();
+            upload.set_spare_name(name.to_vec());
+            send(&mut upload, name, 1).await.unwrap();
+            begun.push(upload);
+        }
+        let mut committed = Vec::new();
+        for upload in begun {
+            committed.push(upload.commit().await);
+        }
+        let has_spare = |at: usize| committed[at].as_ref().map(|committed| committed.has_spare_name).ok();
+        assert_eq!((has_spare(0), has_spare(1)), (Some(false), Some(true)));
+        assert!(committed[2..].iter().all(|refused| matches!(refused, Err(Error::Precondition))));
+        assert_eq!(scene.contents("f/a"), Some(b"first".to_vec()));
+        assert_eq!(scene.contents("f/second"), Some(b"second".to_vec()));
+        assert_eq!(scene.home.usage(&scene.io).await.unwrap().files, 2);
+        scene.settle().await;
+        assert!(scene.pending().is_empty());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
 fn an_obstacle_in_the_path_is_reported_before_the_first_byte() {
     with_home(|scene| async move {
         scene.home.make_folder(&scene.io, path("folder"), Quota::default(), false).await.unwrap();

@@ -255,7 +255,11 @@ impl Receiving<'_> {
             let (place, expected) = (self.place_of(&free)?, self.expected.clone());
             match self.web.operations.upload_if_free(self.caller, &place, expected).await {
                 Ok(None) => {}
-                Ok(Some(begun)) => return Ok(Ok(begun)),
+                Ok(Some(mut begun)) => {
+                    // Another upload may take the name meanwhile.
+                    begun.set_spare_name(numbered(name, drawn_number(self.caller.io())));
+                    return Ok(Ok(begun));
+                }
                 Err(error) => return Ok(Err(error)),
             }
         }
@@ -275,9 +279,10 @@ impl Receiving<'_> {
 
     async fn commit(&mut self, request: &Request<'_>) -> Result<(), Refusal> {
         let Some(upload) = self.upload.take() else { return Ok(()) };
-        let path = format!("/{}", upload.to());
+        let (path, spare_path) = (format!("/{}", upload.to()), upload.spare_path());
         let committed = upload.commit().await;
         let committed = committed.map_err(|error| self.explain(request, error))?;
+        let path = if committed.has_spare_name { spare_path.unwrap_or(path) } else { path };
         let etag = plimsoll_content::etag(&committed.stat);
         self.stored.push(Stored { path, etag, created: committed.created });
         Ok(())

@@ -182,7 +182,7 @@ async fn take_upload(store: &mut ByHand) -> Peer {
     let mut peer = store.accept().await;
     peer.read_to("\r\n\r\n").await;
     peer.send("HTTP/1.1 100 Continue\r\n\r\n");
-    peer.read_to(r#"{"commit":{"digests":[],"modified":null}}"#).await;
+    peer.read_to(r#"{"commit":{"digests":[],"modified":null,"spare_name":null}}"#).await;
     peer
 }
 

@@ -177,6 +177,7 @@ impl Scene {
             terms,
             digests: Vec::new(),
             modified: None,
+            spare_name: None,
             cancel: None,
             guard: None,
             parts: None,
