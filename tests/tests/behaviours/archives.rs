@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_tests::accounts::{FolderContents, settings};
 use plimsoll_tests::archive::unzipped;
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{Answer, Engine, Person, Scenario, Scene, behaviours};
+use plimsoll_tests::{Answer, Client, Engine, Person, Scenario, Scene, behaviours};
 use serde_json::json;
 
 fn scenario() -> Scenario {
@@ -126,20 +126,31 @@ async fn an_archive_of_a_share_has_the_shared_folder_and_no_other(scene: Scene) 
     bob.get(target).await.problem(404);
 }
 
-/// Begins the archive of a home that the network's buffers cannot hold, and reads its beginning.
-async fn begin_large(scene: &Scene, name: &str) -> Person {
+/// Creates an account with a home that the network's buffers cannot hold.
+async fn with_large(scene: &Scene, name: &str) -> Person {
     let length = if scene.engine == Engine::Simulator { 2_000_000 } else { 24_000_000 };
     let mut person = Person::new(scene, name).await;
     assert_eq!(person.put("/files/z", "the last file").await.status, 201);
     scene.write_home(name, "large", &noise(1, length));
-    let head = format!("GET /files/?archive=zip HTTP/1.1\r\nHost: test\r\n{}\r\n", person.field());
-    person.client.send(head).await;
-    // Not the head alone: the folder is listed and the file is open.
+    person
+}
+
+/// Begins the archive of such a home, and reads its beginning.
+async fn begin_large(scene: &Scene, name: &str) -> Person {
+    let mut person = with_large(scene, name).await;
+    let fields = person.field();
+    begin(&mut person.client, "/files/?archive=zip", &fields).await;
+    person
+}
+
+/// Sends a request, and reads the beginning of the archive: more than the head, which is sent before the
+/// folder is listed and its first file is open.
+async fn begin(client: &mut Client, target: &str, fields: &str) {
+    client.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;
     let mut received = 0;
     while received < 10_000 {
-        received += person.client.receive().await.expect("bytes").expect("bytes").len();
+        received += client.receive().await.expect("bytes").expect("bytes").len();
     }
-    person
 }
 
 async fn an_archive_with_a_file_that_vanishes_is_aborted(scene: Scene) {
@@ -162,6 +173,82 @@ async fn an_archive_in_progress_ends_when_its_right_does(scene: Scene) {
     alice.client.expect_abort().await;
 }
 
+/// Makes a public link to a folder, and returns its id and its path.
+async fn link(alice: &mut Person, folder: &str, terms: serde_json::Value) -> (String, String) {
+    let mut new = json!({ "path": folder, "permission": "read" });
+    new.as_object_mut().unwrap().extend(terms.as_object().unwrap().clone());
+    let made = alice.send("POST", "/api/links", &new).await.json();
+    let url = made["url"].as_str().expect("a URL");
+    let path = url.split_once("://test").expect("this server").1;
+    (made["id"].as_str().unwrap().to_owned(), path.to_owned())
+}
+
+async fn a_visitor_of_a_link_downloads_its_folder_and_that_counts_once(scene: Scene) {
+    let (mut alice, mut expected) = planted(&scene).await;
+    scene.link_into_home("alice", "docs/grüße/out", "../a.txt");
+    expected.retain(|name, _| name.starts_with("grüße/"));
+    let expected: FolderContents =
+        expected.into_iter().map(|(name, it)| (name["grüße/".len()..].to_owned(), it)).collect();
+    let (id, path) = link(&mut alice, "docs/grüße", json!({ "downloads": 1 })).await;
+    let target = format!("{path}/?archive=zip");
+    let mut visitor = scene.connect().await;
+    visitor.get(&format!("{path}/?archive=tar")).await.problem(400);
+    visitor.get(&format!("{path}/none/?archive=zip")).await.problem(404);
+    assert_eq!(visitor.head_with(&target, "").await.status, 200);
+    let moved = visitor.get(&format!("{path}?archive=zip")).await;
+    assert_eq!((moved.status, moved.field("Location")), (302, Some(&*target)));
+    let lines = scene.accounts().lines().len();
+    let answer = visitor.get(&target).await;
+    assert_eq!(contents(&answer), expected);
+    let named = "attachment; filename=\"gr____e.zip\"; filename*=UTF-8''gr%C3%BC%C3%9Fe.zip";
+    assert_eq!(answer.field("Content-Disposition"), Some(named));
+    assert_eq!(answer.field("Referrer-Policy"), Some("no-referrer"));
+    let line = scene.accounts().lines().remove(lines);
+    assert_eq!((&line["operation"], &line["path"]), (&json!("download"), &json!("/docs/grüße")));
+    let detail = visitor.get(&target).await.problem(410);
+    assert!(detail.contains("used up"), "{detail}");
+    // Of a folder in it, likewise: an archive is no continued download.
+    visitor.get(&format!("{path}/inner/?archive=zip")).await.problem(410);
+    let listed = alice.get("/api/links").await.json();
+    assert_eq!((&listed["links"][0]["id"], &listed["links"][0]["downloaded"]), (&json!(id), &json!(1)));
+}
+
+async fn a_password_and_an_upload_link_protect_a_folder_from_archives(scene: Scene) {
+    let (mut alice, expected) = planted(&scene).await;
+    let (_, locked) = link(&mut alice, "docs", json!({ "password": "open sesame now" })).await;
+    let (_, inbox) = link(&mut alice, "docs", json!({ "permission": "upload" })).await;
+    let mut visitor = scene.connect().await;
+    let target = format!("{locked}/?archive=zip");
+    visitor.get(&target).await.problem(401);
+    let any = "Authorization: Basic YW55Om9wZW4gc2VzYW1lIG5vdw==\r\n";
+    assert_eq!(contents(&visitor.get_with(&target, any).await), expected);
+    let answer = visitor.get(&format!("{inbox}/?archive=zip")).await;
+    assert!(answer.text().contains("not see the folder"), "{}", answer.text());
+    let accept = "Accept: text/html,*/*;q=0.8\r\n";
+    let answer = visitor.get_with(&format!("{inbox}/?archive=zip"), accept).await;
+    assert!(
+        answer.text().contains("type=\"file\"") && !answer.text().contains("archive"),
+        "{}",
+        answer.text()
+    );
+    let (_, open) = link(&mut alice, "docs", json!({})).await;
+    let page = visitor.get_with(&format!("{open}/"), accept).await.text();
+    assert!(page.contains("href=\"?archive=zip\""), "{page}");
+}
+
+async fn an_archive_by_a_link_ends_when_the_link_does(scene: Scene) {
+    let mut alice = with_large(&scene, "alice").await;
+    let (id, path) = link(&mut alice, "/", json!({})).await;
+    let mut visitor = scene.connect().await;
+    begin(&mut visitor, &format!("{path}/?archive=zip"), "").await;
+    let open = (scene.connections)();
+    assert_eq!(alice.delete(&format!("/api/links/{id}")).await.status, 204);
+    while (scene.connections)() >= open {
+        scene.io.sleep(Duration::from_millis(5)).await;
+    }
+    visitor.expect_abort().await;
+}
+
 behaviours!(scenario and remote and tls;
     a_folder_is_downloaded_as_an_archive,
     the_entries_that_a_request_names_are_in_an_archive,
@@ -170,6 +257,9 @@ behaviours!(scenario and remote and tls;
     an_archive_of_a_share_has_the_shared_folder_and_no_other,
     an_archive_with_a_file_that_vanishes_is_aborted,
     an_archive_in_progress_ends_when_its_right_does,
+    a_visitor_of_a_link_downloads_its_folder_and_that_counts_once,
+    a_password_and_an_upload_link_protect_a_folder_from_archives,
+    an_archive_by_a_link_ends_when_the_link_does,
 );
 
 /// Where the store is in the same process: another one sends as many bytes as it has announced.

@@ -33,7 +33,7 @@ struct Names {
 ///
 /// # Errors
 /// It requests another kind of archive.
-pub(super) fn is_wanted(query: Option<&[u8]>) -> Result<bool, Refusal> {
+pub(crate) fn is_wanted(query: Option<&[u8]>) -> Result<bool, Refusal> {
     match query.and_then(|query| value_of(query, "archive")).as_deref() {
         None => Ok(false),
         Some(b"zip") => Ok(true),
@@ -54,43 +54,59 @@ pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resu
 pub(super) async fn send(
     request: &Request<'_>,
     caller: &Caller,
-    (access, mut audit): (ReadAccess, AuditEntry),
+    (access, audit): (ReadAccess, AuditEntry),
     path: &[u8],
     names: Option<BTreeSet<Vec<u8>>>,
 ) -> Result<Answer, Refusal> {
-    let ReadAccess { location, shown, .. } = access;
-    if shown != VisibleEntries::All {
-        return Ok(audit.end(Err(Error::NotShared))?);
+    match begin(caller, access, names).await {
+        Ok(archive) => Ok(answer(request, archive, audit, path)),
+        Err(error) => Ok(audit.end(Err(error))?),
     }
-    let walk = match Walk::begin(caller.io().clone(), location, names).await {
-        Ok(walk) => walk,
-        Err(error) => return Ok(audit.end(Err(error))?),
-    };
+}
+
+/// Begins the archive of a folder, or of its entries with these names.
+///
+/// # Errors
+/// As [`Walk::begin`]; [`Error::NotShared`] above a share.
+pub(crate) async fn begin(
+    caller: &Caller,
+    access: ReadAccess,
+    names: Option<BTreeSet<Vec<u8>>>,
+) -> Result<Archive, Error> {
+    if access.shown != VisibleEntries::All {
+        return Err(Error::NotShared);
+    }
+    let walk = Walk::begin(caller.io().clone(), access.location, names).await?;
+    Ok(Archive::new(caller.io().clone(), walk))
+}
+
+/// Returns the response with an archive, which has the name of the folder at `path`.
+pub(crate) fn answer(request: &Request<'_>, archive: Archive, mut audit: AuditEntry, path: &[u8]) -> Answer {
     let answer = Answer::new(Status::OK)
         .field("Content-Type", "application/zip")
         .field("Content-Disposition", disposition(path))
         .field("Accept-Ranges", "none")
         .field("Cache-Control", "no-store")
         .field("X-Content-Type-Options", "nosniff")
-        .body(Body::Stream(StreamedBody::new(Archive::new(caller.io().clone(), walk))));
+        .body(Body::Stream(StreamedBody::new(archive)));
     if request.method() == Method::Head {
         audit.omit();
         audit.done();
-        return Ok(answer);
+        return answer;
     }
     let answer = answer.while_permitted(audit.take_permit());
-    Ok(answer.when_sent(move |bytes, whole| {
+    answer.when_sent(move |bytes, whole| {
         audit.moved(bytes);
         if whole {
             audit.done();
         }
-    }))
+    })
 }
 
 /// Returns the value of Content-Disposition for the archive of a folder (RFC 6266, with RFC 8187).
 fn disposition(path: &[u8]) -> String {
     let path = path.strip_suffix(b"/").unwrap_or(path);
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let name = path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty()).unwrap_or(b"files");
     let name = String::from_utf8_lossy(name).replace(char::is_control, "_");
     let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'%');
     let plain: String = name.bytes().map(|byte| if is_plain(byte) { byte.into() } else { '_' }).collect();
@@ -137,6 +153,7 @@ mod tests {
     fn an_archive_has_the_name_of_its_folder_whatever_characters_that_has() {
         for (path, value) in [
             (&b"/files/"[..], "attachment; filename=\"files.zip\""),
+            (b"", "attachment; filename=\"files.zip\""),
             (b"/files/my photos/", "attachment; filename=\"my photos.zip\""),
             (b"/shared/bob/a\"b/", "attachment; filename=\"a_b.zip\"; filename*=UTF-8''a%22b.zip"),
             ("/files/ü/".as_bytes(), "attachment; filename=\"__.zip\"; filename*=UTF-8''%C3%BC.zip"),

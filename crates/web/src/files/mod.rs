@@ -3,7 +3,7 @@
 //!
 //! There is one file per operation. Invariant: both prefixes must behave alike, except for the home.
 
-mod archive;
+pub(crate) mod archive;
 pub(crate) mod digests;
 mod folder;
 pub(crate) mod form;

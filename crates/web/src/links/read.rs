@@ -1,5 +1,5 @@
 //! GET and HEAD of what a link shows: a page about a file for a browser, its bytes, or the listing of a
-//! folder.
+//! folder; the whole folder as a zip archive.
 //!
 //! Sending is not done here (`proto` does it). Invariants: a link with a limit counts a download before the
 //! first byte of its body is sent; a file that could have scripts never runs in a browser.
@@ -7,7 +7,7 @@
 use plimsoll_auth::Link;
 use plimsoll_content::{Found, Representation, Visibility, is_displayed};
 use plimsoll_io::FileKind;
-use plimsoll_operations::{AuditEntry, Caller, Error, HomePath, Operation, ReadAccess};
+use plimsoll_operations::{AuditEntry, Caller, Error, HomePath, Operation, Operations, ReadAccess};
 use plimsoll_proto::http::site::{self, RequestPath, Selection};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::Path;
@@ -15,7 +15,7 @@ use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 
 use super::{LinkTarget, cookies, encoded, hidden, link_of};
-use crate::files::{audited, gone};
+use crate::files::{archive, audited, gone};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, page};
 
@@ -66,6 +66,7 @@ pub(super) async fn get(
     let (request, operations) = (ask.request, &ask.web.operations);
     let place = place_of(link, target)?;
     let is_folder = target.path.ends_with(b"/");
+    let is_archive = is_folder && archive::is_wanted(ask.called.query)?;
     let path =
         RequestPath { query: ask.called.query, path: target.path.clone(), prefix_bytes: target.prefix_bytes };
     let mut audit = operations.begin_download(caller, &place);
@@ -73,6 +74,9 @@ pub(super) async fn get(
         audit.omit();
     }
     let (access, audit) = operations.read_audited(caller, &place, audit).await.map_err(hidden)?;
+    if is_archive {
+        return Box::pin(send_archive(operations, request, caller, (access, audit), &place)).await;
+    }
     if is_folder {
         return list(request, caller, (access, audit), &path).await;
     }
@@ -160,18 +164,43 @@ async fn list(
     }
 }
 
+/// Returns the response with a folder as an archive. It counts as one download, and cannot be continued.
+async fn send_archive(
+    operations: &Operations,
+    request: &Request<'_>,
+    caller: &Caller,
+    (access, audit): (ReadAccess, AuditEntry),
+    place: &HomePath,
+) -> Result<Answer, Refusal> {
+    let begun = match archive::begin(caller, access, None).await {
+        Ok(archive) if is_limited(caller) && request.method() == Method::Get => {
+            operations.count_download(caller, (&place.path, ""), None).await.map(|_| archive)
+        }
+        begun => begun,
+    };
+    match begun {
+        // Not the path of the request, which has the token.
+        Ok(archive) => Ok(archive::answer(request, archive, audit, place.path.as_bytes())),
+        Err(error) => audit.end(Err(error)).map_err(hidden),
+    }
+}
+
+/// Whether the link of a visitor limits its downloads.
+fn is_limited(caller: &Caller) -> bool {
+    caller.identity.link().is_some_and(|link| link.uses_max.is_some())
+}
+
 /// Counts a download if the link limits them and a body is sent. Returns the cookie by which it is
 /// continued, unless it continues one itself.
 async fn count(
-    operations: &plimsoll_operations::Operations,
+    operations: &Operations,
     request: &Request<'_>,
     caller: &Caller,
     (target, version): (&LinkTarget, (&Path, &str)),
     answer: &Answer,
 ) -> Result<Option<String>, Error> {
     let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
-    let is_limited = caller.identity.link().is_some_and(|link| link.uses_max.is_some());
-    if !is_sent || !is_limited || request.method() != Method::Get {
+    if !is_sent || !is_limited(caller) || request.method() != Method::Get {
         return Ok(None);
     }
     let continues = answer.status() == Status::PARTIAL_CONTENT && begins_later(request);

@@ -82,7 +82,10 @@ impl FolderFrame for LinkedFolder {
     }
 
     fn tools(&self) -> Markup {
-        html! { @if let Some(end) = &self.end { p.quiet { (end) } } }
+        html! {
+            div.tools { a.button href="?archive=zip" { (self.frame.language.text("download.zip")) } }
+            @if let Some(end) = &self.end { p.quiet { (end) } }
+        }
     }
 }
 
