@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Bytes of a JSON response: a folder with some hundred thousand names.
 pub(crate) const JSON_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Results of a search by name, in memory until all are printed.
+pub(crate) const FOUND_ENTRIES_MAX: usize = 200_000;
 /// Bytes of a refusal's body.
 pub(crate) const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a password.

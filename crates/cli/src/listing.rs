@@ -24,6 +24,16 @@ pub(crate) enum EntryKind {
     Folder,
 }
 
+impl EntryKind {
+    /// Returns the word for it, and the end of its printed name.
+    pub(crate) fn word_and_slash(self) -> (&'static str, &'static str) {
+        match self {
+            EntryKind::File => ("file", ""),
+            EntryKind::Folder => ("folder", "/"),
+        }
+    }
+}
+
 /// The status of a file or folder.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteStat {

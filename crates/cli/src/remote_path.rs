@@ -72,6 +72,27 @@ impl RemotePath {
         Some(RemotePath { owner: self.owner.clone(), path: self.path[..end].to_vec(), is_folder: true })
     }
 
+    /// Returns the place of a decoded path of a URL in the same home as this; `None` if it is of another.
+    pub(crate) fn at_url_path(&self, path: &[u8]) -> Option<RemotePath> {
+        let prefix = match &self.owner {
+            None => "/files/".to_owned(),
+            Some(owner) => format!("/shared/{owner}/"),
+        };
+        let path = path.strip_prefix(prefix.as_bytes())?;
+        let is_folder = path.ends_with(b"/");
+        let path = path.strip_suffix(b"/").unwrap_or(path).to_vec();
+        Some(RemotePath { owner: self.owner.clone(), path, is_folder })
+    }
+
+    /// Returns the place as it is typed, exact to the byte, without a slash at its end.
+    pub(crate) fn typed(&self) -> Vec<u8> {
+        match &self.owner {
+            Some(owner) => [owner.as_bytes(), b":", &self.path].concat(),
+            None if self.path.is_empty() || begins_with_owner(&self.path) => [b"/", &*self.path].concat(),
+            None => self.path.clone(),
+        }
+    }
+
     /// Returns the path of the URL, encoded, without a slash at its end.
     pub(crate) fn target(&self) -> String {
         let mut target = match &self.owner {
@@ -109,21 +130,16 @@ fn split_owner(typed: &[u8]) -> Result<(Option<String>, &[u8]), WrongUsage> {
     }
 }
 
-/// Formats the place as it is typed.
+/// Formats the place as it is typed, for a terminal.
 impl fmt::Display for RemotePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = output::text(&self.path);
-        match &self.owner {
-            Some(owner) => write!(f, "{}:{path}", output::text(owner.as_bytes())),
-            None if path.is_empty() || begins_with_owner(&path) => write!(f, "/{path}"),
-            None => f.write_str(&path),
-        }
+        f.write_str(&output::text(&self.typed()))
     }
 }
 
 /// Returns whether a path would be parsed as `OWNER:PATH`.
-fn begins_with_owner(path: &str) -> bool {
-    path.split('/').next().is_some_and(|name| name.contains(':'))
+fn begins_with_owner(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').next().is_some_and(|name| name.contains(&b':'))
 }
 
 #[cfg(test)]
@@ -178,6 +194,14 @@ mod tests {
                 RemotePath { is_folder: false, ..place(typed) }
             );
         }
+    }
+
+    #[test]
+    fn a_path_of_a_url_is_a_place_of_the_same_home_or_none() {
+        assert_eq!(place("x").at_url_path(b"/files/a:b/c/"), Some(place("/a:b/c/")));
+        assert_eq!(place("bob:x").at_url_path(b"/shared/bob/a"), Some(place("bob:a")));
+        assert_eq!(place("bob:x").at_url_path(b"/shared/bobby/a"), None);
+        assert_eq!(place("x").at_url_path(b"/shared/bob/a"), None);
     }
 
     #[test]

@@ -68,10 +68,7 @@ impl Ls {
 
     fn row(&self, entry: &Entry) -> Vec<String> {
         let size = |bytes: u64| if self.bytes { bytes.to_string() } else { output::size(bytes) };
-        let (kind, slash) = match entry.kind {
-            EntryKind::File => ("file", ""),
-            EntryKind::Folder => ("folder", "/"),
-        };
+        let (kind, slash) = entry.kind.word_and_slash();
         let name = entry.bytes().unwrap_or_else(|_| entry.name.clone().into_bytes());
         vec![
             kind.to_owned(),

@@ -4,6 +4,7 @@
 //! can print JSON. The help of every command has examples.
 
 mod cp;
+mod find;
 mod get;
 mod health;
 mod link;
@@ -42,6 +43,7 @@ pub enum ClientCommand {
     Health(health::Health),
     Passwd(passwd::Passwd),
     Ls(ls::Ls),
+    Find(find::Find),
     Put(put::Put),
     Get(get::Get),
     Rm(rm::Rm),
@@ -70,6 +72,7 @@ impl ClientCommand {
             ClientCommand::Health(health) => health.run(runtime),
             ClientCommand::Passwd(passwd) => passwd.run(runtime),
             ClientCommand::Ls(ls) => ls.run(runtime),
+            ClientCommand::Find(find) => find.run(runtime),
             ClientCommand::Put(put) => put.run(runtime),
             ClientCommand::Get(get) => get.run(runtime),
             ClientCommand::Rm(rm) => rm.run(runtime),

@@ -1,6 +1,6 @@
 //! Folders with all their contents, uploaded and downloaded, with names of any bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
@@ -64,7 +64,7 @@ fn a_folder_comes_back_byte_for_byte(kind: EngineKind) {
     assert_eq!(everything(&root), everything(&alice.path("back/again")));
 }
 
-on_each_engine!(a_folder_comes_back_byte_for_byte);
+on_each_engine!(a_folder_comes_back_byte_for_byte, names_are_found_in_the_home_and_in_a_shared_folder);
 
 #[test]
 fn entries_of_a_folder_that_cannot_be_sent_are_reported() {
@@ -90,4 +90,44 @@ fn the_whole_home_comes_with_one_command() {
     alice.types(&["put", "-r", "tree", "/"]).well();
     alice.types(&["get", "-r", "/", "home/"]).well();
     assert_eq!((alice.reads("home/tree/a"), alice.reads("home/tree/sub/b")), (b"a".to_vec(), b"b".to_vec()));
+}
+
+fn names_are_found_in_the_home_and_in_a_shared_folder(kind: EngineKind) {
+    let place = Workspace::open(kind);
+    let (alice, bob) = (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
+    for name in ["docs/Report.txt", "docs/reports/a", "docs/gr\u{fc}\u{df}e:report", "other"] {
+        alice.writes(name, "1234");
+    }
+    std::fs::write(alice.path("docs").join(OsStr::from_bytes(b"report\xe9")), "").unwrap();
+    alice.types(&["put", "-r", "docs"]).well();
+    alice.types(&["put", "other", "/a:report"]).well();
+    let found = alice.types(&["find", "REPORT"]).well().stdout;
+    let found: Vec<_> = found.split(|byte| *byte == b'\n').collect();
+    let all: [&[u8]; 6] = [
+        b"/a:report",
+        b"docs/Report.txt",
+        "docs/gr\u{fc}\u{df}e:report".as_bytes(),
+        b"docs/reports/",
+        b"docs/report\xe9",
+        b"",
+    ];
+    assert_eq!(BTreeSet::from_iter(found), BTreeSet::from(all));
+    assert_eq!(lines(alice.types(&["find", "port.T", "docs"])), ["docs/Report.txt"]);
+    assert!(lines(alice.types(&["find", "nothing"])).is_empty());
+    let rows = lines(alice.types(&["find", "-l", "--bytes", "report."]));
+    assert!(rows[0].starts_with("file  4  20") && rows[0].ends_with("docs/Report.txt"), "{rows:?}");
+    let json = alice.json(&["find", "reports"]);
+    assert_eq!(
+        (&json["entries"][0]["href"], json["entries"].as_array().unwrap().len()),
+        (&"/files/docs/reports/".into(), 1)
+    );
+
+    bob.fails(&["find", "report", "alice:docs"], 1, &["alice:docs"]);
+    alice.types(&["share", "docs", "bob"]).well();
+    assert_eq!(lines(bob.types(&["find", "reports", "alice:docs"])), ["alice:docs/reports/"]);
+    let found = lines(bob.types(&["find", "report.", "alice:docs"]));
+    bob.types(&["get", &found[0]]).well();
+    assert_eq!(bob.reads("Report.txt"), b"1234");
+    alice.fails(&["find", ""], 1, &["1 to 255 bytes"]);
+    alice.fails(&["find", "a", "missing"], 1, &["missing"]);
 }
