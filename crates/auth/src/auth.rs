@@ -243,8 +243,9 @@ impl Auth {
     /// request.
     pub fn holds(&self, io: &Io, caller: &Identity) -> bool {
         let (poll_ahead, is_trusted) = (self.poll_ahead(io), self.is_trusted(io));
-        let (changes, life) = (self.changes(), self.settings().remembered_time);
-        poll_ahead && is_trusted && caller.freshness(changes, time::now(io), life) == Freshness::Fresh
+        let (changes, settings) = (self.changes(), self.settings());
+        let (life, is_open) = (settings.remembered_time, caller.link.is_none() || settings.links);
+        poll_ahead && is_trusted && is_open && caller.freshness(changes, time::now(io), life) == Freshness::Fresh
     }
 
     async fn renew_by_asking(&self, io: &Io, caller: &Identity) -> Result<Identity, Error> {

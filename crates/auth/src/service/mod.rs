@@ -75,7 +75,12 @@ impl AccountService {
     }
 
     pub(crate) fn set(&self, settings: Settings) {
+        let closes_links = self.settings().links && !settings.links;
         self.settings.set(settings);
+        if closes_links {
+            // Visitors of links are cached here, at fronts and by their transfers.
+            self.state.changes.note(Topic::Everything);
+        }
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {

@@ -167,7 +167,12 @@ fn links_need_the_permission_to_share_and_can_be_turned_off() {
         ] {
             assert!(matches!(auth.add_link(&io, &alice, bad, &here()).await, Err(Error::BadShare(_))));
         }
+        let visitor = visit(&io, &auth, &link.id).await.unwrap();
+        assert!(auth.holds(&io, &visitor));
         auth.set(Settings { links: false, ..settings() });
+        // Not even for those whom the cache has, or whose transfers are in progress.
+        assert!(!auth.holds(&io, &visitor));
+        assert_eq!(auth.renew(&io, &visitor).await.unwrap_err(), Error::NotFound);
         assert_eq!(auth.add_link(&io, &alice, read("a"), &here()).await.unwrap_err(), Error::NoLinks);
         assert_eq!(visit(&io, &auth, &link.id).await.unwrap_err(), Error::NotFound);
         auth.set(settings());
