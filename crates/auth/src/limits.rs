@@ -17,7 +17,12 @@ pub const SESSIONS_PER_ACCOUNT_MAX: usize = 1000;
 pub const SHARES_PER_ACCOUNT_MAX: usize = 10_000;
 /// Public links that one account gives.
 pub const LINKS_PER_ACCOUNT_MAX: usize = 10_000;
-/// How long a visitor of a public link needs no password again, and may continue a counted download.
+/// Files that a public link for uploads permits, unless its owner sets another number.
+pub const LINK_UPLOADS_DEFAULT: u64 = 1_000;
+/// Bytes that a public link for uploads permits, unless its owner sets another number.
+pub const LINK_UPLOAD_BYTES_DEFAULT: u64 = 10 << 30;
+/// How long a grant is valid: for this time after the password or a counted download, a visitor is not
+/// asked or counted again.
 pub const LINK_GRANT_TIME: Duration = Duration::from_secs(12 * 3600);
 /// Bytes of a grant that a visitor presents; a longer one is none.
 pub const LINK_GRANT_BYTES_MAX: usize = 128;

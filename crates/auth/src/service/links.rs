@@ -16,7 +16,10 @@ use crate::changes::Topic;
 use crate::directory::StoredLink;
 use crate::error::Error;
 use crate::hash_queue::Lane;
-use crate::limits::{LINK_GRANT_BYTES_MAX, LINKS_PER_ACCOUNT_MAX, PASSWORD_BYTES_MAX};
+use crate::limits::{
+    LINK_GRANT_BYTES_MAX, LINK_UPLOAD_BYTES_DEFAULT, LINK_UPLOADS_DEFAULT, LINKS_PER_ACCOUNT_MAX,
+    PASSWORD_BYTES_MAX,
+};
 use crate::links::{
     FileVersion, Link, LinkAccess, LinkPermission, NewLink, Proof, check_grant, draw_token, grant,
 };
@@ -64,18 +67,20 @@ impl AccountService {
             None => String::new(),
         };
         let (token, id) = draw_token(io);
+        // Without limits, strangers could fill the disk.
+        let uploads = new.permission == LinkPermission::Upload;
         let row = StoredLink {
             id,
             owner,
             path,
-            uploads: new.permission == LinkPermission::Upload,
+            uploads,
             created: stored(created),
             expires: expires.map(stored),
             password,
             secret: draw_key(io).to_vec(),
-            uses_max: new.uses_max.map(stored),
+            uses_max: new.uses_max.or(uploads.then_some(LINK_UPLOADS_DEFAULT)).map(stored),
             uses: 0,
-            bytes_max: new.bytes_max.map(stored),
+            bytes_max: new.bytes_max.or(uploads.then_some(LINK_UPLOAD_BYTES_DEFAULT)).map(stored),
             bytes: 0,
         };
         let link = row.link(&giver.name);

@@ -43,7 +43,9 @@ fn a_visitor_has_the_owners_account_with_the_rights_of_the_link_alone() {
         assert_eq!(visitor.account.permissions, Permissions { read: true, ..Permissions::NONE });
         assert_eq!(visitor.link(), Some(&link));
         let upload = NewLink { permission: LinkPermission::Upload, ..read("in") };
-        let (_, id) = add(&io, &auth, &alice, upload).await;
+        let (link, id) = add(&io, &auth, &alice, upload).await;
+        // It has limits that its owner did not set.
+        assert_eq!((link.uses_max, link.bytes_max), (Some(1_000), Some(10 << 30)));
         let visitor = visit(&io, &auth, &id).await.unwrap();
         assert_eq!(visitor.account.permissions, Permissions { write: true, ..Permissions::NONE });
         assert_eq!(auth.links(&io, &alice).await.unwrap().len(), 2);
@@ -170,7 +172,7 @@ fn links_need_the_permission_to_share_and_can_be_turned_off() {
         let visitor = visit(&io, &auth, &link.id).await.unwrap();
         assert!(auth.holds(&io, &visitor));
         auth.set(Settings { links: false, ..settings() });
-        // Not even for those whom the cache has, or whose transfers are in progress.
+        // Also for cached visitors and for transfers in progress.
         assert!(!auth.holds(&io, &visitor));
         assert_eq!(auth.renew(&io, &visitor).await.unwrap_err(), Error::NotFound);
         assert_eq!(auth.add_link(&io, &alice, read("a"), &here()).await.unwrap_err(), Error::NoLinks);

@@ -47,10 +47,10 @@ pub struct Link {
     /// Let visitors upload files to the folder, without seeing those that are there
     #[arg(long, conflicts_with = "downloads")]
     upload: bool,
-    /// Permit so many uploaded files
+    /// Permit so many uploaded files; 1000 if not given
     #[arg(long, value_name = "N", requires = "upload", value_parser = clap::value_parser!(u64).range(1..))]
     files: Option<u64>,
-    /// Permit so many uploaded bytes, such as 500MiB
+    /// Permit so many uploaded bytes, such as 500MiB; 10GiB if not given
     #[arg(long, value_name = "SIZE", requires = "upload")]
     bytes: Option<Size>,
     /// Ask for a password that visitors need
@@ -63,6 +63,14 @@ pub struct Link {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Returns a link's URL with the scheme that was used. A server behind a proxy may not know it.
+fn over_https(url: &Value) -> Value {
+    match url.as_str().and_then(|url| url.strip_prefix("http://")) {
+        Some(rest) => format!("https://{rest}").into(),
+        None => url.clone(),
+    }
 }
 
 /// A link, as the server sends it.
@@ -99,13 +107,16 @@ impl Link {
         let account = self.session.session()?.account;
         // The variable is for the account's own password: a link has one only if an option says so.
         let (given, is_typed) = (self.password_from.from_file()?, self.password);
-        let made: Value = self.session.run(runtime, async move |mut server| {
+        let (mut made, is_https): (Value, bool) = self.session.run(runtime, async move |mut server| {
             if given.is_some() || is_typed {
                 check_password_channel(&server).await?;
                 body["password"] = given.map_or_else(|| typed_for(&account), Ok)?.into();
             }
-            Ok(server.post("/api/links", &body).await?)
+            Ok((server.post("/api/links", &body).await?, server.url.is_https()))
         })?;
+        if is_https {
+            made["url"] = over_https(&made["url"]);
+        }
         if self.json {
             return print_json(&made);
         }

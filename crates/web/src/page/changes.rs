@@ -13,6 +13,7 @@ use plimsoll_proto::http::Answer;
 use plimsoll_store::{Condition, Disposal, Error as StoreError, Path};
 use plimsoll_wire::calendar::parse_rfc3339;
 use plimsoll_wire::http::status::Status;
+use plimsoll_wire::units::Size;
 
 use super::entry::{name_of_permission, split, target_of};
 use super::form::Form;
@@ -165,13 +166,15 @@ async fn link(ask: &RoutedRequest<'_, '_>, caller: &Caller, form: &Form) -> Resu
     };
     let downloads = Some(form.text("downloads")).filter(|text| !text.is_empty());
     let downloads = downloads.map(|text| text.parse()).transpose();
+    let bytes = Some(form.text("bytes")).filter(|text| !text.is_empty());
+    let bytes = bytes.filter(|_| permission == LinkPermission::Upload).map(|text| text.parse::<Size>());
     let new = NewLink {
         path: place.path.as_bytes().to_vec(),
         permission,
         expires: expires(caller.io(), &form.text("expires"))?,
         password: Some(form.secret("password")).filter(|password| !password.bytes().is_empty()),
         uses_max: downloads.map_err(|_| Refusal::bad("The number of downloads is not a number."))?,
-        bytes_max: None,
+        bytes_max: bytes.transpose().map_err(Refusal::bad)?.map(|Size(bytes)| bytes),
     };
     let made = ask.web.operations.link(caller, new).await;
     let (link, token) = made.map_err(|error| not_made(error, &place.path.to_string()))?;

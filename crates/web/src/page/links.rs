@@ -36,6 +36,9 @@ pub(super) fn form(language: &Language, href: &str, next: &str, takes_uploads: b
             label { (language.text("link.downloads"))
                 input type="number" name="downloads" min="1" max="1000000000" inputmode="numeric";
             }
+            @if takes_uploads {
+                label { (language.text("link.bytes")) input name="bytes" placeholder="10GiB" maxlength="20"; }
+            }
             button.primary name="action" value="link" { (language.text("link.make")) }
         }
     }

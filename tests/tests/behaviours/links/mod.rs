@@ -458,6 +458,16 @@ async fn a_link_is_made_and_ended_by_the_page_without_a_script(scene: Scene) {
         alice.ask("POST", "/app/do", &form, format!("action=unlink&id={id}&next=%2Fapp%2Fshares")).await;
     assert_eq!((ended.status, ended.field("Location")), (303, Some("/app/shares?done=unlinked")));
     visitor.get(path).await.problem(404);
+    // A link for uploads has limits: of the form, or of the server.
+    let inbox = "action=link&at=%2Ffiles%2Fdocs&next=%2Fapp%2Fshares&permission=upload";
+    let made = alice.ask("POST", "/app/do", &form, &format!("{inbox}&bytes=5MiB")).await;
+    assert!(made.status == 200 && made.text().contains("0 of 1000 used"), "{}", made.text());
+    let made = alice.ask("POST", "/app/do", &form, &format!("{inbox}&bytes=much")).await;
+    assert_eq!(made.status, 400, "{}", made.text());
+    let links = alice.get("/api/links").await.json()["links"].clone();
+    assert_eq!((&links[0]["files"], &links[0]["bytes"]), (&json!(1000), &json!(5 << 20)));
+    let id = links[0]["id"].as_str().unwrap();
+    assert_eq!(alice.delete(&format!("/api/links/{id}")).await.status, 204);
     let foreign = form.replace("same-origin", "cross-site");
     alice.ask("POST", "/app/do", &foreign, fields).await;
     assert_eq!(alice.get("/api/links").await.json(), json!({ "links": [] }));
