@@ -245,7 +245,10 @@ impl Auth {
         let (poll_ahead, is_trusted) = (self.poll_ahead(io), self.is_trusted(io));
         let (changes, settings) = (self.changes(), self.settings());
         let (life, is_open) = (settings.remembered_time, caller.link.is_none() || settings.links);
-        poll_ahead && is_trusted && is_open && caller.freshness(changes, time::now(io), life) == Freshness::Fresh
+        poll_ahead
+            && is_trusted
+            && is_open
+            && caller.freshness(changes, time::now(io), life) == Freshness::Fresh
     }
 
     async fn renew_by_asking(&self, io: &Io, caller: &Identity) -> Result<Identity, Error> {

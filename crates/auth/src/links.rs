@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::{Account, Permissions};
 use crate::directory::StoredLink;
 use crate::limits::LINK_GRANT_TIME;
+use crate::sessions::Identity;
 
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 16;
@@ -121,6 +122,16 @@ impl LinkAccess {
         // An operator who takes the permission to share from an account closes what it has published.
         let (read, write) = (may.share && may.read && !is_upload, may.share && may.write && is_upload);
         Account { permissions: Permissions { read, write, ..Permissions::NONE }, ..self.owner.clone() }
+    }
+
+    /// Returns an access that gives the rights of a visitor who was verified before.
+    pub(crate) fn of_visitor(visitor: &Identity) -> Option<LinkAccess> {
+        let until = Some(visitor.verified.until).filter(|until| *until != Millis::MAX).map(time);
+        let mut owner = (*visitor.account).clone();
+        // [`LinkAccess::account`] asks for it, and the visitor's rights are what it has returned.
+        owner.permissions.share = true;
+        let link = visitor.link.as_deref()?.link.clone();
+        Some(LinkAccess { owner, link, is_locked: false, until })
     }
 }
 

@@ -133,6 +133,8 @@ pub enum AuthRequest {
         id: String,
         /// The proof that the visitor has entered its password.
         grant: Option<String>,
+        /// Whether the counts of the link must be read now. A main process may cache them otherwise.
+        needs_counts: bool,
     },
     /// Checks the password of a public link. Response: [`AuthResponse::LinkGrant`].
     UnlockLink {

@@ -9,7 +9,9 @@
 use plimsoll_io::Io;
 
 use super::Auth;
+use super::linking::LinkVisit;
 use crate::error::Error;
+use crate::links::LinkAccess;
 use crate::request::{AuthRequest, AuthResponse};
 use crate::sessions::{Credential, Identity};
 use crate::settings::SignUp;
@@ -34,6 +36,20 @@ impl Auth {
             }
             AuthRequest::Password { name, password, from, .. } => {
                 by_password(&self.by_name(io, name, password, from).await?)
+            }
+            AuthRequest::Link { id, grant, needs_counts: false } => {
+                // Only an open link is cached.
+                match self.visit_link(io, &id, grant.as_deref()).await? {
+                    LinkVisit::Open(visitor) => {
+                        LinkAccess::of_visitor(&visitor).map(AuthResponse::LinkAccess).ok_or(Error::NotFound)
+                    }
+                    LinkVisit::Locked(_) => {
+                        self.answer(io, AuthRequest::Link { id, grant, needs_counts: true }).await
+                    }
+                }
+            }
+            AuthRequest::UnlockLink { id, password, from } => {
+                Ok(AuthResponse::LinkGrant(self.unlock_link_from(io, &id, &password, from).await?))
             }
             AuthRequest::LogIn { name, password, from, .. } => {
                 Ok(AuthResponse::LogIn(self.begin(io, name, password, from).await?))

@@ -135,7 +135,7 @@ impl AccountService {
             AuthRequest::AddLink { owner, new, from } => self.add_link(io, owner, new, from).await,
             AuthRequest::Links(owner) => self.links(io, owner).await,
             AuthRequest::EndLink { owner, id } => self.end_link(io, owner, id).await,
-            AuthRequest::Link { id, grant } => self.link(io, id, grant).await,
+            AuthRequest::Link { id, grant, .. } => self.link(io, id, grant).await,
             AuthRequest::UnlockLink { id, password, from } => self.unlock_link(io, id, password, from).await,
             AuthRequest::UseLink { id, file, bytes, grant } => {
                 self.use_link(io, id, (file, bytes), grant).await

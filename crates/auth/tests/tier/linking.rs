@@ -1,5 +1,6 @@
 //! Public links.
 
+use plimsoll_auth::request::{AuthRequest, AuthResponse};
 use plimsoll_auth::{
     Auth, Error, FileVersion, Identity, Link, LinkPermission, LinkVisit, NewLink, Permissions, Settings,
     link_of_token,
@@ -130,6 +131,50 @@ fn guesses_at_a_password_of_a_link_are_limited_and_lock_no_client_out_of_an_acco
         assert!(auth.unlock_link(&io, &link.id, &right, &peer("198.51.100.1")).await.is_err());
         auth.unlock_link(&io, &link.id, &right, &peer("203.0.113.1")).await.unwrap();
         auth.log_in(&io, "alice", &secret(crate::PASSWORD), &peer("203.0.113.1")).await.unwrap();
+    });
+}
+
+#[test]
+fn a_password_that_comes_with_each_request_is_hashed_once() {
+    run(&guarded(), async |io, auth| {
+        let alice = join_as(&io, &auth, "alice").await;
+        let new = NewLink { password: Some(secret("open sesame now")), ..read("a") };
+        let (link, _) = add(&io, &auth, &alice, new).await;
+        let unlock = async |from: &str, password: &str| {
+            auth.unlock_link(&io, &link.id, &secret(password), &peer(from)).await
+        };
+        let (one, other) = ("198.51.100.1", "203.0.113.1");
+        let first = unlock(one, "open sesame now").await;
+        assert!(first.is_ok());
+        io.sleep(SECOND).await;
+        // Each check makes a proof with another end.
+        assert_eq!(unlock(one, "open sesame now").await, first);
+        assert_ne!(unlock(other, "open sesame now").await, first);
+        assert_eq!(unlock(one, "open sesame").await, Err(Error::WrongCredentials));
+        auth.end_link(&io, &alice, &link.id).await.unwrap();
+        assert_eq!(unlock(one, "open sesame now").await, Err(Error::NotFound));
+    });
+}
+
+#[test]
+fn a_main_process_answers_its_processes_from_its_cache() {
+    run(&settings(), async |io, auth| {
+        let alice = join_as(&io, &auth, "alice").await;
+        let (link, _) = add(&io, &auth, &alice, NewLink { uses_max: Some(2), ..read("a") }).await;
+        let uses = async |needs_counts: bool| {
+            let request = AuthRequest::Link { id: link.id.clone(), grant: None, needs_counts };
+            match auth.respond_to_process(&io, request).await {
+                Ok(AuthResponse::LinkAccess(access)) => Ok((access.link.uses, access.is_locked)),
+                Ok(_) => panic!("another response"),
+                Err(error) => Err(error),
+            }
+        };
+        assert_eq!(uses(false).await, Ok((0, false)));
+        auth.use_link(&io, &link.id, (FileVersion::default(), 0), None).await.unwrap();
+        assert_eq!(uses(false).await, Ok((0, false)));
+        assert_eq!(uses(true).await, Ok((1, false)));
+        auth.end_link(&io, &alice, &link.id).await.unwrap();
+        assert_eq!(uses(false).await, Err(Error::NotFound));
     });
 }
 
