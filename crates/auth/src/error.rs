@@ -48,7 +48,7 @@ pub enum Error {
     NotAllowed,
     /// There are no public links here: the operator has turned them off, or accounts are of another system.
     #[error(
-        "This server has no public links. Share with an account, or ask the server's operator for links."
+        "This server has no public links. Share with an account, or ask the operator to turn public links on."
     )]
     NoLinks,
     /// The link has permitted as many downloads or uploads as it may.

@@ -243,7 +243,7 @@ pub trait Directory: Send {
     /// Looks up a link, which may have ended.
     fn link(&mut self, id: &str) -> Result<Option<StoredLink>, DirectoryError>;
     /// Counts a use of a link, and bytes. Returns false, and counts nothing, if that is more than it
-    /// permits, or if it has ended. Others need not learn of it.
+    /// permits, or if it has ended. It does not raise the change counter, because no server caches the count.
     fn use_link(&mut self, id: &str, bytes: u64, now: Millis) -> Result<bool, DirectoryError>;
     /// Ends a link of this owner; false if there is none.
     fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError>;

@@ -42,8 +42,8 @@ pub(crate) struct Live {
     )]
     pub(crate) signup: SignUp,
 
-    /// Whether accounts may make public links, which need no account: on, or off. Off also ends those that
-    /// there are, until it is on again
+    /// Whether accounts may make public links, which need no account: on, or off. While this is
+    /// off, existing links do not work. They work again when it is on
     #[arg(
         long,
         value_name = "on|off",

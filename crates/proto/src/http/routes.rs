@@ -14,7 +14,7 @@ use super::answer::Answer;
 use super::api::{Api, DecodedTarget};
 use super::cors::Cors;
 use super::https_rules::HttpsRules;
-use super::link_path::split_link;
+use super::link_path::{may_be_link, split_link};
 use super::operator::{OperatorHosts, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
@@ -26,7 +26,8 @@ use super::status_page::{StatusPage, healthy};
 const RESERVED: [&[u8]; 7] =
     [b"/api", b"/files", b"/shared", b"/uploads", b"/healthz", b"/readyz", b"/metrics"];
 
-/// The prefix of pages for people. Without accounts, it may be a site's, as the paths of public links may.
+/// The prefix of pages for people. On a server without accounts, a site may have this prefix, and paths
+/// like `/s/TOKEN`.
 const PAGES: &[u8] = b"/app";
 
 /// Prefixes of accounts' files, below which adjacent slashes are one, as over FTP.
@@ -125,7 +126,12 @@ impl Routes {
             return answer;
         }
         if is_redirected(&target) {
-            return site::redirect_to(Status::PERMANENT_REDIRECT, &target.path, target.query);
+            let answer = site::redirect_to(Status::PERMANENT_REDIRECT, &target.path, target.query);
+            if !may_be_link(&target.path) {
+                return answer;
+            }
+            // A cache must not store the token of a public link, nor a browser send it to another site.
+            return answer.field("Cache-Control", "no-store").field("Referrer-Policy", "no-referrer");
         }
         if let Some(api) = self.api_for(&target.path) {
             return match api.try_answer(request, &target) {

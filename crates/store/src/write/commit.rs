@@ -4,6 +4,7 @@
 //! atomic step under the home's lock. The file is synced before it, the folder after it, and only then is
 //! the upload confirmed.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -161,7 +162,15 @@ impl LocalHome {
         if before.as_ref().is_some_and(|stat| stat.kind == FileKind::File && stat.size >= FREED_LATER_BYTES) {
             fs.free_later(&folder, name);
         }
-        fs.rename(staged.staging, &staged.id.data_name(), &folder, name, Existing::Replaced)?;
+        // Another program may have created the entry since it was looked up.
+        let only_new = request.terms.condition.text().only_new;
+        let existing = if only_new { Existing::Kept } else { Existing::Replaced };
+        match fs.rename(staged.staging, &staged.id.data_name(), &folder, name, existing) {
+            Err(error) if only_new && error.kind() == ErrorKind::AlreadyExists => {
+                return Err(Error::Precondition);
+            }
+            renamed => renamed?,
+        }
         self.replaces(fs, state, needed, less, more);
         Ok(Some((
             folder,

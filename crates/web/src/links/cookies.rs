@@ -1,7 +1,8 @@
 //! The cookies of visitors of public links: proofs of a password, and of a counted download.
 //!
-//! It verifies nothing: the account service does. Invariants: a cookie goes to the paths of its own link
-//! only, and with no request of another site but a followed link; it is short-lived.
+//! It verifies nothing: the account service does. Invariants: a browser sends a cookie to paths of its own
+//! link only. From pages of other sites, it sends it only when a person follows a link. It expires after
+//! [`LINK_GRANT_TIME`].
 
 use plimsoll_auth::limits::LINK_GRANT_TIME;
 use plimsoll_proto::http::Request;

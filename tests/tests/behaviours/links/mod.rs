@@ -188,6 +188,16 @@ async fn a_token_opens_nothing_but_its_link(scene: Scene) {
     is_unlisted(&page);
 }
 
+async fn a_redirect_to_a_link_is_stored_by_no_cache(scene: Scene) {
+    let mut alice = alice(&scene).await;
+    let path = read_link(&mut alice, "docs").await;
+    let mut visitor = scene.connect().await;
+    let moved = visitor.get(&format!("/{path}//a.txt")).await;
+    assert_eq!((moved.status, moved.field("Location")), (308, Some(&*format!("{path}/a.txt"))));
+    assert_eq!(moved.field("Cache-Control"), Some("no-store"));
+    assert_eq!(moved.field("Referrer-Policy"), Some("no-referrer"));
+}
+
 async fn an_ended_link_has_ended_at_the_next_request(scene: Scene) {
     let mut alice = alice(&scene).await;
     let (made, path) = link(&mut alice, json!({ "path": "docs", "permission": "read" })).await;
@@ -402,6 +412,7 @@ behaviours!(scenario and remote and tls;
     a_linked_folder_is_listed_and_read_and_nothing_beside_it,
     no_path_leads_out_of_a_link,
     a_token_opens_nothing_but_its_link,
+    a_redirect_to_a_link_is_stored_by_no_cache,
     an_ended_link_has_ended_at_the_next_request,
     a_link_ends_with_its_path_and_does_not_come_back,
     a_download_by_a_link_ends_when_the_link_does,

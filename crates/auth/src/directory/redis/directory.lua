@@ -347,8 +347,9 @@ function ask.use_link(id, bytes, now)
   if not found[1] or not holds(found[1], now) then return false end
   if found[2] ~= '' and tonumber(found[3]) >= tonumber(found[2]) then return false end
   if found[4] ~= '' and tonumber(found[5]) + tonumber(bytes) > tonumber(found[4]) then return false end
-  redis.call('HINCRBY', key('link', id), 'uses', 1)
+  -- The sum of bytes may overflow, and a script is not rolled back: it is first.
   redis.call('HINCRBY', key('link', id), 'bytes', bytes)
+  redis.call('HINCRBY', key('link', id), 'uses', 1)
   return 1
 end
 
