@@ -16,7 +16,7 @@ use plimsoll_io::{Entry, FileKind, Stat};
 use plimsoll_store::is_name;
 use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::mtime::write_mtime;
-use plimsoll_wire::http::target::encode_path;
+use plimsoll_wire::http::target::encoded_path;
 use plimsoll_wire::text::is_unsafe_to_show;
 use serde::Serialize;
 
@@ -66,10 +66,9 @@ impl ListingRow {
     ///
     /// A colon is encoded too, so no name reads as the scheme of a URL (RFC 3986, section 4.2).
     pub fn href(&self) -> String {
-        let mut href = Vec::with_capacity(self.name.len() + 1);
-        encode_path(&self.name, &mut href);
-        href.extend(self.is_folder().then_some(b'/'));
-        String::from_utf8_lossy(&href).into_owned()
+        let mut href = encoded_path(&self.name);
+        href.extend(self.is_folder().then_some('/'));
+        href
     }
 }
 

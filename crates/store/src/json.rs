@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use plimsoll_io::{FileKind, Stat};
-use plimsoll_wire::http::target::{decode_path, encode_path};
+use plimsoll_wire::http::target::{decode_path, encoded_path};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -95,9 +95,7 @@ pub(crate) mod percent_encoded {
     use super::*;
 
     pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        let mut text = Vec::with_capacity(bytes.len());
-        encode_path(bytes, &mut text);
-        String::from_utf8_lossy(&text).serialize(serializer)
+        encoded_path(bytes).serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {

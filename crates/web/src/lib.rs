@@ -15,6 +15,7 @@ mod api;
 mod body;
 mod conditions;
 mod credentials;
+mod disposition;
 mod files;
 mod guard;
 mod json;

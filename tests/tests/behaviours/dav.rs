@@ -51,9 +51,7 @@ fn set(properties: &str) -> String {
 }
 
 fn encoded(name: &str) -> String {
-    let mut path = Vec::new();
-    plimsoll_wire::http::target::encode_path(name.as_bytes(), &mut path);
-    String::from_utf8(path).unwrap()
+    plimsoll_wire::http::target::encoded_path(name.as_bytes())
 }
 
 async fn a_client_finds_the_class_the_methods_and_the_way(scene: Scene) {

@@ -10,7 +10,7 @@
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{File, Fs, write_all};
-use plimsoll_wire::http::target::{decode_path, encode_path};
+use plimsoll_wire::http::target::{decode_path, encoded_path};
 use serde::{Deserialize, Serialize};
 
 use super::id::UploadId;
@@ -244,11 +244,9 @@ impl UploadDescription {
     }
 
     fn to_line(&self) -> Vec<u8> {
-        let mut path = Vec::new();
-        encode_path(self.to.as_bytes(), &mut path);
         let created = self.created.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
         let created_micros = u64::try_from(created).unwrap_or(0);
-        let path = String::from_utf8_lossy(&path).into_owned();
+        let path = encoded_path(self.to.as_bytes());
         let (bytes, condition, by_path) = (self.bytes, self.condition.clone(), self.is_by_path);
         let metadata = self.metadata.clone();
         let line = FirstLine { path, bytes, created_micros, condition, metadata, by_path };

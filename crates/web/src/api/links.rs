@@ -10,7 +10,7 @@ use plimsoll_store::Error as StoreError;
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use plimsoll_wire::http::origin::parse_origin;
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::target::encode_path;
+use plimsoll_wire::http::target::encoded_path;
 use serde::{Deserialize, Serialize};
 
 use super::shares::{Paging, expiry, path_of};
@@ -63,12 +63,10 @@ struct Page {
 
 impl From<Link> for LinkJson {
     fn from(link: Link) -> LinkJson {
-        let mut href = b"/".to_vec();
-        encode_path(&link.path, &mut href);
         let reads = link.permission == LinkPermission::Read;
         LinkJson {
             path: format!("/{}", String::from_utf8_lossy(&link.path)),
-            href: String::from_utf8_lossy(&href).into_owned(),
+            href: format!("/{}", encoded_path(&link.path)),
             permission: link.permission,
             created: format_rfc3339(since_1970(link.created)),
             expires: link.expires.map(|ends| format_rfc3339(since_1970(ends))),

@@ -9,7 +9,7 @@ use plimsoll_store::Path;
 use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::form_urlencoded::{encode, value_of};
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::target::encode_path;
+use plimsoll_wire::http::target::encoded_path;
 use serde::Serialize;
 
 use crate::files::{FileTarget, gone};
@@ -56,10 +56,9 @@ impl ResultJson {
 
 /// Returns the path of an entry in URLs, percent-encoded.
 pub(crate) fn href_of(path: &[u8], is_folder: bool) -> String {
-    let mut href = Vec::new();
-    encode_path(path, &mut href);
-    href.extend(is_folder.then_some(b'/'));
-    String::from_utf8_lossy(&href).into_owned()
+    let mut href = encoded_path(path);
+    href.extend(is_folder.then_some('/'));
+    href
 }
 
 pub(super) async fn find(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {

@@ -13,7 +13,7 @@ use plimsoll_store::{Error as StoreError, Path};
 use plimsoll_wire::calendar::{format_rfc3339, parse_rfc3339, since_1970};
 use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::target::{decode_path, encode_path};
+use plimsoll_wire::http::target::{decode_path, encoded_path};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::SHARES_PER_PAGE_MAX;
@@ -60,13 +60,10 @@ pub(super) struct Paging<'a> {
 
 impl From<Share> for ShareJson {
     fn from(share: Share) -> ShareJson {
-        let mut url = b"/shared/".to_vec();
-        encode_path(share.owner.as_bytes(), &mut url);
-        url.push(b'/');
-        encode_path(&share.path, &mut url);
+        let url = [b"/shared/", share.owner.as_bytes(), b"/", &*share.path].concat();
         ShareJson {
             path: format!("/{}", String::from_utf8_lossy(&share.path)),
-            url: String::from_utf8_lossy(&url).into_owned(),
+            url: encoded_path(&url),
             created: format_rfc3339(since_1970(share.created)),
             expires: share.expires.map(|ends| format_rfc3339(since_1970(ends))),
             id: share.id,

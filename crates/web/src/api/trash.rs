@@ -12,7 +12,7 @@ use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use plimsoll_wire::http::form_urlencoded::value_of;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::target::encode_path;
+use plimsoll_wire::http::target::encoded_path;
 use serde::{Deserialize, Serialize};
 
 use super::shares::{limit_of, path_of};
@@ -61,9 +61,7 @@ struct Restored {
 
 /// Returns the URL of a path in the caller's home.
 fn url_of(path: &Path) -> String {
-    let mut url = b"/files/".to_vec();
-    encode_path(path.as_bytes(), &mut url);
-    String::from_utf8_lossy(&url).into_owned()
+    format!("/files/{}", encoded_path(path.as_bytes()))
 }
 
 impl From<TrashedEntry> for TrashedJson {

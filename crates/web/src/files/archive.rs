@@ -11,13 +11,14 @@ use plimsoll_operations::{AuditEntry, Caller, Error, ReadAccess, VisibleEntries}
 use plimsoll_proto::http::{Answer, Body, Request};
 use plimsoll_proto::{Archive, StreamedBody};
 use plimsoll_store::is_name;
-use plimsoll_wire::http::form_urlencoded::{decode, encode, value_of};
+use plimsoll_wire::http::form_urlencoded::{decode, value_of};
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::media_type::is_media_type;
 use plimsoll_wire::http::status::Status;
 use serde::Deserialize;
 
 use super::FileTarget;
+use crate::disposition::content_disposition;
 use crate::limits::ARCHIVE_NAMES_BYTES_MAX;
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, credentials, json};
@@ -84,7 +85,7 @@ pub(crate) async fn begin(
 pub(crate) fn answer(request: &Request<'_>, archive: Archive, mut audit: AuditEntry, path: &[u8]) -> Answer {
     let answer = Answer::new(Status::OK)
         .field("Content-Type", "application/zip")
-        .field("Content-Disposition", disposition(path))
+        .field("Content-Disposition", content_disposition("attachment", &name_of(path)))
         .field("Accept-Ranges", "none")
         .field("Cache-Control", "no-store")
         .field("X-Content-Type-Options", "nosniff")
@@ -103,20 +104,11 @@ pub(crate) fn answer(request: &Request<'_>, archive: Archive, mut audit: AuditEn
     })
 }
 
-/// Returns the value of Content-Disposition for the archive of a folder (RFC 6266, with RFC 8187).
-fn disposition(path: &[u8]) -> String {
+/// Returns the name of the archive of the folder at `path`.
+fn name_of(path: &[u8]) -> Vec<u8> {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let name = path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty()).unwrap_or(b"files");
-    let name = String::from_utf8_lossy(name).replace(char::is_control, "_");
-    let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'%');
-    let plain: String = name.bytes().map(|byte| if is_plain(byte) { byte.into() } else { '_' }).collect();
-    let mut value = format!("attachment; filename=\"{plain}.zip\"");
-    if plain != name {
-        value.push_str("; filename*=UTF-8''");
-        encode(name.as_bytes(), &mut value);
-        value.push_str(".zip");
-    }
-    value
+    [name, b".zip"].concat()
 }
 
 /// Reads the names of the body.
@@ -150,16 +142,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_archive_has_the_name_of_its_folder_whatever_characters_that_has() {
-        for (path, value) in [
-            (&b"/files/"[..], "attachment; filename=\"files.zip\""),
-            (b"", "attachment; filename=\"files.zip\""),
-            (b"/files/my photos/", "attachment; filename=\"my photos.zip\""),
-            (b"/shared/bob/a\"b/", "attachment; filename=\"a_b.zip\"; filename*=UTF-8''a%22b.zip"),
-            ("/files/ü/".as_bytes(), "attachment; filename=\"__.zip\"; filename*=UTF-8''%C3%BC.zip"),
-            (b"/files/a\r\nb/", "attachment; filename=\"a__b.zip\""),
+    fn an_archive_has_the_name_of_its_folder() {
+        for (path, name) in [
+            (&b"/files/"[..], &b"files.zip"[..]),
+            (b"", b"files.zip"),
+            (b"/files/my photos/", b"my photos.zip"),
+            (b"docs", b"docs.zip"),
         ] {
-            assert_eq!(disposition(path), value);
+            assert_eq!(name_of(path), name);
         }
     }
 }

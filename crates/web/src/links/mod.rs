@@ -16,6 +16,7 @@ use plimsoll_wire::http::credentials::{Credentials, parse_authorization};
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::media_type::is_media_type;
 use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::target::encoded_path;
 
 use crate::page::{self, form::Form};
 use crate::refusal::Refusal;
@@ -181,17 +182,10 @@ async fn unlock(ask: RoutedRequest<'_, '_>, target: &LinkTarget) -> Result<Answe
     match ask.web.operations.unlock_link(&visitor, &target.id, &password).await {
         Ok(grant) => {
             let cookie = cookies::unlock(ask.request, &target.top(), &grant);
-            Ok(page::go_to(encoded(&target.path)).field("Set-Cookie", cookie))
+            Ok(page::go_to(encoded_path(&target.path)).field("Set-Cookie", cookie))
         }
         Err(error) => locked(&ask, Some(wrong(error))),
     }
-}
-
-/// Returns a path, percent-encoded.
-fn encoded(path: &[u8]) -> String {
-    let mut encoded = Vec::new();
-    plimsoll_wire::http::target::encode_path(path, &mut encoded);
-    String::from_utf8_lossy(&encoded).into_owned()
 }
 
 /// Returns the link of a caller that presented one.

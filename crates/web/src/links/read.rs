@@ -13,8 +13,10 @@ use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::Path;
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::target::encoded_path;
 
-use super::{LinkTarget, cookies, encoded, hidden, link_of};
+use super::{LinkTarget, cookies, hidden, link_of};
+use crate::disposition::content_disposition;
 use crate::files::{archive, audited, gone};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, page};
@@ -109,7 +111,7 @@ fn redirect(mut audit: AuditEntry, path: &RequestPath<'_>) -> Answer {
     audit.becomes(Operation::List);
     audit.done();
     let answer = Answer::new(Status::FOUND).field("Cache-Control", "no-store");
-    let mut location = encoded(&[&*path.path, b"/"].concat());
+    let mut location = encoded_path(&[&*path.path, b"/"].concat());
     if let Some(query) = path.query {
         location = format!("{location}?{}", String::from_utf8_lossy(query));
     }
@@ -206,7 +208,7 @@ async fn count(
     let continues = answer.status() == Status::PARTIAL_CONTENT && begins_later(request);
     let counted = cookies::counted(request).filter(|_| continues);
     let grant = operations.count_download(caller, version, counted).await?;
-    Ok(grant.map(|grant| cookies::count(request, &encoded(&target.path), &grant)))
+    Ok(grant.map(|grant| cookies::count(request, &encoded_path(&target.path), &grant)))
 }
 
 /// Whether a request is for one range that does not begin at the first byte.
@@ -220,11 +222,5 @@ fn begins_later(request: &Request<'_>) -> bool {
 /// Returns the value of Content-Disposition: the name of the file, for clients that know only the link.
 fn disposition(found: &Representation, path: &[u8], form: Form) -> String {
     let kind = if form == Form::View && is_displayed(found.media) { "inline" } else { "attachment" };
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" .-_()+,=@".contains(byte);
-    let plain: String =
-        name.iter().map(|byte| if is_plain(byte) { char::from(*byte) } else { '_' }).collect();
-    // "parameter names ... SHOULD NOT be used more than once", and a client prefers the extended form (RFC
-    // 6266, section 4.3).
-    format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{}", encoded(name))
+    content_disposition(kind, path.rsplit(|byte| *byte == b'/').next().unwrap_or_default())
 }

@@ -10,7 +10,7 @@ use plimsoll_operations::{Caller, Error, HomePath, VisibleEntries};
 use plimsoll_proto::http::Answer;
 use plimsoll_wire::http::form_urlencoded::{encode, value_of};
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::target::{decode_path, encode_path};
+use plimsoll_wire::http::target::{decode_path, encoded_path};
 
 use super::frame::{Frame, Section};
 use super::shares::{end_form, permission_text, share_until};
@@ -75,7 +75,8 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
         true => ask.web.operations.trash_info(&caller).await?.time.as_secs() / DAY_SECONDS,
         false => 0,
     };
-    let entry = Entry { href: href_of(&target), target, stat, may: access.may, shares, links, trash_days };
+    let href = encoded_path(&target.path);
+    let entry = Entry { href, target, stat, may: access.may, shares, links, trash_days };
     let section = if is_own { Section::Files } else { Section::Shares };
     let frame = Frame::new(ask.request, section, Some(&caller.identity.account.name));
     let content = page(&frame, &entry, ask.called.query);
@@ -84,12 +85,6 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
 
 fn is_own(place: &HomePath, caller: &Caller) -> bool {
     place.is_own(&caller.identity.account.name)
-}
-
-fn href_of(target: &FileTarget) -> String {
-    let mut href = Vec::new();
-    encode_path(&target.path, &mut href);
-    String::from_utf8_lossy(&href).into_owned()
 }
 
 /// Splits a path into its folder, which ends with a slash, and its name.
@@ -105,9 +100,7 @@ fn name_of(target: &FileTarget) -> String {
 
 fn page(frame: &Frame, entry: &Entry, query: Option<&[u8]>) -> Markup {
     let (language, may) = (frame.language, entry.may);
-    let mut folder = Vec::new();
-    encode_path(split(&entry.target.path).0, &mut folder);
-    let folder = String::from_utf8_lossy(&folder).into_owned();
+    let folder = encoded_path(split(&entry.target.path).0);
     let is_folder = entry.stat.kind == FileKind::Folder;
     html! {
         p.back { a href=(folder) { (language.text("entry.back")) } }

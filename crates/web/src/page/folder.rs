@@ -9,7 +9,7 @@ use plimsoll_content::page::{FolderFrame, FolderWords};
 use plimsoll_proto::http::Request;
 use plimsoll_proto::http::site::{FramedPage, RequestPath};
 use plimsoll_wire::http::form_urlencoded::value_of;
-use plimsoll_wire::http::target::encode_path;
+use plimsoll_wire::http::target::encoded_path;
 
 use super::frame::{Frame, Section};
 use super::texts::Language;
@@ -41,9 +41,7 @@ pub(crate) fn of_account(
     let from = path.query.and_then(|query| value_of(query, "from"));
     let from = from.and_then(|from| std::str::from_utf8(&from).ok()?.parse::<usize>().ok()).unwrap_or(0);
     let notice = notice(&frame, path.query);
-    let mut href = Vec::new();
-    encode_path(&path.path, &mut href);
-    let href = String::from_utf8_lossy(&href).into_owned();
+    let href = encoded_path(&path.path);
     let window = from..from.saturating_add(FOLDER_PAGE_ENTRIES);
     FramedPage { frame: Box::new(AccountFolder { frame, root, href, may, notice }), fields, window }
 }

@@ -7,7 +7,7 @@ use plimsoll_auth::{Permission, Share};
 use plimsoll_proto::http::Answer;
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::target::encode_path;
+use plimsoll_wire::http::target::encoded_path;
 
 use super::entry::path_of;
 use super::frame::{Frame, Section};
@@ -79,9 +79,7 @@ fn received_row(language: &Language, share: &Share) -> Markup {
 }
 
 fn href_below(prefix: &[u8], path: &[u8]) -> String {
-    let mut href = Vec::new();
-    encode_path(&[prefix, path].concat(), &mut href);
-    String::from_utf8_lossy(&href).into_owned()
+    encoded_path(&[prefix, path].concat())
 }
 
 /// Returns the text of a permission.

@@ -185,6 +185,14 @@ fn check_segments(decoded: &[u8]) -> Result<(), BadTarget> {
     if has_dots { Err(BadTarget::DotSegment) } else { Ok(()) }
 }
 
+/// Returns a path as [`encode_path`] writes it.
+#[must_use]
+pub fn encoded_path(path: &[u8]) -> String {
+    let mut encoded = Vec::with_capacity(path.len());
+    encode_path(path, &mut encoded);
+    String::from_utf8_lossy(&encoded).into_owned()
+}
+
 /// Appends a path with all but unreserved characters and `/` percent-encoded, for links and Location.
 ///
 /// The result can stand unquoted in HTML, in a header field, and in a shell.
