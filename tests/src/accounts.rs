@@ -205,11 +205,14 @@ impl Scene {
         }
     }
 
-    /// Writes a file into a home without the server, as an operator might.
+    /// Writes a file into a home, which exists, without the server, as an operator might. Creates its folder.
     pub fn write_home(&self, name: &str, file: &str, bytes: &[u8]) {
         let at = self.home_folder(name).join(file);
         match &self.disk {
-            Disk::Real(_) => std::fs::write(at, bytes).unwrap(),
+            Disk::Real(_) => {
+                std::fs::create_dir_all(at.parent().expect("a folder")).unwrap();
+                std::fs::write(at, bytes).unwrap();
+            }
             Disk::Simulated(disk) => disk.write(at, bytes).unwrap(),
         }
     }

@@ -26,8 +26,9 @@ pub struct Walk {
 pub struct WalkEntry {
     /// The path from the first folder, with slashes.
     pub path: Vec<u8>,
-    /// Its location.
-    pub location: Location,
+    /// Its location, or [`Error::Path`] if its path is longer or deeper than one may be. The walk does not
+    /// enter such a folder.
+    pub location: Result<Location, Error>,
     /// Its metadata.
     pub stat: Stat,
 }
@@ -81,7 +82,7 @@ impl Walk {
     /// Returns the next entry, or `None` at the end. It can be called again after an error.
     ///
     /// # Errors
-    /// As [`Location::list`], of a folder that [`Walk::leave`] leaves; [`Error::Path`].
+    /// As [`Location::list`], of a folder that [`Walk::leave`] leaves.
     pub async fn next(&mut self) -> Result<Option<WalkEntry>, Error> {
         loop {
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
@@ -93,9 +94,11 @@ impl Walk {
                 }
                 continue;
             };
-            let location = level.location.entry(&entry.name)?;
+            let location = level.location.entry(&entry.name);
             let path = [&*level.path, &entry.name].concat();
-            if entry.stat.kind == FileKind::Folder && !self.enter(&location, &path, entry.clone()) {
+            if let (FileKind::Folder, Ok(folder)) = (entry.stat.kind, &location)
+                && !self.enter(folder, &path, entry.clone())
+            {
                 continue;
             }
             return Ok(Some(WalkEntry { path, location, stat: entry.stat }));
@@ -113,7 +116,7 @@ impl Walk {
             if !is_name(name) || name.is_empty() {
                 return Ok(());
             }
-            let location = level.location.entry(name)?;
+            let Ok(location) = level.location.entry(name) else { return Ok(()) };
             let stat = match location.stat(&self.io).await {
                 Ok(stat) if stat.kind == FileKind::Folder => stat,
                 Ok(_) | Err(Error::NotFound) => return Ok(()),

@@ -110,10 +110,12 @@ impl Archive {
         }
         let walk = &mut self.walk;
         match patiently(&self.io, async || walk.next().await).await? {
-            Some(entry) if entry.stat.kind == FileKind::Folder => {
-                zip.add_folder(&entry.path, entry.stat.modified, out).map_err(failed)
+            Some(WalkEntry { path, location, stat }) if stat.kind == FileKind::Folder => {
+                location?;
+                zip.add_folder(&path, stat.modified, out).map_err(failed)
             }
             Some(WalkEntry { path, location, .. }) => {
+                let location = location?;
                 let (stat, source) = patiently(&self.io, async || open(&self.io, &location, 0).await).await?;
                 zip.begin_file(&path, stat.size, stat.modified, out).map_err(failed)?;
                 *contents = Some(Contents { source: Contained::of(source)?, offset: 0, size: stat.size });

@@ -5,6 +5,7 @@
 //! no longer than the client waits.
 
 use plimsoll_content::{Walk, WalkEntry};
+use plimsoll_io::Io;
 use plimsoll_operations::{Caller, Error, HomePath, Operation, ReadAccess, VisibleEntries};
 use plimsoll_proto::http::Request;
 use plimsoll_store::Error as StoreError;
@@ -73,9 +74,13 @@ impl Search {
         if access.shown != VisibleEntries::All {
             return Err(Error::NotShared);
         }
-        let io = caller.io();
+        let walk = Walk::begin(caller.io().clone(), access.location, None).await?;
+        Ok(self.visit(caller.io(), walk).await?)
+    }
+
+    /// Visits entries until one of the limits is reached.
+    async fn visit(&self, io: &Io, mut walk: Walk) -> Result<Found, StoreError> {
         let until = io.now() + SEARCH_TIME_MAX;
-        let mut walk = Walk::begin(io.clone(), access.location, None).await?;
         if let Some(after) = &self.after {
             walk.skip_to(after).await?;
         }
@@ -89,7 +94,7 @@ impl Search {
                     walk.leave();
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             };
             visited += 1;
             let path = entry.path.clone();
@@ -114,13 +119,18 @@ fn fold(name: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use plimsoll_io::Fs as _;
+    use plimsoll_io::sim::{Faults, Sim};
+    use plimsoll_store::Location;
+
     use super::*;
 
     #[test]
     fn names_that_read_alike_are_found_whatever_their_case_and_form() {
-        let is_found = |query: &str, name: &str| {
-            Search::from_query(Some(query.as_bytes())).ok().unwrap().is_in(name.as_bytes())
-        };
+        let is_found = |query: &str, name: &str| search(query).is_in(name.as_bytes());
         for (query, name) in [
             ("name=TAX", "my taxes.pdf"),
             ("name=gr%C3%BC", "GRU\u{308}SSE.txt"),
@@ -138,5 +148,63 @@ mod tests {
         for query in ["", "name=", "name=a&limit=0", "name=a&limit=x", "name=a&limit=100000"] {
             assert!(Search::from_query(Some(query.as_bytes())).is_err(), "{query}");
         }
+    }
+
+    fn search(query: &str) -> Search {
+        Search::from_query(Some(query.as_bytes())).ok().unwrap()
+    }
+
+    /// Searches a disk with these files, page by page. Returns the results of each page, and its time.
+    fn pages(search: Search, faults: Faults, files: &[String]) -> Vec<(Vec<String>, Duration)> {
+        let sim = Sim::new(0, faults);
+        let host = sim.host("server");
+        for file in files {
+            let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+            host.disk().mkdir(format!("/{folder}")).unwrap();
+            host.disk().write(format!("/{file}"), "").unwrap();
+        }
+        let (io, root) = (host.io(), host.disk().open_root(Path::new("/")).unwrap());
+        let pages = sim.run(&host, async move {
+            let (mut search, mut pages) = (search, Vec::new());
+            loop {
+                let top = Location::in_folder(root.clone(), Vec::new(), None);
+                let (begin, walk) = (io.now(), Walk::begin(io.clone(), top, None).await.unwrap());
+                let found = search.visit(&io, walk).await.unwrap();
+                let names = found.entries.into_iter().map(|entry| String::from_utf8(entry.path).unwrap());
+                pages.push((names.collect(), io.now() - begin));
+                search.after = found.next;
+                if search.after.is_none() {
+                    return pages;
+                }
+            }
+        });
+        assert!(sim.panics().is_empty(), "{:?}", sim.panics());
+        pages
+    }
+
+    #[test]
+    fn a_search_that_visits_many_entries_stops_and_continues() {
+        const FOLDER_ENTRIES: usize = 5_000;
+        let files: Vec<_> = (0..SEARCH_ENTRIES_MAX)
+            .map(|number| format!("{:02}/{:04}", number / FOLDER_ENTRIES, number % FOLDER_ENTRIES))
+            .collect();
+        let pages = pages(search("name=4999"), Faults::none(), &files);
+        let found: Vec<_> = pages.iter().map(|(found, _)| found.len()).collect();
+        // The folders are entries, too: the last one is not visited to its end.
+        assert_eq!(found, [39, 1]);
+    }
+
+    #[test]
+    fn a_search_that_takes_long_stops_and_continues() {
+        const SLOWEST: Duration = Duration::from_secs(1);
+        let faults = Faults { would_block: 1000, offload_delay_max: SLOWEST, ..Faults::none() };
+        let files: Vec<_> = (0..100).map(|number| format!("{number:02}/x")).collect();
+        let pages = pages(search("name=x"), faults, &files);
+        let (_, others) = pages.split_last().unwrap();
+        // A listing is not cut short, nor is the way back to the entry at which a search continues.
+        assert!(others.len() > 3 && others.iter().all(|(_, time)| *time >= SEARCH_TIME_MAX), "{pages:?}");
+        assert!(pages.iter().all(|(_, time)| *time < SEARCH_TIME_MAX + 4 * SLOWEST), "{pages:?}");
+        let found: Vec<_> = pages.into_iter().flat_map(|(found, _)| found).collect();
+        assert_eq!(found, files);
     }
 }

@@ -1,5 +1,6 @@
 //! Search by name below a folder, over the API and as a page.
 
+use plimsoll_store::limits::PATH_NAMES_MAX;
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::{Answer, Person, Scenario, Scene, behaviours};
 
@@ -23,6 +24,19 @@ fn paths(answer: &Answer) -> Vec<String> {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let entries = answer.json()["entries"].as_array().expect("entries").clone();
     entries.iter().map(|entry| entry["path"].as_str().expect("a path").to_owned()).collect()
+}
+
+/// Returns the results of a search and of all that continue it.
+async fn all_paths(person: &mut Person, query: &str) -> Vec<String> {
+    let (mut found, mut query) = (Vec::new(), format!("?{query}"));
+    loop {
+        let page = person.get(&format!("/api/search{query}")).await;
+        found.extend(paths(&page));
+        match page.json().get("next_href") {
+            Some(next) => query = next.as_str().expect("a query").to_owned(),
+            None => return found,
+        }
+    }
 }
 
 async fn entries_below_a_folder_are_found_by_a_part_of_their_name(scene: Scene) {
@@ -63,6 +77,24 @@ async fn a_search_continues_where_it_has_stopped(scene: Scene) {
     assert_eq!(found, ["/2026/Report.txt", "/2026/inner", "/other", "/report", "/z/Grüße.txt", "/z/reports"]);
 }
 
+/// A folder that was moved may have entries deeper than paths may be. A search of so many folders may take
+/// several requests.
+async fn entries_deeper_than_paths_may_be_do_not_end_a_search(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    assert_eq!(alice.ask("MKCOL", "/files/z", "", "").await.status, 201);
+    let deep = "d/".repeat(PATH_NAMES_MAX);
+    scene.write_home("alice", &format!("a/{deep}file"), b"");
+    scene.write_home("alice", "z/end", b"");
+    let found = all_paths(&mut alice, "name=d").await;
+    // The first entry that is too deep, which the search does not enter everywhere.
+    let too_deep = format!("/a/{}", deep.trim_end_matches('/'));
+    assert_eq!((found.len(), found.last().map(String::as_str)), (PATH_NAMES_MAX + 1, Some("/z/end")));
+    assert!(found.contains(&too_deep), "{found:?}");
+    // A search may have stopped there.
+    let after = too_deep.trim_start_matches('/');
+    assert_eq!(all_paths(&mut alice, &format!("name=d&after={after}")).await, ["/z/end"]);
+}
+
 async fn a_shared_folder_is_searched_and_nothing_beside_it(scene: Scene) {
     let mut alice = planted(&scene).await;
     let mut bob = Person::new(&scene, "bob").await;
@@ -94,6 +126,7 @@ async fn the_page_finds_what_the_api_finds(scene: Scene) {
 behaviours!(scenario and remote;
     entries_below_a_folder_are_found_by_a_part_of_their_name,
     a_search_continues_where_it_has_stopped,
+    entries_deeper_than_paths_may_be_do_not_end_a_search,
     a_shared_folder_is_searched_and_nothing_beside_it,
     the_page_finds_what_the_api_finds,
 );

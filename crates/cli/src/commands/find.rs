@@ -113,6 +113,20 @@ impl Find {
     }
 }
 
+impl Results {
+    /// Adds a page. Returns the target of the next one.
+    fn add(&mut self, page: Page) -> anyhow::Result<Option<String>> {
+        self.entries.extend(page.entries);
+        ensure!(
+            self.entries.len() <= FOUND_ENTRIES_MAX,
+            "more than {FOUND_ENTRIES_MAX} names have the text; search for a longer one"
+        );
+        let is_query =
+            |next: &String| next.starts_with('?') && next.bytes().all(|byte| byte.is_ascii_graphic());
+        Ok(page.next_href.filter(is_query).map(|next| format!("/api/search{next}")))
+    }
+}
+
 impl FoundEntry {
     /// Returns its exact place.
     fn place(&self, folder: &RemotePath) -> Result<RemotePath, Failure> {
@@ -140,16 +154,10 @@ fn target(text: &[u8], folder: &RemotePath) -> String {
 async fn search(server: &mut ApiClient, mut target: String) -> anyhow::Result<Results> {
     let mut all = Results::default();
     loop {
-        let page: Page = server.get(&target).await?;
-        all.entries.extend(page.entries);
-        ensure!(
-            all.entries.len() <= FOUND_ENTRIES_MAX,
-            "more than {FOUND_ENTRIES_MAX} names have the text; search for a longer one"
-        );
-        let is_query =
-            |next: &String| next.starts_with('?') && next.bytes().all(|byte| byte.is_ascii_graphic());
-        let Some(next) = page.next_href.filter(is_query) else { return Ok(all) };
-        target = format!("/api/search{next}");
+        match all.add(server.get(&target).await?)? {
+            Some(next) => target = next,
+            None => return Ok(all),
+        }
     }
 }
 
@@ -166,16 +174,40 @@ mod tests {
         assert_eq!(target_in("bob:x/y/"), "/api/search?name=a%20b%26%E9&path=x%2Fy&owner=bob");
     }
 
-    #[test]
-    fn a_result_that_is_not_of_the_home_is_refused() {
-        let entry = |href: &str| FoundEntry {
+    fn entry(href: &str) -> FoundEntry {
+        FoundEntry {
             path: String::new(),
             kind: EntryKind::File,
             size: None,
             modified: String::new(),
             etag: String::new(),
             href: href.to_owned(),
+        }
+    }
+
+    #[test]
+    fn results_are_collected_up_to_a_limit() {
+        let page = |entries, next: Option<&str>| Page {
+            entries: std::iter::repeat_with(|| entry("/files/a")).take(entries).collect(),
+            next_href: next.map(str::to_owned),
         };
+        let mut all = Results::default();
+        let next = all.add(page(FOUND_ENTRIES_MAX, Some("?name=a&after=b"))).unwrap();
+        assert_eq!(next.as_deref(), Some("/api/search?name=a&after=b"));
+        assert_eq!(all.add(page(0, None)).unwrap(), None);
+        assert!(all.add(page(1, None)).unwrap_err().to_string().starts_with("more than 200000 names"));
+    }
+
+    #[test]
+    fn the_rest_of_the_results_is_requested_from_no_other_address() {
+        for next in ["", "x?name=a", "https://other/", "?a b", "?a\r\nb"] {
+            let page = Page { entries: Vec::new(), next_href: Some(next.to_owned()) };
+            assert_eq!(Results::default().add(page).unwrap(), None, "{next}");
+        }
+    }
+
+    #[test]
+    fn a_result_that_is_not_of_the_home_is_refused() {
         let bob = RemotePath::parse(OsStr::new("bob:")).unwrap();
         assert_eq!(entry("/shared/bob/caf%E9").place(&bob).unwrap().typed(), b"bob:caf\xe9");
         for href in ["", "caf", "/files/a", "/shared/bob/../x", "/shared/eve/x"] {
