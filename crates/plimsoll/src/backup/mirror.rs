@@ -344,7 +344,8 @@ mod tests {
         assert!(!fourth.has_changes);
         let listed: Vec<_> = fourth.entries.keys().map(|path| String::from_utf8_lossy(path)).collect();
         let files = ["files/another name", "files/becomes a folder", "files/changed", "files/kept"];
-        assert_eq!(listed, [&["", "files"][..], &files].concat());
+        let trash = ["pending", "pending/trash", "pending/trash/deleted"];
+        assert_eq!(listed, [&["", "files"][..], &files, &trash].concat());
     }
 
     #[test]
