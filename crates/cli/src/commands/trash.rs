@@ -27,7 +27,7 @@ JSON: {\"entries\":[{\"id\":\"...\",\"path\":\"/a.txt\",\"url\":\"/files/a.txt\"
        \"size\":5,\"deleted\":\"...\",\"expires\":\"...\"}]};
        restore {\"path\":\"/a.txt\",...}; rm {\"ids\":[\"...\"]}")]
 pub struct Trash {
-    /// The action: list, restore ID [PATH], rm ID..., or empty
+    /// The action: list, restore with an id and perhaps a path, rm with ids, or empty
     #[arg(value_enum, default_value = "list", hide_possible_values = true)]
     action: Action,
     /// The id that the list shows, and for restore the path that the entry gets
