@@ -114,10 +114,15 @@ export class Queue extends EventTarget {
     this.#start();
   }
 
-  #start() {
+  /** Returns the upload that starts next, if there is a place for it. */
+  #next() {
     const running = this.uploads.filter(({ state }) => ["active", "offline", "asking"].includes(state)).length;
-    const waiting = this.uploads.filter(({ state }) => state === "waiting");
-    for (const upload of waiting.slice(0, Math.max(0, UPLOADS_MAX - running))) void upload.run();
+    return running < UPLOADS_MAX ? this.uploads.find(({ state }) => state === "waiting") : undefined;
+  }
+
+  #start() {
+    // One by one: the event of an upload that starts runs this function for the others.
+    for (let next = this.#next(); next; next = this.#next()) void next.run();
     this.dispatchEvent(new Event("progress"));
     if (!this.isBusy) this.dispatchEvent(new Event("idle"));
   }

@@ -34,12 +34,15 @@ await shows(page, ["one.txt", "ü & 50%.txt"]);
 assert.equal((await send(page, "GET", "/files/%C3%BC%20%26%2050%25.txt"))[1], "two");
 await until(async () => await all() === "2 of 2 uploaded");
 
-// A whole folder, of which the empty ones cannot be chosen.
+// A whole folder, of which the empty ones cannot be chosen. Each file is sent once.
+const sent = [];
+page.on("request", (request) => request.method() === "PUT" && sent.push(request.url()));
 mkdirSync(join(home, "tree", "deep", "er"), { recursive: true });
 writeFileSync(join(home, "tree", "top"), "t");
 for (let count = 0; count < 60; count += 1) writeFileSync(join(home, "tree", "deep", "er", `${count}`), `${count}`);
 await choose("button.folder-upload", join(home, "tree"));
 await until(async () => await all() === "63 of 63 uploaded");
+assert.deepEqual([sent.length, new Set(sent).size], [61, 61]);
 assert.equal((await listed("/files/tree/deep/er/")).length, 60);
 assert.equal((await send(page, "GET", "/files/tree/top"))[1], "t");
 
