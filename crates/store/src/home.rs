@@ -35,6 +35,8 @@ struct Inner {
     pending: File,
     /// The volume of `pending`.
     volume: Volume,
+    /// Whether `files` is another one: it could not be written when the home was opened.
+    is_divided: bool,
     /// The other volumes in the home.
     volumes: Volumes,
     /// Whether both folders are on a file system in memory, where nothing waits for a disk.
@@ -141,7 +143,7 @@ pub(crate) struct ParentFolder<'a> {
 }
 
 impl LocalHome {
-    /// Creates the home of two open folders on one volume.
+    /// Creates the home of two open folders, on one volume if that can be written.
     ///
     /// # Errors
     /// Any error of the file system.
@@ -153,6 +155,7 @@ impl LocalHome {
         common: &Arc<Common>,
     ) -> io::Result<LocalHome> {
         let volume = fs.volume(&pending)?;
+        let is_divided = fs.volume(&files)? != volume;
         let is_in_memory = fs.is_in_memory(&files) && fs.is_in_memory(&pending);
         let state = Mutex::new(State { uploads: HashMap::new() });
         let common = Arc::clone(common);
@@ -163,6 +166,7 @@ impl LocalHome {
             files,
             pending,
             volume,
+            is_divided,
             volumes: Volumes::new(staging_name),
             is_in_memory,
             common,
@@ -204,6 +208,11 @@ impl LocalHome {
     /// The volume of `pending`.
     pub(crate) fn volume(&self) -> Volume {
         self.0.volume
+    }
+
+    /// Whether `files` and `pending` are on different volumes.
+    pub(crate) fn is_divided(&self) -> bool {
+        self.0.is_divided
     }
 
     pub(crate) fn volumes(&self) -> &Volumes {

@@ -248,7 +248,7 @@ impl LocalStore {
         // The files are a file system of their own.
         match staging_in(fs, &files, b"", &pending, staging_name) {
             Ok(staging) => Ok((files, staging)),
-            // It can be read all the same. A change is refused where it would be renamed into place.
+            // It can be read all the same. A change tries again.
             Err(error) if is_unwritable(&error) => Ok((files, pending)),
             Err(error) => Err(error.into()),
         }
@@ -259,8 +259,10 @@ impl LocalStore {
     }
 }
 
+/// Whether nothing can be created on a file system, which can be read all the same.
 fn is_unwritable(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied | StorageFull | QuotaExceeded)
 }
 
 /// Returns the home if its name and directory match. Numbers are unique in one directory of accounts, but

@@ -94,11 +94,12 @@ impl LocalHome {
     /// Opens the staging folder for changes at `path`, and creates a missing one. Call it without the lock,
     /// where the disk may be waited for. An error of looking up the path is left to the caller.
     pub(crate) fn open_volume(&self, fs: &dyn Fs, path: &Path) -> Result<()> {
-        let Some((folder, _)) = path.split_last().filter(|(folder, _)| !folder.is_empty()) else {
-            // The home's own folder is on its volume.
-            return Ok(());
+        let opened = match path.split_last().filter(|(folder, _)| !folder.is_empty()) {
+            Some((folder, _)) => fs.open_beneath(self.files(), &folder),
+            None if self.is_divided() => Ok(self.files().clone()),
+            None => return Ok(()),
         };
-        let Ok(opened) = fs.open_beneath(self.files(), &folder) else { return Ok(()) };
+        let Ok(opened) = opened else { return Ok(()) };
         let volume = fs.volume(&opened)?;
         if volume == self.volume() || self.volumes().table().staging.contains_key(&volume) {
             return Ok(());
@@ -116,6 +117,7 @@ impl LocalHome {
         let volume = fs.volume(folder)?;
         // First, because it fails on a file system that cannot be written, of which no link must stay.
         let top = fs.volume_top(folder)?;
+        self.adopt_staging(fs, &top, mount)?;
         let staging = staging_in(fs, &top, mount, self.pending(), &self.volumes().new_name)?;
         match fs.make_link(self.pending(), &link_name(mount), &[TO_FILES, mount].concat()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
@@ -139,9 +141,48 @@ impl LocalHome {
         Ok(())
     }
 
+    /// Gives the home's staging folder of a mount that its path does not lead to any more to the same file
+    /// system's mount at `mount`, if that has none yet: a folder above it was renamed, or the operator has
+    /// moved it.
+    fn adopt_staging(&self, fs: &dyn Fs, top: &File, mount: &[u8]) -> Result<()> {
+        let Ok(shared) = fs.open_beneath(top, STAGING) else { return Ok(()) };
+        let Ok(name) = fs.read_link(self.pending(), OWN_NAME) else { return Ok(()) };
+        let (own, start) = (staging_name(&name, mount), [&*name, b"-"].concat());
+        let mut others = fs.names(&shared, usize::MAX)?;
+        others.retain(|entry| entry.name.starts_with(&start));
+        if others.iter().any(|entry| entry.name == own) {
+            return Ok(());
+        }
+        let links = others.iter().map(|entry| [&entry.name[start.len()..], LINK.as_bytes()].concat());
+        for (entry, link) in others.iter().zip(links) {
+            if !self.leads_to_device_of(fs, &link, top) {
+                fs.rename(&shared, &entry.name, &shared, &own, Existing::Kept)?;
+                // It leads nowhere, or to another file system, which gets a new one.
+                return match fs.remove_file(self.pending(), &link) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+                    _ => Ok(()),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a link in `pending` leads to a mount of the device of `top`.
+    fn leads_to_device_of(&self, fs: &dyn Fs, link: &[u8], top: &File) -> bool {
+        let found = fs.read_link(self.pending(), link).and_then(|target| {
+            let path = target.strip_prefix(TO_FILES).unwrap_or_default();
+            let volume = fs.volume(&fs.open_beneath(self.files(), path)?)?;
+            Ok(volume != self.volume() && volume.device == fs.volume(top)?.device)
+        });
+        found.unwrap_or_default()
+    }
+
     /// Returns the shortest start of `path` that is on `volume`: the path of its mount, unless a link leads
     /// there.
     fn mount_path<'a>(&self, fs: &dyn Fs, path: &'a [u8], volume: Volume) -> &'a [u8] {
+        if self.is_divided() && fs.volume(self.files()).is_ok_and(|it| it == volume) {
+            return b"";
+        }
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let is_on = |start: &&[u8]| {
             fs.open_beneath(self.files(), start)
@@ -213,13 +254,19 @@ pub(crate) fn staging_in(
     };
     fs.sync(pending)?;
     // One for each mount: a home may have one folder twice, and no rename leads from one mount to the other.
-    let staging = folder_in(fs, &shared, &[&*name, b"-", digest_of(mount).as_bytes()].concat())?;
+    let staging = folder_in(fs, &shared, &staging_name(&name, mount))?;
     take_over(fs, &shared, &staging)?;
     Ok(staging)
 }
 
+/// The name of the staging folder of the mount at `mount`; `name` is the one of the home.
+fn staging_name(name: &[u8], mount: &[u8]) -> Vec<u8> {
+    [name, b"-", digest_of(mount).as_bytes()].concat()
+}
+
 /// Moves the entries that an older version staged in the folder of all homes to that of one home. The caller
-/// sweeps afterwards: if only a part of an upload's files has moved, none is lost.
+/// sweeps afterwards. An upload is not resumed if two homes that open at the same time each get a part of its
+/// files.
 fn take_over(fs: &dyn Fs, shared: &File, staging: &File) -> io::Result<()> {
     let mut entries = fs.names(shared, usize::MAX)?;
     entries.retain(|entry| entry.name.get(..32).and_then(UploadId::parse).is_some());

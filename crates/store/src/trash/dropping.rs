@@ -90,26 +90,35 @@ impl LocalHome {
         Ok(usage)
     }
 
-    /// Drops the oldest entry that `is_wanted`. Returns its usage; none if there is no such entry.
+    /// Drops the oldest entry that `is_wanted`; if that fails, the oldest one on another file system. Returns
+    /// its usage; none if there is no such entry.
     fn drop_oldest(
         &self,
         fs: &dyn Fs,
         _: &State,
         is_wanted: impl Fn(TrashId, &TrashItem) -> bool,
     ) -> Result<Option<Usage>> {
-        let take = |trash: &mut TrashIndex| trash.take_oldest(is_wanted);
-        let Some((id, item)) = self.with_trash(take).flatten() else { return Ok(None) };
-        match self.move_to_staging(fs, id, item) {
-            Ok(()) => self.note_dropped(Dropped { id, kind: item.kind, volume: item.volume }),
-            // Another program has deleted it.
-            Err(Error::NotFound) => {}
-            Err(error) => {
-                self.with_trash(|trash| trash.insert(id, item));
-                return Err(error);
+        let mut failed = Vec::new();
+        let mut none = Ok(None);
+        loop {
+            let can_be = |item: &TrashItem| !failed.contains(&item.volume);
+            let take =
+                |trash: &mut TrashIndex| trash.take_oldest(|id, item| can_be(item) && is_wanted(id, item));
+            let Some((id, item)) = self.with_trash(take).flatten() else { return none };
+            match self.move_to_staging(fs, id, item) {
+                Ok(()) => self.note_dropped(Dropped { id, kind: item.kind, volume: item.volume }),
+                // Another program has deleted it.
+                Err(Error::NotFound) => {}
+                Err(error) => {
+                    self.with_trash(|trash| trash.insert(id, item));
+                    failed.push(item.volume);
+                    none = none.and(Err(error));
+                    continue;
+                }
             }
+            self.takes_off(item.usage);
+            return Ok(Some(item.usage));
         }
-        self.takes_off(item.usage);
-        Ok(Some(item.usage))
     }
 
     fn move_to_staging(&self, fs: &dyn Fs, id: TrashId, item: TrashItem) -> Result<()> {
@@ -181,43 +190,47 @@ impl LocalHome {
         self.delete_dropped(fs)
     }
 
-    /// Deletes the dropped entries. Returns whether there were any.
+    /// Deletes the dropped entries. Returns whether it deleted any.
     ///
     /// # Errors
-    /// Any error of making the drop durable: the next opening of the home deletes the rest.
+    /// Any error of making the drop durable. The entries of that file system are deleted later.
     fn delete_dropped(&self, fs: &dyn Fs) -> Result<bool> {
-        let mut has_deleted = false;
+        let (mut has_deleted, mut later, mut synced) = (false, Vec::new(), Ok(()));
         loop {
-            let batch = self.take_dropped(TRASH_DROPPED_AT_ONCE);
-            if batch.is_empty() {
-                return Ok(has_deleted);
+            let mut batch = self.take_dropped(TRASH_DROPPED_AT_ONCE);
+            while let Some(volume) = batch.first().map(|dropped| dropped.volume) {
+                let (of_volume, others) = batch.into_iter().partition(|it: &Dropped| it.volume == volume);
+                batch = others;
+                match self.delete_on(fs, volume, &of_volume) {
+                    Ok(()) => has_deleted = true,
+                    Err(error) => {
+                        later.extend(of_volume);
+                        synced = Err(error);
+                    }
+                }
             }
-            has_deleted = true;
-            self.delete_batch(fs, &batch)?;
+            if !self.has_dropped() {
+                break;
+            }
         }
+        later.into_iter().for_each(|dropped| self.note_dropped(dropped));
+        synced.map(|()| has_deleted)
     }
 
-    fn delete_batch(&self, fs: &dyn Fs, batch: &[Dropped]) -> Result<()> {
-        let mut volumes: Vec<Volume> = Vec::new();
-        for dropped in batch {
-            if !volumes.contains(&dropped.volume) {
-                volumes.push(dropped.volume);
-            }
-        }
-        for volume in volumes {
-            let Some(trash) = self.trash_on(fs, volume)? else { continue };
-            let (staging, is_here) = (self.staging_on(volume)?, |it: &&Dropped| it.volume == volume);
-            self.sync(fs, &[&trash.folder])?;
-            for Dropped { id, kind, .. } in batch.iter().filter(is_here) {
-                trash.remove_record(fs, *id);
-                let name = id.name_in_staging(*kind);
-                let deleted = match kind {
-                    FileKind::Folder => clear_tree(fs, &staging, &name),
-                    _ => fs.remove_file(&staging, &name).map_err(Error::from),
-                };
-                if let Err(error) = deleted {
-                    tracing::warn!(home = self.name(), %error, "an entry of the trash was not deleted");
-                }
+    /// Deletes dropped entries of one volume.
+    fn delete_on(&self, fs: &dyn Fs, volume: Volume, all: &Vec<Dropped>) -> Result<()> {
+        let Some(trash) = self.trash_on(fs, volume)? else { return Ok(()) };
+        let staging = self.staging_on(volume)?;
+        self.sync(fs, &[&trash.folder])?;
+        for Dropped { id, kind, .. } in all {
+            trash.remove_record(fs, *id);
+            let name = id.name_in_staging(*kind);
+            let deleted = match kind {
+                FileKind::Folder => clear_tree(fs, &staging, &name),
+                _ => fs.remove_file(&staging, &name).map_err(Error::from),
+            };
+            if let Err(error) = deleted {
+                tracing::warn!(home = self.name(), %error, "an entry of the trash was not deleted");
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! Moving a removed entry into the trash.
 //!
-//! Invariant: the entry leaves its folder by the rename that puts it into the trash: it is never in neither.
+//! It deletes nothing. Invariant: one rename takes the entry from its folder to the trash, so that a crash
+//! leaves it in one of both.
 
-use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
+use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Volume, Work};
 
 use super::index::TrashItem;
 use super::{DiskNeed, TrashFolder, TrashId, record};
@@ -55,10 +56,12 @@ impl LocalHome {
         with_folders: bool,
     ) -> Result<Trashing> {
         let Removal { path, what, condition, disposal } = removal;
-        if let Err(error) = self.open_volume(fs, path) {
-            return no_trash(error);
-        }
         let is_of_another = *disposal == Disposal::TrashOfAnother;
+        // Another account than the owner removes nothing for good.
+        let impossible = |error| if is_of_another { Err(error) } else { no_trash(error) };
+        if let Err(error) = self.open_volume(fs, path) {
+            return impossible(error);
+        }
         let volume = {
             let _state = self.lock();
             let (place, stat) = self.removable(fs, path, *what, condition)?;
@@ -78,9 +81,15 @@ impl LocalHome {
         });
         match recorded {
             Ok(trash) => self.move_recorded(fs, removal, &trash, id).map(Trashing::Moved),
-            Err(Error::Full) if is_of_another => Err(Error::Full),
-            Err(error) => no_trash(error),
+            // Other writers have used what was dropped.
+            Err(Error::Full) if self.has_trash_on(volume) => Err(Error::Full),
+            Err(error) => impossible(error),
         }
+    }
+
+    /// Whether the trash has something on a volume whose deletion would free space.
+    fn has_trash_on(&self, volume: Volume) -> bool {
+        self.with_trash(|trash| trash.bytes_on(volume) > 0).unwrap_or_default()
     }
 
     /// Moves an entry whose record is synced.

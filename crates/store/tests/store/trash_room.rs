@@ -251,3 +251,71 @@ fn the_number_of_entries_is_bounded() {
         assert!(!left.contains(&format!("{:012x}{:020x}", now - 1000, 0)));
     });
 }
+
+const FILES: &str = "/data/accounts/alice/files";
+
+/// Mounts a file system at this folder of the home, in which there is a file.
+fn mount(scene: &Scene, folder: &str, file: &str) {
+    scene.host.disk().write(format!("{FILES}/{folder}/{file}"), "there before").unwrap();
+    scene.host.disk().mount(format!("{FILES}/{folder}")).unwrap();
+}
+
+#[test]
+fn another_account_removes_nothing_for_good_where_no_trash_can_be_created() {
+    with_trash(|scene| async move {
+        mount(&scene, "m", "f");
+        let scene = scene.started_again().await;
+        scene.host.disk().full_after(0);
+        let refused = remove_as_another(&scene, "m/f").await;
+        assert!(matches!(refused, Err(Error::Full)), "{refused:?}");
+        assert!(scene.contents("m/f").is_some());
+        let removed = scene.home.remove(&scene.io, path("m/f"), RemovalKind::Any, Condition::none()).await;
+        assert_eq!(removed.unwrap().trashed, None);
+        assert_eq!(scene.contents("m/f"), None);
+    });
+}
+
+#[test]
+fn a_home_whose_files_are_a_full_file_system_opens_and_its_files_can_be_removed() {
+    with_trash(|scene| async move {
+        mount(&scene, "", "f");
+        scene.host.disk().write(format!("{FILES}/g"), "also").unwrap();
+        scene.host.disk().full_after(0);
+        let scene = scene.started_again().await;
+        assert_eq!(scene.home.usage(&scene.io).await.unwrap().files, 2);
+        let refused = remove_as_another(&scene, "f").await;
+        assert!(matches!(refused, Err(Error::Full)), "{refused:?}");
+        let removed = scene.home.remove(&scene.io, path("f"), RemovalKind::Any, Condition::none()).await;
+        assert_eq!(removed.unwrap().trashed, None);
+        scene.host.disk().full_after(1 << 30);
+        put_bytes(&scene, "a", 5).await;
+        remove(&scene, "g").await;
+        let scene = scene.started_again().await;
+        assert_eq!(scene.contents("a"), Some(vec![7; 5]));
+        assert_eq!(paths(&scene).await, ["g"]);
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn entries_that_cannot_be_dropped_do_not_keep_those_of_other_file_systems() {
+    with_trash(|scene| async move {
+        mount(&scene, "m", "f");
+        let scene = scene.started_again().await;
+        put_bytes(&scene, "m/oldest", 20).await;
+        put_bytes(&scene, "newer", 30).await;
+        for name in ["m/oldest", "newer"] {
+            remove(&scene, name).await;
+        }
+        // As a file system that fails.
+        let staging = format!("{FILES}/m/.plimsoll-pending");
+        let trash = format!("{staging}/{}/trash", super::names(&scene.host, &staging)[0]);
+        scene.host.disk().remove(&trash).unwrap();
+        scene.host.disk().write(&trash, "no folder").unwrap();
+        let before = scene.home.usage(&scene.io).await.unwrap();
+        put(&scene.io, &scene.home, under("a", before.bytes), &[1; 25]).await.unwrap();
+        scene.settle().await;
+        assert!(in_trash(&scene).is_empty());
+        assert_eq!(scene.home.trash_info(&scene.io).await.unwrap().usage.bytes, 20);
+    });
+}

@@ -6,6 +6,7 @@ use plimsoll_store::backend::ResumeTerms;
 use plimsoll_store::{Begin, Condition, Depth, End, Error, Expected, NewUpload, Quota, RemovalKind};
 
 use super::power::{Change, Doing, assert_one_of, cut_everywhere, doing, large};
+use super::trash::{listed as trash_of, remove as remove_to_trash, with_trash};
 use super::{Scene, any, names, path, put, send, with_home};
 
 const FILES: &str = "/data/accounts/alice/files";
@@ -164,6 +165,33 @@ fn an_interrupted_upload_to_a_mounted_file_system_is_resumed_after_a_restart() {
         rest.commit().await.unwrap();
         assert_eq!(scene.contents("m/d/new"), Some(bytes));
         assert_nothing_is_staged(&scene);
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_mount_whose_parent_was_renamed_keeps_its_trash_and_its_interrupted_uploads() {
+    with_trash(|scene| async move {
+        mount(&scene);
+        let disk = scene.host.disk();
+        disk.write(format!("{FILES}/p/n/f"), "to the trash").unwrap();
+        disk.mount(format!("{FILES}/p/n")).unwrap();
+        let scene = scene.started_again().await;
+        for name in ["p/n/f", "m/d/f"] {
+            remove_to_trash(&scene, name).await;
+        }
+        end(&scene, "p").rename(&scene.io, end(&scene, "q"), Existing::Replaced).await.unwrap();
+        let scene = scene.started_again().await;
+        let listed = async |scene: &Scene| {
+            let all = trash_of(scene).await;
+            all.into_iter().map(|entry| entry.path.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(listed(&scene).await, ["m/d/f"]);
+        put(&scene.io, &scene.home, any("q/n/a"), b"a").await.unwrap();
+        assert_eq!(listed(&scene).await, ["m/d/f", "p/n/f"]);
+        let scene = scene.started_again().await;
+        assert_eq!(listed(&scene).await, ["m/d/f", "p/n/f"]);
+        assert_eq!(names(&scene.host, &format!("{FILES}/q/n/.plimsoll-pending")).len(), 1);
         scene.assert_counted().await;
     });
 }
