@@ -1,7 +1,9 @@
 //! The paths of public links, `/s/TOKEN` and below: found in a request, and hidden in the access log.
 //!
-//! It checks no token. Invariant: a token that a request has in its target is in no line of the log, however
-//! the client encodes it, and whatever it has added to it.
+//! It checks no token. Invariant: the access log has no token, whatever its encoding, and whatever other text
+//! the request's target has.
+
+use plimsoll_wire::http::target::decode_path;
 
 use super::limits::DECODINGS_MAX;
 
@@ -25,6 +27,14 @@ pub fn split_link(path: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn is_token(text: &[u8]) -> bool {
     text.len() == TOKEN_DIGITS && text.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Returns whether a server reads this target of a request as one of a link.
+pub fn is_link(target: &[u8]) -> bool {
+    // Most targets have no such digits, and need not be decoded.
+    let path = target.split(|byte| *byte == b'?').next().filter(|path| find_digits(path).is_some());
+    let mut decoded = Vec::new();
+    path.is_some_and(|path| decode_path(path, &mut decoded).is_ok() && split_link(&decoded).is_some())
 }
 
 /// Returns whether a target may be of a link, in any encoding. It may be true of others.
@@ -121,6 +131,25 @@ mod tests {
         assert_eq!(split(&format!("/s/{TOKEN}/a/b")).as_deref(), Some("/a/b"));
         for other in ["/s", "/s/", "/s/a", "/s/a/b", &format!("/S/{TOKEN}"), &format!("/s/{TOKEN}0")] {
             assert_eq!(split(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_target_of_a_link_is_one_in_any_encoding_that_a_server_decodes() {
+        let escaped = TOKEN.replacen('0', "%30", 1);
+        for target in
+            [format!("/s/{TOKEN}?a"), format!("//%73/{escaped}"), format!("/s/{}/a", TOKEN.to_uppercase())]
+        {
+            assert!(is_link(target.as_bytes()), "{target}");
+        }
+        for target in [
+            format!("/a/s/{TOKEN}"),
+            format!("/s/app-{TOKEN}.js"),
+            format!("/s/a?v={TOKEN}"),
+            format!("/?/s/{TOKEN}"),
+            format!("/s/%2530{}", &TOKEN[1..]),
+        ] {
+            assert!(!is_link(target.as_bytes()), "{target}");
         }
     }
 

@@ -47,7 +47,7 @@ pub use date_cache::{DateCache, Dates};
 pub use https_rules::{HttpsRedirect, HttpsRules};
 pub use inbox::{Inbox, NoHead};
 pub use limits::{Limits, OVER_SHARE};
-pub use link_path::{may_be_link, split_link};
+pub use link_path::{is_link, split_link};
 pub use operator::{OperatorHosts, operators_only};
 pub use problem::problem;
 pub use readiness::{Check, CheckRun, Readiness};

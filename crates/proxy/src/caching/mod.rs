@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_io::Elapsed;
-use plimsoll_proto::http::may_be_link;
+use plimsoll_proto::http::is_link;
 use plimsoll_wire::http::head::{Framing, Method};
 use plimsoll_wire::http::status::Status;
 
@@ -51,7 +51,7 @@ pub(crate) fn cache_request<'a>(request: &ClientRequest<'a>, route: &Route<'_>) 
     if request.upgrade() != Upgrade::None {
         read.bypass = Some(Bypass::Upgrade);
     }
-    if may_be_link(&route.target) {
+    if is_link(&route.target) {
         read.bypass.get_or_insert(Bypass::Link);
     }
     read

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use core::net::SocketAddr;
 use plimsoll_client::http::{Connection, Error};
 use plimsoll_io::{Deadline, Either, Instant, Peer, Rx, Segment, Stream, Tx, select};
-use plimsoll_proto::http::may_be_link;
+use plimsoll_proto::http::is_link;
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::proxy;
@@ -241,7 +241,7 @@ impl<'a> Exchange<'a> {
     fn may_repeat(&self) -> bool {
         self.request.head.method().is_idempotent()
             && self.body.is_replayable()
-            && !may_be_link(&self.route.target)
+            && !is_link(&self.route.target)
     }
 
     /// Whether the request is sent again after this failure.
