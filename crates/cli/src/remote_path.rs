@@ -88,7 +88,10 @@ impl RemotePath {
     pub(crate) fn typed(&self) -> Vec<u8> {
         match &self.owner {
             Some(owner) => [owner.as_bytes(), b":", &self.path].concat(),
-            None if self.path.is_empty() || begins_with_owner(&self.path) => [b"/", &*self.path].concat(),
+            // Neither another account's path nor an option.
+            None if self.path.is_empty() || self.path.starts_with(b"-") || begins_with_owner(&self.path) => {
+                [b"/", &*self.path].concat()
+            }
             None => self.path.clone(),
         }
     }
