@@ -1,8 +1,8 @@
 //! Uploads in progress by public links for uploads, and the room that each link has left.
 //!
 //! It stores nothing and counts no completed upload (the directory does). Invariants: an upload begins only
-//! if the link, as it is now, has room for it; those in progress never have more bytes than the link's room.
-//! Dropping an upload anywhere frees its place.
+//! if the link, as it is now, has room for it; those in progress never have more bytes than the link had left
+//! when the last of them began. Dropping an upload anywhere frees its place.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

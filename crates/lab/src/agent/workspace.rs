@@ -174,7 +174,8 @@ fn remove_abandoned(work: &Path) -> Result<()> {
             && entry.metadata().is_ok_and(|folder| folder.is_dir() && folder.uid() == own)
             && own_path::unwritable_by_others(&path).is_ok();
         if is_ours && is_abandoned(&path) {
-            fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            // Another agent that starts now may do the same.
+            remove(&path)?;
         }
     }
     Ok(())

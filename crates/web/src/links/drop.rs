@@ -25,8 +25,8 @@ struct Received {
     files: usize,
 }
 
-/// Reports an error of an upload in words for a visitor, who must learn nothing of the owner's files, account
-/// and quota, and cannot act on them.
+/// Returns the response to an upload of a visitor that failed. It tells nothing of the owner's files, account
+/// and quota.
 pub(crate) fn hidden_upload(error: Error) -> Refusal {
     match error {
         // Another client has taken the name meanwhile.
