@@ -38,7 +38,7 @@ pub fn is_link(target: &[u8]) -> bool {
 }
 
 /// Returns whether a target may be of a link, in any encoding. It may be true of others.
-pub fn may_be_link(target: &[u8]) -> bool {
+pub(super) fn may_be_link(target: &[u8]) -> bool {
     find_digits(target).is_some() && has_prefix(target)
 }
 
