@@ -52,11 +52,12 @@ impl LocalHome {
     /// As [`crate::Home::drop_trashed`].
     pub(crate) async fn drop_trashed(&self, io: &Io, id: Option<TrashId>) -> Result<Removed> {
         self.usage(io).await?;
-        // Entries that are removed meanwhile stay.
-        let newest = TrashId::draw(io);
+        // Entries that are removed meanwhile stay. The clock does not tell which: it may have been set back.
+        let newest = self.with_trash(|trash| trash.newest(None, 1)).unwrap_or_default();
+        let newest = newest.first().map(|(id, _)| *id);
         let is_meant = move |other: TrashId, _: &TrashItem| match id {
             Some(id) => other == id,
-            None => other <= newest,
+            None => Some(other) <= newest,
         };
         let mut usage = Usage::default();
         loop {
@@ -129,6 +130,7 @@ impl LocalHome {
 
     /// Drops the oldest entries that free some of what is needed, after a change for which the quota needs
     /// their space. An error leaves the home above its quota, and is logged: the change is not undone.
+    /// An entry that is being restored meanwhile stays, too.
     pub(crate) fn make_room(&self, fs: &dyn Fs, state: &State, needed: RoomNeeded) {
         let RoomNeeded(mut left) = needed;
         while left != Usage::default() {

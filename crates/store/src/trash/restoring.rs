@@ -2,7 +2,9 @@
 //!
 //! Invariants: nothing is replaced. The entry has its record until its new name is synced.
 
-use plimsoll_io::{Existing, FileKind, Fs, Io, Work};
+use std::io;
+
+use plimsoll_io::{Existing, FileKind, Fs, Io, Volume, Work};
 
 use super::index::TrashItem;
 use super::{TrashId, record};
@@ -31,9 +33,28 @@ impl Drop for Restoring<'_> {
 impl LocalHome {
     /// As [`crate::Home::restore`].
     pub(crate) async fn restore(&self, io: &Io, id: TrashId, to: Option<Path>, quota: Quota) -> Result<Path> {
-        self.usage(io).await?;
-        let home = self.clone();
-        io.offload(Work::Writes, move |fs| home.restore_now(fs, id, to, quota)).await?
+        loop {
+            self.usage(io).await?;
+            let (home, to) = (self.clone(), to.clone());
+            let restored = io.offload(Work::Writes, move |fs| home.restore_now(fs, id, to, quota)).await?;
+            match restored {
+                // The count was given up meanwhile, and with it the index of the trash.
+                Err(Error::NotFound) if self.with_trash(|_| ()).is_none() => {}
+                restored => return restored,
+            }
+        }
+    }
+
+    /// Returns the volume of the nearest folder above `path` that exists.
+    fn volume_above(&self, fs: &dyn Fs, path: &Path) -> Result<Volume> {
+        for folder in std::iter::successors(path.parent(), Path::parent) {
+            match fs.open_beneath(self.files(), &folder.to_open()) {
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+                opened => return Ok(fs.volume(&opened?)?),
+            }
+        }
+        Ok(fs.volume(self.files())?)
     }
 
     fn restore_now(&self, fs: &dyn Fs, id: TrashId, to: Option<Path>, quota: Quota) -> Result<Path> {
@@ -52,6 +73,9 @@ impl LocalHome {
         }
         if is_elsewhere && item.kind == FileKind::Folder {
             check_tree_depth(fs, &trash.folder, id.entry_name(), to.depth())?;
+        }
+        if self.volume_above(fs, &to)? != item.volume {
+            return Err(Error::OtherDisk);
         }
         self.make_parents(fs, &to, quota)?;
         self.open_volume(fs, &to)?;
