@@ -57,6 +57,9 @@ pub(super) struct Entry {
     /// The version that was copied, while the backup is being made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<Version>,
+    /// Whether the last pass did not find it. It was removed, or moved while the pass ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) missed: bool,
 }
 
 /// The kind of an entry.
@@ -111,6 +114,7 @@ impl Entry {
             mode: found.mode() & 0o777,
             modified: (found.mtime(), found.mtime_nsec()),
             version,
+            missed: false,
         }
     }
 

@@ -83,7 +83,7 @@ impl Writer {
     /// # Errors
     /// Also that the disk does not have what was written.
     pub(super) fn add(&mut self, tree: &Tree, mut entry: Entry) -> anyhow::Result<()> {
-        entry.version = None;
+        (entry.version, entry.missed) = (None, false);
         if let EntryKind::File { size, digest } = &mut entry.kind {
             let path = &entry.path.0;
             let read = read_back(tree, path);

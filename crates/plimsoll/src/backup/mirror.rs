@@ -79,21 +79,24 @@ impl<'a> Pass<'a> {
         Ok(Some(Pass { unit, skipped, from, to, before, entries, counts, gone, has_changes: false }))
     }
 
-    /// Runs the pass. With `keeps`, entries that the unit no longer has stay in the copy: in a unit that
-    /// changes all the time, a pass can miss a moved file.
-    pub(super) fn run(mut self, keeps: bool) -> anyhow::Result<Found> {
+    /// Runs the pass. Entries that it does not find stay in the copy until a pass finds no change: while
+    /// files are moved, passes can miss a file that was there all the time.
+    pub(super) fn run(mut self) -> anyhow::Result<Found> {
         let mut ahead = vec![Vec::new()];
         while let Some(path) = ahead.pop() {
             self.folder(&path, &mut ahead)
                 .map_err(|error| naming(&path, error))
                 .with_context(|| at(&self.unit.folder()))?;
         }
-        for path in std::mem::take(&mut self.gone) {
-            self.has_changes = true;
-            match keeps {
-                true => self.keep(&path),
-                false => self.drop_copy(&path).with_context(|| at(&path))?,
-            }
+        let gone = std::mem::take(&mut self.gone);
+        self.has_changes |= gone.iter().any(|path| !self.was_missed(path));
+        let found: HashSet<(u64, u64)> = self.entries.values().filter_map(identity).collect();
+        for path in gone {
+            let done = match self.has_changes {
+                true => self.keep(&path, &found),
+                false => self.drop_copy(&path),
+            };
+            done.with_context(|| at(&path))?;
         }
         Ok(Found { entries: self.entries, has_changes: self.has_changes })
     }
@@ -133,7 +136,7 @@ impl<'a> Pass<'a> {
 
     /// Records an entry, and whether it differs from the pass before.
     fn note(&mut self, path: &[u8], kind: EntryKind, found: &Metadata, version: Option<Version>) {
-        let before = self.before.get(path).and_then(|entry| entry.version);
+        let before = self.before.get(path).filter(|entry| !entry.missed).and_then(|entry| entry.version);
         self.has_changes |= version.is_none() || version != before;
         self.entries.insert(path.to_vec(), Entry::new(path.to_vec(), kind, found, version));
     }
@@ -176,7 +179,8 @@ impl<'a> Pass<'a> {
             && version.is_some()
             && entry.version == version
         {
-            self.entries.insert(path.to_vec(), entry.clone());
+            self.has_changes |= entry.missed;
+            self.entries.insert(path.to_vec(), Entry { missed: false, ..entry.clone() });
             return Ok(());
         }
         let source = open_file(source, name)?;
@@ -242,18 +246,38 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Keeps what the copy has at `path`, unless it was found under another name.
-    fn keep(&mut self, path: &[u8]) {
-        let found: HashSet<(u64, u64)> = self.entries.values().filter_map(identity).collect();
-        let beneath = self.before.range(path.to_vec()..);
-        let beneath = beneath.take_while(|(inner, _)| inner.starts_with(path));
-        for (inner, entry) in beneath {
-            let is_at_or_below = inner.len() == path.len() || inner.get(path.len()) == Some(&b'/');
-            let is_renamed = entry.size().is_some() && identity(entry).is_some_and(|id| found.contains(&id));
-            if is_at_or_below && !is_renamed && !self.entries.contains_key(inner) {
-                self.entries.insert(inner.clone(), entry.clone());
+    /// Returns the entries of the pass before at and below `path`.
+    fn before_at(&self, path: &[u8]) -> impl DoubleEndedIterator<Item = (&Vec<u8>, &Entry)> {
+        // `0` is the byte after `/`.
+        let below = [path, b"/"].concat()..[path, b"0"].concat();
+        self.before.get_key_value(path).into_iter().chain(self.before.range(below))
+    }
+
+    /// Returns whether the pass before did not find anything at and below `path` either.
+    fn was_missed(&self, path: &[u8]) -> bool {
+        let mut entries = self.before_at(path).peekable();
+        entries.peek().is_some() && entries.all(|(_, entry)| entry.missed)
+    }
+
+    /// Keeps what the copy has at and below `path`, but for what was `found` under another name.
+    fn keep(&mut self, path: &[u8], found: &HashSet<(u64, u64)>) -> io::Result<()> {
+        let before: Vec<_> = self.before_at(path).map(|(_, entry)| entry.clone()).collect();
+        if before.is_empty() {
+            return self.drop_copy(path);
+        }
+        // What is in a folder comes before the folder.
+        for entry in before.into_iter().rev() {
+            let path = entry.path.0.clone();
+            let is_renamed = identity(&entry).is_some_and(|id| found.contains(&id));
+            let below = join(&path, b"");
+            let has_kept =
+                self.entries.range(below.clone()..).next().is_some_and(|(kept, _)| kept.starts_with(&below));
+            match is_renamed && !has_kept {
+                true => self.drop_copy(&path)?,
+                false => drop(self.entries.insert(path, Entry { missed: true, ..entry })),
             }
         }
+        Ok(())
     }
 }
 
@@ -295,13 +319,13 @@ mod tests {
     use crate::backup::entry::FILE_TIME_TICK;
     use crate::config::Config;
 
-    fn pass(data: &Path, copy: &Path, before: Entries, keeps: bool) -> Found {
+    fn pass(data: &Path, copy: &Path, before: Entries) -> Found {
         std::thread::sleep(FILE_TIME_TICK + Duration::from_millis(5));
         let (unit, skipped) = (Unit::Home(b"alice".to_vec()), Skipped::of(&Config::of(&[])));
         let trees = (&Tree::open(data).unwrap(), &Tree::open(copy).unwrap());
         let mut counts = Counts::default();
         let pass = Pass::new((&unit, &skipped), trees, before, &mut counts).unwrap().unwrap();
-        pass.run(keeps).unwrap()
+        pass.run().unwrap()
     }
 
     fn files(copy: &Path) -> Vec<String> {
@@ -325,23 +349,23 @@ mod tests {
         for name in ["kept", "changed", "renamed", "removed", "becomes a folder"] {
             std::fs::write(home.join(name), name).unwrap();
         }
-        let first = pass(data, copy, Entries::new(), false);
+        let first = pass(data, copy, Entries::new());
         let pending = copy.join("accounts/alice/pending");
         assert!(first.has_changes && !pending.join("upload").exists());
         assert!(pending.join("trash/deleted").exists());
-        let second = pass(data, copy, first.entries, false);
+        let second = pass(data, copy, first.entries);
         assert!(!second.has_changes);
         std::fs::write(home.join("changed"), "anew").unwrap();
         std::fs::rename(home.join("renamed"), home.join("another name")).unwrap();
         std::fs::remove_file(home.join("removed")).unwrap();
         std::fs::remove_file(home.join("becomes a folder")).unwrap();
         std::fs::create_dir(home.join("becomes a folder")).unwrap();
-        let third = pass(data, copy, second.entries, false);
+        let third = pass(data, copy, second.entries);
         assert!(third.has_changes);
-        assert_eq!(files(copy), ["another name", "becomes a folder", "changed", "kept"]);
         assert_eq!(std::fs::read(copy.join("accounts/alice/files/changed")).unwrap(), b"anew");
-        let fourth = pass(data, copy, third.entries, false);
+        let fourth = pass(data, copy, third.entries);
         assert!(!fourth.has_changes);
+        assert_eq!(files(copy), ["another name", "becomes a folder", "changed", "kept"]);
         let listed: Vec<_> = fourth.entries.keys().map(|path| String::from_utf8_lossy(path)).collect();
         let files = ["files/another name", "files/becomes a folder", "files/changed", "files/kept"];
         let trash = ["pending", "pending/trash", "pending/trash/deleted"];
@@ -349,20 +373,34 @@ mod tests {
     }
 
     #[test]
-    fn a_last_pass_keeps_a_file_that_it_does_not_find_and_drops_a_name_whose_file_it_finds() {
+    fn a_file_that_passes_miss_stays_until_nothing_changes_and_an_old_name_of_a_found_file_goes() {
         let (data, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (data, copy) = (data.path(), copy.path());
         std::fs::create_dir(copy.join("accounts")).unwrap();
         let home = data.join("accounts/alice/files");
-        std::fs::create_dir_all(&home).unwrap();
-        for name in ["moved", "missed"] {
+        std::fs::create_dir_all(home.join("missed")).unwrap();
+        std::fs::create_dir(home.join("moved")).unwrap();
+        for name in ["missed/inner", "missed.txt", "moved/inner", "renamed"] {
             std::fs::write(home.join(name), name).unwrap();
         }
-        let first = pass(data, copy, Entries::new(), false);
-        std::fs::rename(home.join("moved"), home.join("new")).unwrap();
-        std::fs::rename(home.join("missed"), data.join("out of sight")).unwrap();
-        let last = pass(data, copy, first.entries, true);
-        let listed: Vec<_> = last.entries.keys().map(|path| String::from_utf8_lossy(path)).collect();
-        assert_eq!(listed, ["", "files", "files/missed", "files/new"]);
+        let first = pass(data, copy, Entries::new());
+        std::fs::rename(home.join("moved"), home.join("another")).unwrap();
+        std::fs::rename(home.join("renamed"), home.join("new")).unwrap();
+        for name in ["missed", "missed.txt"] {
+            std::fs::rename(home.join(name), data.join(name)).unwrap();
+        }
+        let second = pass(data, copy, first.entries);
+        std::fs::write(home.join("new"), "anew").unwrap();
+        let third = pass(data, copy, second.entries);
+        assert_eq!(files(copy), ["another", "missed", "missed.txt", "new"]);
+        std::fs::rename(data.join("missed"), home.join("missed")).unwrap();
+        let fourth = pass(data, copy, third.entries);
+        let listed: Vec<_> = fourth.entries.keys().map(|path| String::from_utf8_lossy(path)).collect();
+        let found = ["files/another", "files/another/inner", "files/missed", "files/missed.txt"];
+        assert_eq!(listed, [&["", "files"][..], &found, &["files/missed/inner", "files/new"]].concat());
+        let fifth = pass(data, copy, fourth.entries);
+        assert!(!fifth.has_changes);
+        assert_eq!(files(copy), ["another", "missed", "new"]);
+        assert_eq!(std::fs::read(copy.join("accounts/alice/files/missed/inner")).unwrap(), b"missed/inner");
     }
 }

@@ -207,11 +207,11 @@ impl<'a> Taking<'a> {
     /// Repeats passes over a unit until one finds no change. Returns whether the first one found any. Changes
     /// in the rest of the folder, such as new lines of a log, do not count.
     fn settle(&mut self, unit: &Unit, passes: usize) -> anyhow::Result<bool> {
-        let Unit::Home(name) = unit else { return self.pass(unit, false).map(|_| false) };
+        let Unit::Home(name) = unit else { return self.pass(unit).map(|_| false) };
         for number in 1..=passes {
             // Another round follows the first pass over everything.
             let is_last = number == passes && passes > 1;
-            match self.pass(unit, is_last)? {
+            match self.pass(unit)? {
                 None => return Ok(number > 1),
                 Some(false) => {
                     self.homes += 1;
@@ -229,13 +229,13 @@ impl<'a> Taking<'a> {
     }
 
     /// Runs one pass. Returns whether it found changes, or `None` if the unit is gone.
-    fn pass(&mut self, unit: &Unit, keeps: bool) -> anyhow::Result<Option<bool>> {
+    fn pass(&mut self, unit: &Unit) -> anyhow::Result<Option<bool>> {
         let name = unit.folder();
         let before = self.lists.read(&name)?;
         let (source, trees) = ((unit, &self.skipped), (&self.data, &self.copy));
         let pass = Pass::new(source, trees, before, &mut self.counts).with_context(|| super::at(&name))?;
         let Some(pass) = pass else { return Ok(None) };
-        let found = pass.run(keeps)?;
+        let found = pass.run()?;
         self.lists.write(&name, &found.entries)?;
         Ok(Some(found.has_changes))
     }
