@@ -256,6 +256,22 @@ fn entries_are_deleted_for_good_one_by_one_or_all() {
 }
 
 #[test]
+fn an_entry_that_was_removed_before_the_clock_was_set_back_is_deleted_with_the_others() {
+    with_trash(|scene| async move {
+        let later =
+            scene.io.wall().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap().as_millis() + 9000;
+        let name = format!("{later:012x}{:020x}", 1);
+        scene.host.disk().write(format!("{DATA}/accounts/alice/pending/trash/{name}"), "x").unwrap();
+        let scene = scene.started_again().await;
+        put_bytes(&scene, "a", 5).await;
+        remove(&scene, "a").await;
+        assert_eq!(listed(&scene).await.len(), 2);
+        scene.home.drop_trashed(&scene.io, None).await.unwrap();
+        assert!(listed(&scene).await.is_empty());
+    });
+}
+
+#[test]
 fn the_trash_is_listed_page_by_page_the_newest_entries_first() {
     with_trash(|scene| async move {
         let mut removed = Vec::new();
@@ -346,7 +362,10 @@ fn entries_of_a_mounted_file_system_are_kept_on_it() {
         // After a start, the trash is known once more.
         let scene = scene.started_again().await;
         assert_eq!(listed(&scene).await.len(), 2);
-        assert!(matches!(restore(&scene, file, Some("a")).await, Err(Error::OtherDisk)));
+        for to in ["a", "new/folder/a"] {
+            assert!(matches!(restore(&scene, file, Some(to)).await, Err(Error::OtherDisk)), "{to}");
+            assert!(!names(&scene.host, FILES).contains(&"new".to_owned()), "no folder was made");
+        }
         assert_eq!(restore(&scene, tree, None).await.unwrap(), "m/d");
         assert_eq!(scene.contents("m/d/f"), Some(b"there before".to_vec()));
         scene.home.drop_trashed(&scene.io, Some(file)).await.unwrap();
