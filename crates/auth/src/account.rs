@@ -56,8 +56,8 @@ pub struct Quota {
     pub files: Option<u64>,
 }
 
-/// An account's rights to its own files, whether it may read the server's metrics, and whether its FTP
-/// uploads create folders. New accounts have the first four.
+/// An account's rights to its own files, whether it may read the server's metrics, whether its FTP uploads
+/// create folders, and whether it may change other accounts. New accounts have the first four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permissions {
     /// Download and list.
@@ -74,6 +74,9 @@ pub struct Permissions {
     /// Upload over FTP into folders that do not exist: they are created. Older versions lack this field.
     #[serde(default)]
     pub parents: bool,
+    /// Change other accounts over HTTP. Older versions lack this field.
+    #[serde(default)]
+    pub administer: bool,
 }
 
 impl Permissions {
@@ -85,12 +88,13 @@ impl Permissions {
         share: false,
         operate: false,
         parents: false,
+        administer: false,
     };
 }
 
 impl Default for Permissions {
     fn default() -> Permissions {
-        Permissions { read: true, write: true, delete: true, share: true, operate: false, parents: false }
+        Permissions { read: true, write: true, delete: true, share: true, ..Permissions::NONE }
     }
 }
 

@@ -5,6 +5,7 @@
 //! await and leaves nothing half done. A cached identity that was changed in this process is not used for
 //! another request. One that another process changed is used for at most `POLL_TRUST_TIME`.
 
+mod admin;
 mod linking;
 mod operator;
 mod polling;

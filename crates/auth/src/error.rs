@@ -46,6 +46,11 @@ pub enum Error {
     /// The account may not do this.
     #[error("This account may not do that. Ask the server's operator for the permission.")]
     NotAllowed,
+    /// An administrator would take its right from itself.
+    #[error(
+        "An account cannot take the right administer from itself or disable itself. Another operator can."
+    )]
+    OwnRight,
     /// There are no public links here: the operator has turned them off, or accounts are of another system.
     #[error(
         "This server has no public links. Share with an account, or ask the operator to turn public links on."

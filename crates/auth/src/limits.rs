@@ -15,6 +15,8 @@ pub const PATH_BYTES_MAX: usize = 4096;
 pub const SESSIONS_PER_ACCOUNT_MAX: usize = 1000;
 /// Shares that one account gives.
 pub const SHARES_PER_ACCOUNT_MAX: usize = 10_000;
+/// Accounts on one page of an operator's list.
+pub const ACCOUNTS_PER_PAGE_MAX: usize = 100;
 /// Public links that one account gives.
 pub const LINKS_PER_ACCOUNT_MAX: usize = 10_000;
 /// Files that a public link for uploads permits, unless its owner sets another number.

@@ -156,13 +156,49 @@ pub enum AuthRequest {
         /// The proof that the download is one that was counted before.
         grant: Option<String>,
     },
+    /// A request about any account, by an account with the right `administer`. The account service verifies
+    /// that right itself, by the session.
+    Administer {
+        /// The session of the operator's account.
+        by: SessionId,
+        /// The request.
+        request: AdminRequest,
+    },
     /// Checks that the directory answers and can be written. Response: [`AuthResponse::Done`].
     Check {},
-    /// A request of an operator. An RPC server must reject these when they arrive from fronts.
+    /// A request of a program with access to the directory. An RPC server must reject these when they arrive
+    /// from fronts.
     Operator(OperatorRequest),
 }
 
-/// A request of an operator.
+/// A request about any account, by an account with the right `administer`. Accounts are named as the user
+/// typed them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdminRequest {
+    /// Lists accounts by name, one more than [`ACCOUNTS_PER_PAGE_MAX`](crate::limits::ACCOUNTS_PER_PAGE_MAX)
+    /// at most. Response: [`AuthResponse::Accounts`].
+    Accounts {
+        /// Lists accounts with a greater name only.
+        after: Option<String>,
+    },
+    /// Looks up one account. Response: [`AuthResponse::Account`].
+    Account(String),
+    /// Changes an account. Response: [`AuthResponse::Account`].
+    Change(String, Vec<Change>),
+    /// Ends all sessions of an account. Response: [`AuthResponse::Done`].
+    EndSessions(String),
+    /// Lists the shares that an account gives. Response: [`AuthResponse::Shares`].
+    Shares(String),
+    /// Ends the share of this id that an account gives. Response: [`AuthResponse::Done`].
+    EndShare(String, String),
+    /// Lists the public links of an account. Response: [`AuthResponse::Links`].
+    Links(String),
+    /// Ends the public link of this id. Response: [`AuthResponse::Done`].
+    EndLink(String, String),
+}
+
+/// A request of a program with access to the directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorRequest {

@@ -20,7 +20,7 @@ use crate::limits::{
     REQUESTS_WAITING_MAX, SLOW_ANSWER_TIME, SLOW_CONNECTIONS,
 };
 use crate::links::NewLink;
-use crate::request::{AuthRequest, AuthResponse};
+use crate::request::{AdminRequest, AuthRequest, AuthResponse};
 use crate::service::Pending;
 use crate::sessions::SessionId;
 use crate::settings::{InForce, Settings};
@@ -82,6 +82,14 @@ impl Request for AuthRequest {
             | AuthRequest::Granted { .. }
             | AuthRequest::Links(_)
             | AuthRequest::Link { .. }
+            | AuthRequest::Administer {
+                request:
+                    AdminRequest::Accounts { .. }
+                    | AdminRequest::Account(_)
+                    | AdminRequest::Shares(_)
+                    | AdminRequest::Links(_),
+                ..
+            }
             | AuthRequest::Check {} => READ,
             AuthRequest::LogOut(_)
             | AuthRequest::Share { .. }
@@ -90,6 +98,7 @@ impl Request for AuthRequest {
             | AuthRequest::AddLink { .. }
             | AuthRequest::EndLink { .. }
             | AuthRequest::UseLink { .. }
+            | AuthRequest::Administer { .. }
             | AuthRequest::Operator(_) => CHANGE,
         }
     }

@@ -11,7 +11,7 @@ use crate::auth::Auth;
 use crate::changes::Topic;
 use crate::error::Error;
 use crate::limits::BUSY_RETRY_TIME;
-use crate::request::{AuthRequest, AuthResponse, OperatorRequest};
+use crate::request::{AdminRequest, AuthRequest, AuthResponse, OperatorRequest};
 use crate::rpc_client::{CHANGES_PATH, REQUESTS_PATH};
 
 /// The RPC server of accounts.
@@ -108,6 +108,13 @@ impl AuthRequest {
             | AuthRequest::Unshare { .. }
             | AuthRequest::EndLink { .. }
             | AuthRequest::EndShares { .. } => true,
+            AuthRequest::Administer { request, .. } => matches!(
+                request,
+                AdminRequest::Change(..)
+                    | AdminRequest::EndSessions(_)
+                    | AdminRequest::EndShare(..)
+                    | AdminRequest::EndLink(..)
+            ),
             AuthRequest::Operator(request) => matches!(
                 request,
                 OperatorRequest::SetPassword { .. }

@@ -67,7 +67,10 @@ fn auth_word(error: &auth::Error) -> &'static str {
         auth::Error::WrongCredentials
         | auth::Error::WrongCredentialsAfter { .. }
         | auth::Error::NoSession => "not authenticated",
-        auth::Error::NotAllowed | auth::Error::SignUpClosed | auth::Error::NoLinks => "not allowed",
+        auth::Error::NotAllowed
+        | auth::Error::SignUpClosed
+        | auth::Error::NoLinks
+        | auth::Error::OwnRight => "not allowed",
         auth::Error::LinkUsedUp => "used up",
         auth::Error::NotFound => "not found",
         auth::Error::TooManyAttempts { .. } => "too many attempts",

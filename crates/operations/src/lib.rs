@@ -18,6 +18,7 @@ pub mod limits;
 mod link_uploads;
 mod linking;
 mod meter;
+mod operating;
 mod operation;
 mod permit;
 mod sharing;

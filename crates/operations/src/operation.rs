@@ -51,11 +51,19 @@ pub enum Operation {
     Restore,
     /// Delete entries of the trash for good.
     DropTrash,
+    /// List all accounts, as an operator.
+    ListAccounts,
+    /// Read an account, as an operator.
+    ShowAccount,
+    /// Change an account, as an operator.
+    ChangeAccount,
+    /// End all sessions of an account, as an operator.
+    EndSessions,
 }
 
 impl Operation {
     /// All operations, in their order.
-    pub const ALL: [Operation; 23] = [
+    pub const ALL: [Operation; 27] = [
         Operation::SignUp,
         Operation::LogIn,
         Operation::LogOut,
@@ -79,6 +87,10 @@ impl Operation {
         Operation::ListTrash,
         Operation::Restore,
         Operation::DropTrash,
+        Operation::ListAccounts,
+        Operation::ShowAccount,
+        Operation::ChangeAccount,
+        Operation::EndSessions,
     ];
 
     /// Returns the name in logs and metrics.
@@ -107,6 +119,10 @@ impl Operation {
             Operation::ListTrash => "trash",
             Operation::Restore => "restore",
             Operation::DropTrash => "purge",
+            Operation::ListAccounts => "accounts",
+            Operation::ShowAccount => "account",
+            Operation::ChangeAccount => "change-account",
+            Operation::EndSessions => "end-sessions",
         }
     }
 }

@@ -268,7 +268,7 @@ fn at_most(permissions: Permissions, shared: Option<Permission>) -> Permissions 
     let changes = shared == Some(Permission::Write);
     let (write, delete) = (permissions.write && changes, permissions.delete && changes);
     let parents = permissions.parents && changes;
-    Permissions { write, delete, share: false, operate: false, parents, ..permissions }
+    Permissions { read: permissions.read, write, delete, parents, ..Permissions::NONE }
 }
 
 /// Returns the first path component below `path` of each share that lies there.

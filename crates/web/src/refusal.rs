@@ -176,7 +176,7 @@ impl From<AuthError> for Refusal {
     fn from(error: AuthError) -> Refusal {
         let (detail, after) = (error.detail(), error.retry_after());
         match error {
-            AuthError::NameTaken => Refusal::new(Status::CONFLICT, detail),
+            AuthError::NameTaken | AuthError::OwnRight => Refusal::new(Status::CONFLICT, detail),
             AuthError::BadName(_)
             | AuthError::BadPassword(_)
             | AuthError::BadShare(_)

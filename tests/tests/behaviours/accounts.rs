@@ -126,7 +126,8 @@ async fn whoami_tells_the_account_and_what_it_holds(scene: Scene) {
         "usage": { "bytes": 6, "files": 2, "folders": 1 },
         "trash": { "bytes": 0, "files": 0, "folders": 0 },
         "permissions": {
-            "read": true, "write": true, "delete": true, "share": false, "operate": false, "parents": false
+            "read": true, "write": true, "delete": true, "share": false, "operate": false, "parents": false,
+            "administer": false
         },
     });
     assert_eq!(response.json(), wanted);
@@ -154,14 +155,7 @@ async fn an_operation_without_its_permission_is_refused(scene: Scene) {
     let auth = &scene.accounts().auth;
     let mut alice = Person::new(&scene, "alice").await;
     assert_eq!(alice.put("/files/a", "old").await.status, 201);
-    let none = Permissions {
-        read: false,
-        write: false,
-        delete: false,
-        share: false,
-        operate: false,
-        parents: false,
-    };
+    let none = Permissions::NONE;
     let may_add = Permissions { write: true, ..none };
     auth.set_permissions(&scene.io, "alice", may_add).await.unwrap();
     alice.get("/files/a").await.problem(403);

@@ -26,6 +26,13 @@ async fn every_resource_says_what_it_takes(scene: Scene) {
         ("/api/trash", "GET, HEAD, DELETE, OPTIONS"),
         ("/api/trash/x", "DELETE, OPTIONS"),
         ("/api/trash/x/restore", "POST, OPTIONS"),
+        ("/api/operate/accounts", "GET, HEAD, OPTIONS"),
+        ("/api/operate/accounts/x", "GET, HEAD, PATCH, OPTIONS"),
+        ("/api/operate/accounts/x/sessions", "DELETE, OPTIONS"),
+        ("/api/operate/accounts/x/shares", "GET, HEAD, OPTIONS"),
+        ("/api/operate/accounts/x/shares/y", "DELETE, OPTIONS"),
+        ("/api/operate/accounts/x/links", "GET, HEAD, OPTIONS"),
+        ("/api/operate/accounts/x/links/y", "DELETE, OPTIONS"),
         ("/api/openapi.json", "GET, HEAD, OPTIONS"),
         ("/files/", "GET, HEAD, PUT, POST, DELETE, MKCOL, MOVE, COPY, PROPFIND, PROPPATCH, OPTIONS"),
         ("/files/a", "GET, HEAD, PUT, DELETE, MKCOL, MOVE, COPY, PROPFIND, PROPPATCH, OPTIONS"),
@@ -75,6 +82,9 @@ async fn an_unknown_api_path_is_never_served_from_a_site(scene: Scene) {
         "/api/shares/a/b",
         "/api/trash/",
         "/api/trash/a/b",
+        "/api/operate",
+        "/api/operate/accounts/",
+        "/api/operate/accounts/a/b",
     ] {
         for method in ["GET", "POST", "DELETE", "OPTIONS"] {
             alice.ask(method, target, "", "").await.problem(404);
@@ -134,7 +144,7 @@ async fn metrics_have_what_was_done(scene: Scene) {
 /// Returns a target for a path template of the description.
 fn target_of(path: &str, missing: bool) -> String {
     let (name, id) = if missing { ("missing", "0".repeat(32)) } else { ("a", "f".repeat(32)) };
-    path.replace("{path}", name).replace("{owner}", "bob").replace("{id}", &id)
+    path.replace("{path}", name).replace("{owner}", "bob").replace("{name}", "bob").replace("{id}", &id)
 }
 
 /// Returns the body that the description gives as an example.

@@ -30,6 +30,7 @@ mod limits;
 mod links;
 mod listings;
 mod names;
+mod operating;
 mod other_names;
 mod page;
 mod paging;

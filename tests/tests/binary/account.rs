@@ -99,6 +99,7 @@ fn an_account_is_added_listed_shown_and_removed() {
     let added = place.json(&["add", "Alice", "--quota-bytes", "1GiB"]);
     let mut all = json!({"read": true, "write": true, "delete": true, "share": true, "operate": false});
     all["parents"] = false.into();
+    all["administer"] = false.into();
     assert_eq!(
         (&added["name"], &added["enabled"], &added["permissions"]),
         (&json!("alice"), &json!(true), &all)
@@ -165,7 +166,7 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     place.fails(
         &["permit", "alice", "fly"],
         2,
-        &["\"fly\"", "read, write, delete, share, operate and parents"],
+        &["\"fly\"", "read, write, delete, share, operate, parents and administer"],
     );
     place.fails(&["permit", "alice", "read,+write"], 2, &["before every permission"]);
     place.fails(&["rm", "alice"], 2, &["--yes"]);

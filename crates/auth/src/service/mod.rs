@@ -5,6 +5,7 @@
 //! makes it, so that it is noted even if the request is dropped.
 
 mod accounts;
+mod admin;
 mod links;
 mod operator;
 mod rights;
@@ -140,6 +141,7 @@ impl AccountService {
             AuthRequest::UseLink { id, file, bytes, grant } => {
                 self.use_link(io, id, (file, bytes), grant).await
             }
+            AuthRequest::Administer { by, request } => self.administer(io, by, request).await,
             AuthRequest::Check {} => self.check(io).await,
             AuthRequest::Operator(order) => self.operate(io, order).await,
         }

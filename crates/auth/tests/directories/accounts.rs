@@ -18,6 +18,7 @@ fn an_account_is_read_back_as_it_was_made() {
             share: false,
             operate: true,
             parents: true,
+            administer: true,
         };
         let new = NewAccount { quota, permissions, enabled: false, ..new_account("alice") };
         let made = directory.add_account(&new).unwrap().unwrap();

@@ -158,9 +158,7 @@ fn of(owner: &str, path: &str) -> HomePath {
 }
 
 /// No permissions, not even the default ones.
-const NOTHING: Permissions =
-    Permissions { read: false, write: false, delete: false, share: false, operate: false, parents: false };
+const NOTHING: Permissions = Permissions::NONE;
 
 /// All permissions except delete and operate.
-const NO_DELETE: Permissions =
-    Permissions { read: true, write: true, delete: false, share: true, operate: false, parents: false };
+const NO_DELETE: Permissions = Permissions { read: true, write: true, share: true, ..Permissions::NONE };

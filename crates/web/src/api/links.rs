@@ -152,6 +152,11 @@ pub(super) async fn list(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
     let caller = credentials::caller(ask.web, ask.request).await?;
     let asked = Paging::from_query(ask.called.query, LINKS_PER_PAGE_MAX)?;
     let links = ask.web.operations.links(&caller).await?;
+    Ok(page(&asked, links))
+}
+
+/// Returns a page of links.
+pub(super) fn page(asked: &Paging<'_>, links: Vec<Link>) -> Answer {
     let (links, next) = asked.page_of(links, |link| &link.id);
-    Ok(json::answer(Status::OK, &Page { links: links.into_iter().map(LinkJson::from).collect(), next }))
+    json::answer(Status::OK, &Page { links: links.into_iter().map(LinkJson::from).collect(), next })
 }

@@ -5,6 +5,7 @@
 mod accounts;
 pub(crate) mod links;
 mod openapi;
+mod operate;
 mod password;
 pub(crate) mod search;
 mod sessions;
@@ -15,6 +16,7 @@ mod whoami;
 use plimsoll_proto::http::Answer;
 use plimsoll_wire::http::head::Method;
 
+use self::operate::OperatorPoint;
 use crate::RoutedRequest;
 use crate::refusal::Refusal;
 use crate::resource::nothing;
@@ -50,6 +52,8 @@ pub(crate) enum Point {
     Trashed(String),
     /// The restoration of an entry of the caller's trash.
     Restore(String),
+    /// A resource of operators.
+    Operate(OperatorPoint),
     /// The description of the API.
     OpenApi,
 }
@@ -80,13 +84,15 @@ impl Point {
         let one = || id("shares/", "").map(Point::Share).or_else(|| id("links/", "").map(Point::Link));
         let trashed =
             || id("trash/", "").map(Point::Trashed).or_else(|| id("trash/", "/restore").map(Point::Restore));
-        let one = || one().or_else(trashed);
+        let operated = || rest.strip_prefix("operate/").and_then(OperatorPoint::of).map(Point::Operate);
+        let one = || one().or_else(trashed).or_else(operated);
         named.or_else(one).ok_or_else(nothing)
     }
 
     pub(crate) fn methods(&self) -> &'static [Method] {
         use Method::{Delete, Get, Head, Post, Put};
         match self {
+            Point::Operate(point) => point.methods(),
             Point::Accounts | Point::Sessions => &[Post],
             Point::CurrentSession | Point::Share(_) | Point::Link(_) | Point::Trashed(_) => &[Delete],
             Point::Trash => &[Get, Head, Delete],
@@ -122,6 +128,7 @@ pub(crate) async fn answer(
         Point::Trash => trash::list(ask).await,
         Point::Trashed(id) => trash::delete(ask, &id).await,
         Point::Restore(id) => trash::restore(ask, &id).await,
+        Point::Operate(point) => operate::answer(ask, method, point).await,
         Point::OpenApi => Ok(openapi::answer()),
     }
 }

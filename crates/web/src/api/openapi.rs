@@ -33,6 +33,10 @@ mod tests {
         ] {
             assert!(described["paths"].get(path).is_some(), "{path}");
         }
+        for path in ["", "/{name}", "/{name}/sessions", "/{name}/shares", "/{name}/links"] {
+            let path = format!("/api/operate/accounts{path}");
+            assert!(described["paths"].get(&path).is_some(), "{path}");
+        }
         for path in ["/api/trash/{id}", "/api/trash/{id}/restore"] {
             assert!(described["paths"].get(path).is_some(), "{path}");
         }

@@ -179,7 +179,8 @@ pub(super) fn limit_of(text: &[u8], max: usize) -> Result<usize, Refusal> {
         .ok_or_else(|| Refusal::bad(format!("\"limit\" must be a number from 1 to {max}.")))
 }
 
-fn page(asked: &Paging<'_>, shares: Vec<Share>) -> Answer {
+/// Returns a page of shares.
+pub(super) fn page(asked: &Paging<'_>, shares: Vec<Share>) -> Answer {
     let (shares, next) = asked.page_of(shares, |share| &share.id);
     json::answer(Status::OK, &Page { shares: shares.into_iter().map(ShareJson::from).collect(), next })
 }

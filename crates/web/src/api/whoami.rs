@@ -21,18 +21,24 @@ struct WhoAmIJson<'a> {
     permissions: Permissions,
 }
 
+/// The usage of a home.
 #[derive(Serialize)]
-struct Used {
+pub(super) struct Used {
     bytes: u64,
     files: u64,
     folders: u64,
 }
 
+impl From<Usage> for Used {
+    fn from(usage: Usage) -> Used {
+        Used { bytes: usage.bytes, files: usage.files, folders: usage.folders }
+    }
+}
+
 pub(super) async fn look(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let known = ask.web.operations.who_am_i(&caller).await?;
-    let used = |usage: Usage| Used { bytes: usage.bytes, files: usage.files, folders: usage.folders };
-    let (usage, trash) = (used(known.usage), used(known.trash.usage));
+    let (usage, trash) = (Used::from(known.usage), Used::from(known.trash.usage));
     let (quota, permissions) = (known.account.quota, known.account.permissions);
     let caller = WhoAmIJson { account: &known.account.name, quota, usage, trash, permissions };
     Ok(json::answer(Status::OK, &caller))

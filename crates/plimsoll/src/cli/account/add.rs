@@ -23,7 +23,8 @@ use crate::config::AtMost;
 The data folder is created if it is missing.
 JSON: {\"name\":\"alice\",\"enabled\":true,\"quota\":{\"bytes\":10737418240,\"files\":null},
        \"permissions\":{\"read\":true,\"write\":true,\"delete\":true,\"share\":true,
-       \"operate\":false,\"parents\":false},\"created\":\"...\"}")]
+       \"operate\":false,\"parents\":false,
+       \"administer\":false},\"created\":\"...\"}")]
 pub(crate) struct Add {
     /// The name of the account
     name: String,

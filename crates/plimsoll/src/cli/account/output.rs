@@ -129,6 +129,7 @@ pub(super) fn permissions(may: Permissions) -> String {
         ("share", may.share),
         ("operate", may.operate),
         ("parents", may.parents),
+        ("administer", may.administer),
     ];
     let words: Vec<&str> = words.into_iter().filter(|(_, may)| *may).map(|(word, _)| word).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(",") }

@@ -18,16 +18,17 @@ use super::output::{permissions, print_done};
   plimsoll account permit alice all
   plimsoll account permit prometheus operate
   plimsoll account permit camera +parents
+  plimsoll account permit olga +administer
 
 read: download and list. write: upload, create folders, move and copy. delete: delete and overwrite.
 share: share with others. operate: read the server's /metrics and /api/status from other machines.
-parents: FTP's STOR, APPE and MKD create missing folders of a path. all (the first four) and none
-stand alone. JSON: as of plimsoll account add")]
+parents: FTP's STOR, APPE and MKD create missing folders of a path. administer: change other accounts
+over HTTP. all (the first four) and none stand alone. JSON: as of plimsoll account add")]
 pub(crate) struct Permit {
     /// The name of the account
     name: String,
-    /// Permissions of read, write, delete, share, operate and parents, with commas: all that it has; or
-    /// with + or - before each that changes
+    /// Permissions of read, write, delete, share, operate, parents and administer, with commas: all that it
+    /// has; or with + or - before each that changes
     #[arg(value_name = "PERMISSIONS", allow_hyphen_values = true)]
     words: String,
     #[command(flatten)]
@@ -40,17 +41,17 @@ pub(crate) struct Permit {
 /// Returns the field of the permissions that a word names.
 type PermissionField = fn(&mut Permissions) -> &mut bool;
 
-const WORDS: [(&str, PermissionField); 6] = [
+const WORDS: [(&str, PermissionField); 7] = [
     ("read", |may| &mut may.read),
     ("write", |may| &mut may.write),
     ("delete", |may| &mut may.delete),
     ("share", |may| &mut may.share),
     ("operate", |may| &mut may.operate),
     ("parents", |may| &mut may.parents),
+    ("administer", |may| &mut may.administer),
 ];
 
-const NONE: Permissions =
-    Permissions { read: false, write: false, delete: false, share: false, operate: false, parents: false };
+const NONE: Permissions = Permissions::NONE;
 
 impl Permit {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -90,8 +91,8 @@ fn permission_named(word: &str) -> Result<PermissionField, WrongUsage> {
     let found = WORDS.iter().find(|(name, _)| *name == word);
     found.map(|(_, field)| *field).ok_or_else(|| {
         WrongUsage(format!(
-            "{word:?} is no permission; they are read, write, delete, share, operate and parents, or all, \
-             or none"
+            "{word:?} is no permission. Permissions are: read, write, delete, share, operate, parents and \
+             administer, or all, or none"
         ))
     })
 }
@@ -119,6 +120,7 @@ mod tests {
         let before = Permissions { write: false, ..all };
         assert_eq!(after(before, "+write,-share"), Some(Permissions { share: false, ..all }));
         assert_eq!(after(all, "+operate"), Some(Permissions { operate: true, ..all }));
+        assert_eq!(after(all, "+administer"), Some(Permissions { administer: true, ..all }));
         assert_eq!(after(all, "+parents"), Some(Permissions { parents: true, ..all }));
         assert_eq!(after(NONE, "operate"), Some(Permissions { operate: true, ..NONE }));
     }
