@@ -63,7 +63,7 @@ impl ClientRequest<'_> {
     /// `conditions` replace the client's conditions and range, if the response is for the cache.
     pub(crate) fn write(
         &self,
-        route: &Route<'_>,
+        route: &Route,
         authority: &str,
         pseudonym: &str,
         conditions: Option<&FieldBlock>,

@@ -22,8 +22,9 @@ use crate::settings::Settings;
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// Where a request goes, and in which form.
-pub(crate) struct Route<'a> {
-    pub(crate) to: Destination<'a>,
+#[derive(Clone)]
+pub(crate) struct Route {
+    pub(crate) to: Destination,
     /// The target for the origin: in origin-form, or `*`.
     pub(crate) target: Vec<u8>,
     /// The scheme of its URL, as it is reported to the origin.
@@ -35,22 +36,22 @@ pub(crate) struct Route<'a> {
 }
 
 /// The servers that can answer a request.
-#[derive(Clone, Copy)]
-pub(crate) enum Destination<'a> {
+#[derive(Clone)]
+pub(crate) enum Destination {
     /// The proxy's origins, which are interchangeable.
     Origins,
     /// A host of `--forward`.
-    Forward(&'a Arc<Origin>),
+    Forward(Arc<Origin>),
 }
 
 /// Finds the route of a request.
-pub(crate) fn route<'a>(
+pub(crate) fn route(
     head: &Head,
-    block: &'a [u8],
-    settings: &'a Settings,
+    block: &[u8],
+    settings: &Settings,
     local: Option<IpAddr>,
     scheme: Scheme,
-) -> Result<Route<'a>, OwnAnswer> {
+) -> Result<Route, OwnAnswer> {
     if matches!(head.method(), Method::Connect | Method::Trace) {
         const DETAIL: &str = "This proxy opens no tunnels and echoes no requests. Send the request itself.";
         let refusal = OwnAnswer::new(Status::METHOD_NOT_ALLOWED, DETAIL).field("Allow", METHODS);
@@ -84,12 +85,12 @@ pub(crate) fn route<'a>(
 
 /// Finds the destination of a target with an authority. Names of this proxy and of its origins lead to the
 /// origins, whatever the port.
-fn destination<'a>(
+fn destination(
     (sent, scheme): (&[u8], Scheme),
     authority: &[u8],
-    settings: &'a Settings,
+    settings: &Settings,
     local: Option<IpAddr>,
-) -> Result<Destination<'a>, OwnAnswer> {
+) -> Result<Destination, OwnAnswer> {
     const HTTPS: &str = "This proxy forwards https URLs over TLS only, and to its origins.";
     const UNKNOWN: &str = "This proxy does not serve this host. Send the request to its own server.";
     let is_https = sent.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https:"));
@@ -102,7 +103,7 @@ fn destination<'a>(
         if is_https {
             return Err(OwnAnswer::new(Status::MISDIRECTED_REQUEST, HTTPS));
         }
-        return Ok(Destination::Forward(origin));
+        return Ok(Destination::Forward(Arc::clone(origin)));
     }
     if settings.names.contain(authority, local) { Ok(Destination::Origins) } else { Err(misdirected()) }
 }

@@ -103,7 +103,7 @@ impl Recorder {
     }
 
     /// Publishes the end of the body, and stores the object without waiting for the disk.
-    pub fn finish_later(self, io: &Io) {
+    pub fn finish(self, io: &Io) {
         self.lead.complete();
         let Recorder { cache, lead, head, writer, room, .. } = self;
         let Some(writer) = writer else {
@@ -125,25 +125,6 @@ impl Recorder {
             // Dropping the lead and the writer has ended the fetch, and discarded the file.
             tracing::debug!("too much waits for the disk: an object is not stored");
         }
-    }
-
-    /// Publishes the end of the body, and stores the object. Returns whether it is stored: a purge may have
-    /// voided the fetch, or the disk failed.
-    pub async fn finish(mut self, io: &Io) -> bool {
-        self.lead.complete();
-        let is_wanted = self.lead.storing();
-        let is_stored = match self.writer.take() {
-            None => {
-                let content = self.lead.in_memory().map(|bytes| Content::Memory(bytes.into()));
-                let is_stored =
-                    content.is_some_and(|content| self.cache.insert(self.head, content, is_wanted));
-                self.cache.remove_later(io);
-                is_stored
-            }
-            Some(writer) => self.cache.commit(io, writer, self.head, is_wanted).await.unwrap_or(false),
-        };
-        self.lead.finish();
-        is_stored
     }
 }
 

@@ -4,6 +4,22 @@
 //! It does not send the request. Invariant: a response is stored only by the rules of
 //! [`crate::cache::policy::evaluate`], and only if its end is marked in the message, so that one that was
 //! cut short is never stored.
+//!
+//! A response has one treatment for each purpose of its request ([`PassKind`]); a [`Received`] says it. A
+//! test of this module receives each response of the table with each purpose.
+//!
+//! | response | Plain | Lead | Refresh | Rest | Slice |
+//! | --- | --- | --- | --- | --- | --- |
+//! | storable | relay | record | record, no client | rest | drop |
+//! | storable, of another version | relay | record | record, no client | unfit | drop |
+//! | not storable | relay | relay | drop | rest | drop |
+//! | ends with the connection | relay | relay | drop | unfit | drop |
+//! | the requested part | relay | relay | drop | rest | record, no client |
+//! | another part | relay | relay | drop | unfit | drop |
+//! | not modified | relay | stored | drop | unfit | drop |
+//! | not modified, of another version | relay | repeat | drop | unfit | drop |
+//! | not found | relay | relay | drop | unfit | drop |
+//! | failed | relay | stored | drop | unfit | drop |
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,8 +48,6 @@ pub(crate) struct CachePass<'a> {
     request: CacheRequest<'a>,
     kind: PassKind,
     status: CacheStatus,
-    /// The object that the request validates.
-    stored: Option<Arc<Object>>,
     /// When the request was sent.
     sent: Option<Timestamp>,
 }
@@ -48,10 +62,10 @@ enum PassCache {
 pub(crate) enum PassKind {
     /// For its client only.
     Plain,
-    /// For its client and the cache.
-    Lead(Lead),
-    /// For the cache: the client has an answer.
-    Refresh(Lead),
+    /// For its client and the cache. It validates the object, if there is one.
+    Lead(Lead, Option<Arc<Object>>),
+    /// For the cache: the client has the object as its answer, which the request validates.
+    Refresh(Lead, Arc<Object>),
     /// For its client, which has the start of the response.
     Rest(Rest),
     /// For the cache: a slice, which the client gets from there.
@@ -59,30 +73,39 @@ pub(crate) enum PassKind {
 }
 
 /// The treatment of a response whose head was received.
-pub(crate) enum Received {
+pub(crate) enum Received<'a> {
     /// It is relayed, with this Cache-Status.
     Relay(CacheStatus),
     /// Its body is recorded.
-    Record(Recording),
-    /// A stored object answers the request, with these fields.
-    Stored { cache: Arc<ResponseCache>, object: Arc<Object>, fields: FieldBlock },
+    Record(Box<Recording<'a>>),
+    /// A stored object answers the request.
+    Stored(Box<StoredAnswer<'a>>),
     /// The request must be repeated from the lookup.
     Repeat,
-    /// The client has an answer, and the response is of no use.
+    /// No client waits for it, and its body is of no use.
     Dropped,
-    /// The head of a partial object was updated by a 304.
-    Validated,
-    /// A part of its body goes behind the bytes that the client has.
-    Rest(Part),
-    /// The client has a part of another response.
-    Unfit,
+    /// This part of its body goes behind the bytes that the client has. `None` if those are of another
+    /// response.
+    Rest(Option<Part>),
+}
+
+/// A stored response that answers a request.
+pub(crate) struct StoredAnswer<'a> {
+    pub(crate) request: CacheRequest<'a>,
+    pub(crate) cache: Arc<ResponseCache>,
+    pub(crate) object: Arc<Object>,
+    pub(crate) fields: FieldBlock,
+    pub(crate) status: CacheStatus,
 }
 
 /// A response whose body is to be recorded.
-pub(crate) struct Recording {
+pub(crate) struct Recording<'a> {
+    pub(crate) request: CacheRequest<'a>,
+    /// Its Cache-Status, unless it is stored.
+    pub(crate) status: CacheStatus,
     pub(crate) cache: Arc<ResponseCache>,
-    pub(crate) lead: Box<Lead>,
-    pub(crate) head: Box<StoredHead>,
+    pub(crate) lead: Lead,
+    pub(crate) head: StoredHead,
     /// The length of the body, if it is announced.
     pub(crate) length: Option<u64>,
     pub(crate) room: Reservation,
@@ -100,37 +123,19 @@ impl<'a> CachePass<'a> {
         status: CacheStatus,
     ) -> CachePass<'a> {
         let (cache, request) = (PassCache::Open(Arc::clone(cache)), request.clone());
-        CachePass { cache, request, kind, status, stored: None, sent: None }
+        CachePass { cache, request, kind, status, sent: None }
     }
 
     /// Creates the part of a cache that is not open: it notes what the request invalidates.
     pub(super) fn without_cache(opener: &Arc<CacheOpener>, request: &CacheRequest<'a>) -> CachePass<'a> {
         let (cache, request) = (PassCache::Closed(Arc::clone(opener)), request.clone());
         let status = CacheStatus { detail: Some("opening"), ..CacheStatus::forwarded(Forwarded::Bypass) };
-        CachePass { cache, request, kind: PassKind::Plain, status, stored: None, sent: None }
-    }
-
-    /// Makes the request validate a stored object.
-    pub(crate) fn validating(self, object: &Arc<Object>) -> CachePass<'a> {
-        CachePass { stored: Some(Arc::clone(object)), ..self }
-    }
-
-    pub(crate) fn request(&self) -> &CacheRequest<'a> {
-        &self.request
-    }
-
-    pub(crate) fn status(&self) -> CacheStatus {
-        self.status
+        CachePass { cache, request, kind: PassKind::Plain, status, sent: None }
     }
 
     /// Whether the exchange goes on when its client has left.
     pub(crate) fn is_detached(&self) -> bool {
-        matches!(self.kind, PassKind::Lead(_) | PassKind::Refresh(_) | PassKind::Slice(_))
-    }
-
-    /// Whether the client has an answer already.
-    pub(crate) fn is_refresh(&self) -> bool {
-        matches!(self.kind, PassKind::Refresh(_))
+        matches!(self.kind, PassKind::Lead(..) | PassKind::Refresh(..) | PassKind::Slice(_))
     }
 
     /// Returns the fields that replace the client's conditions and range, if it does not get the response as
@@ -140,9 +145,9 @@ impl<'a> CachePass<'a> {
             PassKind::Plain => None,
             PassKind::Rest(rest) => Some(rest.conditions()),
             PassKind::Slice(fetch) => Some(fetch.conditions()),
-            PassKind::Lead(_) | PassKind::Refresh(_) => {
-                let stored = self.stored.as_ref();
-                Some(stored.map_or_else(FieldBlock::default, |object| validation_fields(&object.head)))
+            PassKind::Lead(_, None) => Some(FieldBlock::default()),
+            PassKind::Lead(_, Some(object)) | PassKind::Refresh(_, object) => {
+                Some(validation_fields(&object.head))
             }
         }
     }
@@ -153,10 +158,10 @@ impl<'a> CachePass<'a> {
     }
 
     /// Decides about the response. `lines` are its fields.
-    pub(crate) async fn receive(self, io: &Io, head: &ResponseHead, lines: FieldLines<'_>) -> Received {
+    pub(crate) async fn receive(self, io: &Io, head: &ResponseHead, lines: FieldLines<'_>) -> Received<'a> {
         let received = Timestamp::now(io);
         let times = ExchangeTimes { sent: self.sent.unwrap_or(received), received };
-        let CachePass { cache, request, kind, mut status, stored, .. } = self;
+        let CachePass { cache, request, kind, status, .. } = self;
         let cache = match cache {
             PassCache::Open(cache) => cache,
             PassCache::Closed(opener) => {
@@ -165,35 +170,67 @@ impl<'a> CachePass<'a> {
                 return Received::Relay(status);
             }
         };
-        let is_refresh = matches!(kind, PassKind::Refresh(_));
-        let lead = match kind {
+        match kind {
             PassKind::Plain => {
                 invalidate(io, &cache, &request, head.status(), lines).await;
                 if request.method == Method::Head && head.status() == Status::OK {
                     compare_head(io, &cache, &request, lines, times).await;
                 }
-                return Received::Relay(status);
+                Received::Relay(status)
             }
-            PassKind::Rest(rest) => return rest.part(head, lines).map_or(Received::Unfit, Received::Rest),
-            PassKind::Slice(fetch) => {
-                return fetch.receive(io, cache, &request, head, (lines, times)).await;
+            PassKind::Rest(rest) => Received::Rest(rest.part(head, lines)),
+            PassKind::Slice(fetch) => fetch.receive(io, cache, request, head, (lines, times)).await,
+            PassKind::Lead(lead, stored) => {
+                let is_validation = stored.is_some();
+                let fetch = Fetch { io, cache: &cache, request, lead, stored, status };
+                let received = fetch.receive(head, lines, times).await;
+                if is_validation {
+                    count_validation(&cache, head.status(), matches!(received, Received::Stored(_)));
+                }
+                received
             }
-            PassKind::Lead(lead) | PassKind::Refresh(lead) => lead,
-        };
+            PassKind::Refresh(lead, stored) => {
+                let stored = Some(stored);
+                let fetch = Fetch { io, cache: &cache, request, lead, stored, status };
+                match fetch.receive(head, lines, times).await {
+                    Received::Record(recording) => {
+                        Received::Record(Box::new(Recording { is_for_client: false, ..*recording }))
+                    }
+                    _ => Received::Dropped,
+                }
+            }
+        }
+    }
+}
+
+/// A request whose response is for the cache as well, whole.
+struct Fetch<'a, 'r> {
+    io: &'a Io,
+    cache: &'a Arc<ResponseCache>,
+    request: CacheRequest<'r>,
+    lead: Lead,
+    /// The object that it validates.
+    stored: Option<Arc<Object>>,
+    status: CacheStatus,
+}
+
+impl<'r> Fetch<'_, 'r> {
+    /// Decides about the response, as if its client had no answer.
+    async fn receive(self, head: &ResponseHead, lines: FieldLines<'_>, times: ExchangeTimes) -> Received<'r> {
+        if head.status() == Status::NOT_MODIFIED && self.stored.is_some() {
+            return self.validated(lines, times).await;
+        }
+        let Fetch { io, cache, request, lead, stored, mut status } = self;
         if let Some(object) = &stored {
             let is_failed = matches!(head.status().code(), 500 | 502 | 503 | 504);
-            let is_usable = object.head.freshness.is_usable_on_error(&request.directives, received.steady);
-            // No client waits for a refresh.
-            if !is_refresh {
-                count_validation(&cache, head.status(), is_failed && is_usable);
-            }
-            if head.status() == Status::NOT_MODIFIED {
-                return validated(io, &cache, &request, lead, object, lines, times).await;
-            }
-            if is_failed && is_usable {
+            if is_failed
+                && object.head.freshness.is_usable_on_error(&request.directives, times.received.steady)
+            {
                 // Dropping the lead makes its followers look the object up.
-                let fields = object.head.fields.clone();
-                return Received::Stored { cache, object: Arc::clone(object), fields };
+                let (cache, object, fields) =
+                    (Arc::clone(cache), Arc::clone(object), object.head.fields.clone());
+                let status = stored_status(status, head.status());
+                return Received::Stored(Box::new(StoredAnswer { request, cache, object, fields, status }));
             }
         }
         let length = match head.framing() {
@@ -201,16 +238,15 @@ impl<'a> CachePass<'a> {
             Framing::Length(length) => Some(length),
             Framing::Chunked | Framing::UntilClose => None,
         };
-        let storable = storable_head(&request, head, lines, times);
-        let reserved = storable.and_then(|head| {
-            let room = cache.reserve(length, io.now())?;
-            Ok((head, room))
-        });
+        let reserved = storable_head(&request, head, lines, times)
+            .and_then(|head| Ok((head, cache.reserve(length, io.now())?)));
         match reserved {
-            Ok((stored_head, room)) => {
-                let (lead, head) = (Box::new(lead), Box::new(stored_head));
-                let (is_for_client, sent) = (!is_refresh, cache.keeps_files().then_some(times.sent.wall));
-                Received::Record(Recording { cache, lead, head, length, room, is_for_client, sent })
+            Ok((head, room)) => {
+                let cache = Arc::clone(cache);
+                let (is_for_client, sent) = (true, cache.keeps_files().then_some(times.sent.wall));
+                let recording =
+                    Recording { request, status, cache, lead, head, length, room, is_for_client, sent };
+                Received::Record(Box::new(recording))
             }
             Err(reason) => {
                 status.detail = Some(reason.detail());
@@ -219,10 +255,42 @@ impl<'a> CachePass<'a> {
                 if let Some(object) = stored.filter(|_| head.status().code() < 500) {
                     removed(cache.remove(io, &object).await);
                 }
-                if is_refresh { Received::Dropped } else { Received::Relay(status) }
+                Received::Relay(status)
             }
         }
     }
+
+    /// Updates the stored object by a 304.
+    async fn validated(self, lines: FieldLines<'_>, times: ExchangeTimes) -> Received<'r> {
+        let Fetch { io, cache, request, lead, stored, status } = self;
+        let Some(object) = stored else { return Received::Repeat };
+        let (object, fields) = match merge_not_modified(&object.head, &request, lines, times) {
+            Merged::Updated(head) => {
+                let fields = head.fields.clone();
+                let object = cache.refresh(&object, head, lead.storing());
+                lead.retire();
+                (object, fields)
+            }
+            Merged::NotStored(fields, _) => {
+                removed(cache.remove(io, &object).await);
+                lead.refuse(io.now());
+                (object, fields)
+            }
+            Merged::Mismatch => {
+                removed(cache.remove(io, &object).await);
+                lead.retire();
+                return Received::Repeat;
+            }
+        };
+        let (cache, status) = (Arc::clone(cache), stored_status(status, Status::NOT_MODIFIED));
+        Received::Stored(Box::new(StoredAnswer { request, cache, object, fields, status }))
+    }
+}
+
+/// Returns the status of an answer with a stored object that a forwarded request led to.
+pub(super) fn stored_status(status: CacheStatus, code: Status) -> CacheStatus {
+    let forwarded = status.forwarded.or(Some(Forwarded::Stale));
+    CacheStatus { is_hit: false, forwarded, forwarded_status: Some(code.code()), ..status }
 }
 
 /// Counts a request whose stored object was validated, by the response.
@@ -248,36 +316,6 @@ fn storable_head(
         return Err(NotStored::CloseDelimited);
     }
     Ok(StoredHead::new(request, head.status(), lines, times, storable))
-}
-
-/// Updates the stored object by a 304.
-async fn validated(
-    io: &Io,
-    cache: &Arc<ResponseCache>,
-    request: &CacheRequest<'_>,
-    lead: Lead,
-    object: &Arc<Object>,
-    lines: FieldLines<'_>,
-    times: ExchangeTimes,
-) -> Received {
-    match merge_not_modified(&object.head, request, lines, times) {
-        Merged::Updated(head) => {
-            let fields = head.fields.clone();
-            let object = cache.refresh(object, head, lead.storing());
-            lead.retire();
-            Received::Stored { cache: Arc::clone(cache), object, fields }
-        }
-        Merged::NotStored(fields, _) => {
-            removed(cache.remove(io, object).await);
-            lead.refuse(io.now());
-            Received::Stored { cache: Arc::clone(cache), object: Arc::clone(object), fields }
-        }
-        Merged::Mismatch => {
-            removed(cache.remove(io, object).await);
-            lead.retire();
-            Received::Repeat
-        }
-    }
 }
 
 /// Removes the objects that the response to an unsafe method invalidates, before the client has it.
@@ -335,10 +373,5 @@ pub(super) fn removed(removed: std::io::Result<()>) {
     }
 }
 
-impl CachePass<'_> {
-    /// Returns the status of an answer with a stored object that a forwarded request led to.
-    pub(crate) fn stored_status(status: CacheStatus, code: Status) -> CacheStatus {
-        let forwarded = status.forwarded.or(Some(Forwarded::Stale));
-        CacheStatus { is_hit: false, forwarded, forwarded_status: Some(code.code()), ..status }
-    }
-}
+#[cfg(test)]
+mod tests;

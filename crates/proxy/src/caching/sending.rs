@@ -15,14 +15,14 @@ use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Method, Version};
 use plimsoll_wire::http::range::ContentRange;
 
+use super::rest::Rest;
 use super::selection::Selection;
 use crate::body::OutFraming;
 use crate::cache::fetch::{Available, Follower};
 use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, StoredHead};
 use crate::cache::response_cache::{OpenBody, ResponseCache, first_part};
 use crate::cache::store::{Content, Object};
-use crate::exchange::Signals;
-use crate::failure::Failure;
+use crate::exchange::{OutcomeEnding, Signals};
 use crate::fields::write_via;
 use crate::limits::{COPIED_BYTES_MAX, FOLLOWED_BYTES_MAX};
 use crate::proxy::Shared;
@@ -55,16 +55,6 @@ pub(crate) enum NotSent {
     Unstarted,
     /// The first byte to send was not fetched in time. Nothing was sent.
     Late,
-}
-
-/// When the head of a fetched response is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeadTime {
-    /// At once.
-    AtOnce,
-    /// With the first bytes of the body, which are awaited until an instant. Before, the request can be
-    /// answered in another way.
-    WithBody(Instant),
 }
 
 impl ClientSide<'_> {
@@ -127,19 +117,20 @@ impl ClientSide<'_> {
         Ok(())
     }
 
-    /// Sends a response while it is being fetched.
+    /// Sends a response while it is being fetched. The first bytes of the body are awaited until an instant,
+    /// if one is given, before the head is sent: until then, the request can be answered in another way.
     pub(crate) async fn send_fetched(
         &mut self,
         follower: &Follower,
         stored: &StoredHead,
         length: Option<u64>,
         status: &CacheStatus,
-        head_time: HeadTime,
+        first_until: Option<Instant>,
     ) -> Result<(), NotSent> {
         let selection = Selection::of(self.request, stored, length);
         let framing = self.framing(length);
         let range = self.range_to_send(&selection, length.unwrap_or(u64::MAX));
-        if let HeadTime::WithBody(until) = head_time
+        if let Some(until) = first_until
             && let Some(range) = range.as_ref().filter(|range| !range.is_empty())
         {
             self.deadline.set(until);
@@ -171,18 +162,6 @@ impl ClientSide<'_> {
         }
         framing.push_end(&[], self.tx);
         Ok(())
-    }
-
-    /// Sends the head of an answer from slices.
-    pub(super) fn begin(
-        &mut self,
-        stored: &StoredHead,
-        selection: &Selection,
-        whole: u64,
-        status: &CacheStatus,
-    ) {
-        let head = self.head(stored, stored.fields.lines(), selection, Some(whole), status);
-        self.tx.push(Segment::Owned(head));
     }
 
     /// Sends a part of bytes in memory.
@@ -369,8 +348,27 @@ impl ClientSide<'_> {
         }
     }
 
+    /// Returns the end of the exchange after the response with this head, and a body of `length` bytes if
+    /// that is known, was sent.
+    pub(crate) fn ending(
+        &self,
+        sent: &Result<(), NotSent>,
+        stored: &StoredHead,
+        length: Option<u64>,
+    ) -> OutcomeEnding {
+        match sent {
+            Ok(()) => OutcomeEnding::Relayed { keep: self.keep },
+            Err(NotSent::Unopened) => OutcomeEnding::Repeat,
+            Err(NotSent::CutShort(at) | NotSent::Unreadable(at, _)) => {
+                let rest = Rest::behind(self.request, stored, length, *at, self.framing(length));
+                OutcomeEnding::unfinished(rest, self.keep)
+            }
+            Err(NotSent::ClientGone | NotSent::Unstarted | NotSent::Late) => OutcomeEnding::Aborted,
+        }
+    }
+
     /// Writes the head of an answer, and notes that the request is answered.
-    fn head(
+    pub(super) fn head(
         &mut self,
         stored: &StoredHead,
         fields: FieldLines<'_>,
@@ -416,19 +414,5 @@ impl ClientSide<'_> {
         };
         head.keep_alive(self.keep, self.version).finish();
         out
-    }
-}
-
-impl NotSent {
-    /// Returns the failure of the exchange.
-    pub(crate) fn failure(&self) -> Failure {
-        match self {
-            NotSent::ClientGone => Failure::ClientGone,
-            NotSent::Unopened
-            | NotSent::Unreadable(..)
-            | NotSent::CutShort(_)
-            | NotSent::Unstarted
-            | NotSent::Late => Failure::Broken,
-        }
     }
 }

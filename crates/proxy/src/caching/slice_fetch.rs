@@ -14,7 +14,7 @@ use super::pass::{Received, Recording, removed};
 use crate::cache::fetch::Lead;
 use crate::cache::limits::SLICE_BYTES;
 use crate::cache::policy::{
-    CacheRequest, ExchangeTimes, FieldBlock, FieldLines, Merged, Slice, StoredHead, evaluate,
+    CacheRequest, CacheStatus, ExchangeTimes, FieldBlock, FieldLines, Merged, Slice, StoredHead, evaluate,
     merge_not_modified, validation_fields,
 };
 use crate::cache::response_cache::ResponseCache;
@@ -74,25 +74,25 @@ impl SliceFetch {
     }
 
     /// Decides about the response.
-    pub(super) async fn receive(
+    pub(super) async fn receive<'r>(
         self,
         io: &Io,
         cache: Arc<ResponseCache>,
-        request: &CacheRequest<'_>,
+        request: CacheRequest<'r>,
         head: &ResponseHead,
         (lines, times): (FieldLines<'_>, ExchangeTimes),
-    ) -> Received {
+    ) -> Received<'r> {
         let SliceFetch { lead, number, partial, validated } = self;
         let status = head.status();
         if let Some(validated) = validated.as_ref().filter(|_| status == Status::NOT_MODIFIED) {
-            match merge_not_modified(validated.head(), request, lines, times) {
+            match merge_not_modified(validated.head(), &request, lines, times) {
                 Merged::Updated(head) => validated.refresh(&cache, head, &lead),
                 Merged::NotStored(..) | Merged::Mismatch => validated.remove(io, &cache).await,
             }
             lead.retire();
-            return Received::Validated;
+            return Received::Dropped;
         }
-        if let Some(stored) = sliced_head(number, request, head, lines, times)
+        if let Some(stored) = sliced_head(number, &request, head, lines, times)
             && let Some(slice) = stored.slice
         {
             let length = slice.range().end - slice.range().start;
@@ -105,10 +105,11 @@ impl SliceFetch {
             if let Some(old) = partial.filter(|old| !old.is_same(&whole)) {
                 cache.forget_partial(&old);
             }
-            let (lead, head) = (Box::new(lead), Box::new(stored));
-            let length = Some(length);
-            let (is_for_client, sent) = (false, None);
-            return Received::Record(Recording { cache, lead, head, length, room, is_for_client, sent });
+            let (head, length, is_for_client) = (stored, Some(length), false);
+            let (sent, status) = (None, CacheStatus::default());
+            let recording =
+                Recording { request, status, cache, lead, head, length, room, is_for_client, sent };
+            return Received::Record(Box::new(recording));
         }
         if let Some(partial) = partial.filter(|_| status.code() < 500) {
             removed(cache.remove_partial(io, &partial).await);

@@ -8,35 +8,24 @@ use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_io::Elapsed;
+use plimsoll_io::{Elapsed, Segment};
 use plimsoll_proto::http::SideWork as _;
 use plimsoll_wire::http::range::{Resolved, parse_range};
 use plimsoll_wire::http::status::Status;
 
-use super::pass::{CachePass, PassKind};
+use super::pass::{PassKind, stored_status};
 use super::selection::Selection;
 use super::slice_fetch::{SliceFetch, Validated};
-use super::{Caching, NotSent, Rest, client_side, count};
+use super::step::Step;
+use super::{Caching, NotSent, Rest, count};
 use crate::body::OutFraming;
 use crate::cache::fetch::{Available, FollowedHead, Follower, Joined};
 use crate::cache::limits::{FOLLOW_TIME_MAX, SLICE_BYTES};
 use crate::cache::policy::{CacheStatus, Forwarded, Slice, Usability};
 use crate::cache::response_cache::OpenBody;
 use crate::cache::store::{Content, Lookup, Object, PartialHead};
-use crate::detached::DetachedRequest;
-use crate::exchange::{Outcome, OutcomeEnding, Signals};
-
-/// The result of a request for a range.
-pub(super) enum Ranged {
-    /// It is answered.
-    Done(Outcome),
-    /// Nothing was sent: the request must be looked up again.
-    Again,
-    /// Nothing was sent: slices cannot answer it.
-    Past,
-    /// Nothing was sent: the request must be forwarded as it is. A fetch for the cache would fetch the whole.
-    Forward,
-}
+use crate::detached::detached;
+use crate::exchange::{OutcomeEnding, Signals};
 
 /// The source of a slice's bytes.
 enum SliceSource {
@@ -58,12 +47,13 @@ enum NoSlice {
 impl Caching<'_> {
     /// Answers a request for one range from slices. A whole object that is stored and must be validated
     /// counts as a partial one whose slices are unknown.
-    pub(super) async fn answer_from_slices(&mut self, stored: Option<&Arc<Object>>) -> Ranged {
+    pub(super) async fn answer_from_slices(&mut self) -> Step {
         if self.request.has_authorization {
-            return Ranged::Past;
+            return Step::Join;
         }
-        let known = match stored {
-            Some(object) if object.head.strong_etag().is_none() => return Ranged::Past,
+        let stored = self.stored().cloned();
+        let known = match &stored {
+            Some(object) if object.head.strong_etag().is_none() => return Step::Join,
             Some(object) => Some(PartialHead::of_whole(object)),
             None => self.cache.lookup_partial(&self.request),
         };
@@ -74,26 +64,27 @@ impl Caching<'_> {
         });
         let (partial, source) = match usable {
             Some(partial) => (partial, None),
-            None if self.request.directives.only_if_cached => return Ranged::Past,
-            None => match self.first_slice(known.as_ref(), stored).await {
+            None if self.request.directives.only_if_cached => return Step::Join,
+            None => match self.first_slice(known.as_ref(), stored.as_ref()).await {
                 Ok((partial, source)) => (partial, source),
-                Err(NoSlice::Changed) => return self.validated_whole(stored).await,
-                Err(NoSlice::Refused) => return Ranged::Past,
-                Err(NoSlice::Unshared) => return Ranged::Forward,
+                Err(NoSlice::Changed) => return self.validated_whole(stored.as_ref()).await,
+                Err(NoSlice::Refused) => return Step::Join,
+                Err(NoSlice::Unshared) => return Step::Plain,
             },
         };
         let selection = Selection::of(&self.request, &partial.head, Some(partial.whole));
         let range = match &selection {
-            Selection::Whole => return Ranged::Past,
+            Selection::Whole => return Step::Join,
             Selection::NotModified | Selection::Unsatisfiable(_) => 0..0,
             Selection::Part(range, _) => range.clone(),
         };
         let is_stored = source.is_none()
             && numbers(&range).all(|number| self.cache.lookup_slice(&partial, number).is_some());
         if !is_stored && self.request.directives.only_if_cached {
-            return Ranged::Past;
+            return Step::Join;
         }
-        let status = if is_stored && usable_as_hit(known.as_ref(), &partial) {
+        let is_known = known.as_ref().is_some_and(|known| Arc::ptr_eq(&known.head, &partial.head));
+        let status = if is_stored && is_known {
             count(&self.cache.counts().hits);
             CacheStatus::hit(partial.head.freshness.seconds_left(now))
         } else {
@@ -138,17 +129,15 @@ impl Caching<'_> {
     }
 
     /// Sends a whole object after its validation.
-    async fn validated_whole(&mut self, stored: Option<&Arc<Object>>) -> Ranged {
-        let Some(old) = stored else { return Ranged::Again };
+    async fn validated_whole(&mut self, stored: Option<&Arc<Object>>) -> Step {
+        let Some(old) = stored else { return Step::LookUp };
         match self.cache.lookup_unchanged(&self.exchange.shared.io, &self.request).await {
             Lookup::Found(new) if new.head.freshness.is_newer_than(&old.head.freshness) => {
                 let status = CacheStatus::forwarded(Forwarded::Stale);
-                let status = CachePass::stored_status(status, Status::NOT_MODIFIED);
-                let Some(outcome) = self.send(&new, &status).await else { return Ranged::Again };
-                count(&self.cache.counts().validated);
-                Ranged::Done(outcome)
+                let status = stored_status(status, Status::NOT_MODIFIED);
+                self.send(&new, &status, |counts| &counts.validated).await
             }
-            _ => Ranged::Again,
+            _ => Step::LookUp,
         }
     }
 
@@ -159,17 +148,17 @@ impl Caching<'_> {
         mut first: Option<SliceSource>,
         (selection, range): (&Selection, Range<u64>),
         status: &CacheStatus,
-    ) -> Ranged {
+    ) -> Step {
         let signals = Signals::default();
-        let mut keep = false;
-        let mut is_begun = false;
-        let empty = range.is_empty();
-        for number in numbers(&range).chain(empty.then_some(0)) {
+        let (mut keep, mut is_begun) = (false, false);
+        // Without a part, only the head is sent.
+        let is_empty = range.is_empty();
+        for number in numbers(&range).chain(is_empty.then_some(0)) {
             let bytes = Slice { number, whole: partial.whole }.range();
             let part = range.start.max(bytes.start) - bytes.start
                 ..range.end.min(bytes.end).max(bytes.start) - bytes.start;
             let source = match first.take() {
-                source if empty => Ok(source),
+                source if is_empty => Ok(source),
                 Some(source) => Ok(Some(source)),
                 None => self.slice_source(number, &part, partial).await.map(Some),
             };
@@ -177,21 +166,24 @@ impl Caching<'_> {
                 Ok(source) => source,
                 Err(_) if is_begun => {
                     let at = range.start.max(number * SLICE_BYTES);
-                    return Ranged::Done(self.send_rest(&signals, partial, at..range.end, keep).await);
+                    return self.without_slices(&signals, partial, at..range.end, keep);
                 }
-                Err(NoSlice::Changed) => return Ranged::Again,
-                Err(NoSlice::Refused | NoSlice::Unshared) => return Ranged::Forward,
+                Err(NoSlice::Changed) => return Step::LookUp,
+                // A fetch for the cache would fetch the whole.
+                Err(NoSlice::Refused | NoSlice::Unshared) => return Step::Plain,
             };
             // Until the first byte is there, the request can be answered in another way.
             if !is_begun
                 && let Some(SliceSource::Fetch(follower)) = &source
                 && matches!(follower.read(part.start, 1).await, Available::Failed)
             {
-                return Ranged::Past;
+                return Step::Join;
             }
-            let mut client = client_side(&mut self.exchange, &self.request, &signals);
+            let mut client = self.exchange.client_side(&self.request, &signals);
             if !is_begun {
-                client.begin(&partial.head, selection, partial.whole, status);
+                let (head, fields) = (&partial.head, partial.head.fields.lines());
+                let head = client.head(head, fields, selection, Some(partial.whole), status);
+                client.tx.push(Segment::Owned(head));
                 (is_begun, keep) = (true, client.keep);
             }
             let sent = match source {
@@ -209,29 +201,23 @@ impl Caching<'_> {
                 Ok(()) => {}
                 Err(NotSent::CutShort(at) | NotSent::Unreadable(at, _)) => {
                     let rest = bytes.start + at..range.end;
-                    return Ranged::Done(self.send_rest(&signals, partial, rest, keep).await);
+                    return self.without_slices(&signals, partial, rest, keep);
                 }
                 Err(error) => {
                     tracing::debug!(?error, "a range was not sent to its end");
-                    return Ranged::Done(signals.outcome(OutcomeEnding::Aborted));
+                    return Step::Done(signals.outcome(OutcomeEnding::Aborted));
                 }
             }
         }
-        Ranged::Done(signals.outcome(OutcomeEnding::Relayed { keep }))
+        Step::Done(signals.outcome(OutcomeEnding::Relayed { keep }))
     }
 
-    /// Sends the rest of an answer, whose slices cannot be stored, from another request to an origin.
-    async fn send_rest(
-        &mut self,
-        signals: &Signals,
-        partial: &PartialHead,
-        rest: Range<u64>,
-        keep: bool,
-    ) -> Outcome {
+    /// Ends an answer whose next slices cannot be stored or read: another request gets the rest.
+    fn without_slices(&self, signals: &Signals, partial: &PartialHead, rest: Range<u64>, keep: bool) -> Step {
         let framing = OutFraming::Length(rest.end - rest.start);
         let whole = Some(partial.whole);
         let rest = Rest::behind(&self.request, &partial.head, whole, rest.start, framing);
-        self.resume(signals.outcome(OutcomeEnding::Aborted), rest, keep).await
+        Step::after(signals.outcome(OutcomeEnding::unfinished(rest, keep)))
     }
 
     /// Finds a slice whose range `part` is to be sent, or fetches it.
@@ -277,17 +263,14 @@ impl Caching<'_> {
             Joined::Lead(lead) => {
                 let follower = lead.follower();
                 let fetch = SliceFetch { lead, number, partial: partial.cloned(), validated };
-                let (request, cache) = (DetachedRequest::of(&self.exchange), Arc::clone(&self.cache));
-                side.start(Box::pin(async move {
-                    let _: Outcome = request.run(&cache, PassKind::Slice(fetch), None).await;
-                }));
+                side.start(detached(&self.exchange, &self.cache, PassKind::Slice(fetch)));
                 follower
             }
             Joined::Follow(follower) => {
                 is_lead = false;
                 follower
             }
-            Joined::Alone(_) | Joined::Past => return Err(NoSlice::Refused),
+            Joined::Alone(_) => return Err(NoSlice::Refused),
         };
         let deadline = self.exchange.deadlines.download;
         deadline.after(if is_lead { shared.settings.times.first_byte } else { FOLLOW_TIME_MAX });
@@ -310,11 +293,6 @@ impl Caching<'_> {
             | Err(Elapsed) => Err(NoSlice::Refused),
         }
     }
-}
-
-/// Whether an answer from stored slices needed no request to the origin.
-fn usable_as_hit(known: Option<&PartialHead>, partial: &PartialHead) -> bool {
-    known.is_some_and(|known| Arc::ptr_eq(&known.head, &partial.head))
 }
 
 /// Returns the numbers of the slices with a range.

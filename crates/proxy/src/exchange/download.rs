@@ -16,7 +16,7 @@ use super::recording::Offered;
 use super::rest::Unsent;
 use super::signals::{Signals, UploadState};
 use crate::body::{BodyReader, OutFraming};
-use crate::caching::{CachePass, Rest};
+use crate::caching::CachePass;
 use crate::failure::Failure;
 use crate::limits::{INTERIM_RESPONSES_MAX, RELAY_AHEAD_BYTES_MAX};
 use crate::origin::Origin;
@@ -56,17 +56,6 @@ pub(super) enum Downloaded<'r> {
     },
     /// The connection changes to the requested protocol.
     Upgraded,
-    /// Nothing was pushed: the cache must look the request up again.
-    Repeat,
-    /// A part of the response was pushed, and the cache cannot read the rest.
-    Unfinished {
-        /// The part that the client lacks, if it can be requested.
-        rest: Option<Box<Rest>>,
-        /// Whether the client may send another request after that.
-        keep: bool,
-        /// Whether the origin may get another request.
-        is_reusable: bool,
-    },
 }
 
 impl Downloaded<'_> {

@@ -60,7 +60,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) request: ClientRequest<'a>,
     /// The client for which connections are counted: the one that a trusted proxy names, or the peer.
     pub(crate) client: Peer,
-    pub(crate) route: &'a Route<'a>,
+    pub(crate) route: &'a Route,
     pub(crate) body: &'a mut RequestBody,
     /// Whether the client and the server allow another request on the connection.
     pub(crate) keep: bool,
@@ -96,11 +96,18 @@ pub(crate) enum OutcomeEnding {
     Repeat,
     /// The client has a part of a response whose file cannot be read to its end.
     Unfinished {
-        /// The part that the client lacks, if it can be requested.
-        rest: Option<Box<Rest>>,
+        /// The part that the client lacks.
+        rest: Box<Rest>,
         /// Whether the client may send another request after that.
         keep: bool,
     },
+}
+
+impl OutcomeEnding {
+    /// The client has a part of a response, and lacks the rest, if that can be requested.
+    pub(crate) fn unfinished(rest: Option<Rest>, keep: bool) -> OutcomeEnding {
+        rest.map_or(OutcomeEnding::Aborted, |rest| OutcomeEnding::Unfinished { rest: Box::new(rest), keep })
+    }
 }
 
 /// The origins that were tried, and the last failure.
@@ -176,7 +183,7 @@ impl<'a> Exchange<'a> {
 
     /// Chooses the origin of the next attempt.
     fn choose(&self, attempts: &Attempts) -> Option<Arc<Origin>> {
-        match self.route.to {
+        match &self.route.to {
             Destination::Origins => {
                 // The connection of this client belongs to one origin.
                 if let Some(own) = &self.own_connection {
@@ -192,10 +199,15 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Whether the connection to the origin begins with the address of this client.
+    fn has_own_connection(&self) -> bool {
+        self.shared.settings.header.is_some() && matches!(self.route.to, Destination::Origins)
+    }
+
     /// Returns an idle connection to the origin, or opens one.
     async fn connection(&mut self, origin: &Arc<Origin>, attempts: &Attempts) -> Result<Connection, Error> {
         let shared = self.shared;
-        let is_own = shared.settings.header.is_some() && matches!(self.route.to, Destination::Origins);
+        let is_own = self.has_own_connection();
         let may_repeat = self.may_repeat();
         let idle = if attempts.is_fresh {
             *self.own_connection = None;
@@ -319,22 +331,14 @@ impl<'a> Exchange<'a> {
         downloaded: Downloaded<'a>,
         signals: &Signals,
     ) -> Outcome {
-        let (keep, unsent, unfinished) = match downloaded {
-            Downloaded::Whole { keep, is_reusable, .. }
-            | Downloaded::Unfinished { keep, is_reusable, .. } => {
-                let (unsent, unfinished) = match downloaded {
-                    Downloaded::Whole { unsent, .. } => (unsent, None),
-                    Downloaded::Unfinished { rest, .. } => (None, Some(rest)),
-                    Downloaded::Upgraded | Downloaded::Repeat => (None, None),
-                };
+        let (keep, unsent) = match downloaded {
+            Downloaded::Whole { keep, is_reusable, unsent } => {
                 if !(is_reusable && signals.is_uploaded() && connection.tx.unsent() == 0) {
                     // Without a whole request, the origin must not take the connection's end for its end.
                     if signals.is_uploaded() {
                         connection.close();
                     }
-                } else if self.shared.settings.header.is_some()
-                    && matches!(self.route.to, Destination::Origins)
-                {
+                } else if self.has_own_connection() {
                     let mut connection = connection;
                     if connection.watch() {
                         *self.own_connection = Some(Box::new((origin, connection)));
@@ -342,11 +346,7 @@ impl<'a> Exchange<'a> {
                 } else {
                     origin.keep(&self.shared.io, connection);
                 }
-                (keep, unsent, unfinished)
-            }
-            Downloaded::Repeat => {
-                drop(active);
-                return signals.outcome(OutcomeEnding::Repeat);
+                (keep, unsent)
             }
             Downloaded::Upgraded => {
                 let slot = Rc::clone(self.tx.slot());
@@ -367,9 +367,6 @@ impl<'a> Exchange<'a> {
             }
         };
         drop(active);
-        if let Some(rest) = unfinished {
-            return signals.outcome(OutcomeEnding::Unfinished { rest, keep });
-        }
         let Some(unsent) = unsent else { return signals.outcome(OutcomeEnding::Relayed { keep }) };
         // Boxed: inlining it would enlarge every connection's future.
         signals.outcome(Box::pin(self.send_rest(unsent, keep, signals)).await)

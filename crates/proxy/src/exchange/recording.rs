@@ -10,14 +10,17 @@ use plimsoll_io::{Deadline, Either, Elapsed, Io, Rx, Segment, keeping_upstream, 
 use plimsoll_proto::drain;
 use plimsoll_wire::http::response::{Framing, ResponseHead};
 
+use super::OutcomeEnding;
 use super::download::{Download, Downloaded};
-use super::rest::{Unsent, UnsentObject, UnsentRecording};
+use super::rest::{Unsent, UnsentRecording};
 use crate::body::{BodyReader, OutFraming};
 use crate::cache::limits::RECORD_BYTES_MAX;
-use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines};
+use crate::cache::policy::{CacheStatus, FieldLines};
 use crate::cache::recorder::Recorder;
 use crate::cache::store::PassedFile;
-use crate::caching::{CachePass, ClientSide, HeadTime, NotSent, Part, Received, Recording, Rest, Selection};
+use crate::caching::{
+    CachePass, ClientSide, NotSent, Part, Received, Recording, Rest, Selection, StoredAnswer,
+};
 use crate::failure::Failure;
 use crate::limits::RELAY_AHEAD_BYTES_MAX;
 
@@ -46,38 +49,36 @@ impl<'r> Download<'_, 'r> {
     ) -> Result<Offered<'r>, Failure> {
         let block = self.inbox.buffered.as_deref().unwrap_or_default();
         let lines = block.get(..head.len()).unwrap_or_default().to_vec();
-        let request = pass.request().clone();
-        let (status, is_refresh) = (pass.status(), pass.is_refresh());
         let received = pass.receive(&self.shared.io, head, FieldLines::of_head(&lines)).await;
-        let dropped = Downloaded::whole(self.keep, false);
         Ok(Offered::Done(match received {
             Received::Relay(status) => return Ok(Offered::Relay(status)),
-            Received::Repeat => Downloaded::Repeat,
-            Received::Dropped => dropped,
-            Received::Validated => Downloaded::whole(self.keep, self.take_bodiless(head)),
-            Received::Unfit => return Err(Failure::Unexpected),
-            Received::Rest(part) => {
+            Received::Repeat => self.looked_up_again(head),
+            Received::Dropped => Downloaded::whole(self.keep, self.take_bodiless(head)),
+            Received::Rest(None) => return Err(Failure::Unexpected),
+            Received::Rest(Some(part)) => {
                 let mut body = self.take_body(head);
                 self.relay_part(&mut body, Vec::new(), part).await?;
                 let is_reusable = head.keeps_alive() && body.has_ended() && body.into_rest().is_none();
                 Downloaded::whole(self.keep, is_reusable)
             }
-            Received::Record(recording) => self.store(&request, recording, head, status).await?,
+            Received::Record(recording) => self.store(recording, head).await?,
             // The origin has changed its file since the request was sent.
-            Received::Stored { cache, object, .. }
-                if !is_refresh && cache.drop_if_changed(&self.shared.io, &object).await =>
+            Received::Stored(stored)
+                if stored.cache.drop_if_changed(&self.shared.io, &stored.object).await =>
             {
-                Downloaded::Repeat
+                self.looked_up_again(head)
             }
-            Received::Stored { .. } if is_refresh => Downloaded::whole(self.keep, self.take_bodiless(head)),
-            Received::Stored { cache, object, fields } => {
-                let is_reusable = self.take_bodiless(head);
-                let status = CachePass::stored_status(status, head.status());
-                let stored = UnsentObject { request, cache, object, fields, status };
-                let unsent = (!is_refresh).then(|| Unsent::Stored(Box::new(stored)));
+            Received::Stored(stored) => {
+                let (is_reusable, unsent) = (self.take_bodiless(head), Some(Unsent::Stored(stored)));
                 Downloaded::Whole { keep: self.keep, is_reusable, unsent }
             }
         }))
+    }
+
+    /// Drops the response: another lookup answers the request.
+    fn looked_up_again(&mut self, head: &ResponseHead) -> Downloaded<'r> {
+        let unsent = Some(Unsent::Elsewhere(OutcomeEnding::Repeat));
+        Downloaded::Whole { keep: self.keep, is_reusable: self.take_bodiless(head), unsent }
     }
 
     /// Removes a head without a body from the received bytes. Returns whether the connection can be used
@@ -90,26 +91,24 @@ impl<'r> Download<'_, 'r> {
     /// Keeps the body if the origin has passed it as an open file, or records it.
     async fn store(
         &mut self,
-        request: &CacheRequest<'r>,
-        recording: Recording,
+        recording: Box<Recording<'r>>,
         head: &ResponseHead,
-        status: CacheStatus,
     ) -> Result<Downloaded<'r>, Failure> {
         let mut body = self.take_body(head);
         let Some(file) = self.passed_file(&mut body, recording.sent).await? else {
-            return self.record(request, recording, (head, body), status).await;
+            return self.record(recording, head, body).await;
         };
-        let Recording { cache, lead, head: stored, room, is_for_client, .. } = recording;
+        let Recording { request, status, cache, lead, head: stored, room, is_for_client, .. } = *recording;
         // Nothing is written, and the client may be slow.
         drop(room);
-        let (object, is_stored) = cache.keep(*stored, file, lead.storing());
+        let (object, is_stored) = cache.keep(stored, file, lead.storing());
         lead.pass(&object);
         // It may have replaced an object with a file on disk, which a start would find again.
         cache.remove_later(&self.shared.io);
         let is_reusable = head.keeps_alive() && body.into_rest().is_none();
         let status = CacheStatus { is_stored, ..status };
-        let (request, fields) = (request.clone(), object.head.fields.clone());
-        let stored = UnsentObject { request, cache, object, fields, status };
+        let fields = object.head.fields.clone();
+        let stored = StoredAnswer { request, cache, object, fields, status };
         let unsent = is_for_client.then(|| Unsent::Stored(Box::new(stored)));
         Ok(Downloaded::Whole { keep: self.keep, is_reusable, unsent })
     }
@@ -135,13 +134,13 @@ impl<'r> Download<'_, 'r> {
     /// Records the body, and sends it to the client from the recording.
     async fn record(
         &mut self,
-        request: &CacheRequest<'r>,
-        recording: Recording,
-        (head, mut body): (&ResponseHead, BodyReader),
-        status: CacheStatus,
+        recording: Box<Recording<'r>>,
+        head: &ResponseHead,
+        mut body: BodyReader,
     ) -> Result<Downloaded<'r>, Failure> {
-        let Recording { cache, lead, head: stored, length, room, is_for_client, .. } = recording;
-        let recorder = Recorder::begin(&cache, *lead, (*stored).clone(), length, room);
+        let Recording { request, status, cache, lead, head: stored, length, room, is_for_client, .. } =
+            *recording;
+        let recorder = Recorder::begin(&cache, lead, stored.clone(), length, room);
         let follower = recorder.follower();
         let shared = self.shared;
         let (deadline, between) = (self.deadlines.download, shared.settings.times.between_bytes);
@@ -156,29 +155,30 @@ impl<'r> Download<'_, 'r> {
             tx: &mut *self.tx,
             deadline: self.deadlines.upload,
             signals: self.signals,
-            request,
+            request: &request,
             version: self.request.head.version(),
             keep: self.keep && !shared.io.is_stopping(),
         };
         let status = CacheStatus { is_stored: true, ..status };
-        let selection = Selection::of(request, &stored, length);
+        let selection = Selection::of(&request, &stored, length);
         let range = client.range_to_send(&selection, length.unwrap_or(u64::MAX));
         let (before, framing) = (self.signals.counted(), client.framing(length));
         let keep = client.keep && framing != OutFraming::UntilClose;
         let (recorded, sent) = {
-            let sending = client.send_fetched(&follower, &stored, length, &status, HeadTime::AtOnce);
+            let sending = client.send_fetched(&follower, &stored, length, &status, None);
             record_while_sending(recording, sending).await
         };
         let is_recorded = recorded.is_ok();
         let Some(sent) = sent else {
             let at = self.signals.counted() - before;
             let unsent = range.map(|range| {
-                let (request, range) = (request.clone(), range.start + at..range.end);
+                let range = range.start + at..range.end;
                 Unsent::Recorded(Box::new(UnsentRecording { request, head: stored, follower, range, length }))
             });
             let is_reusable = head.keeps_alive() && body.into_rest().is_none();
             return Ok(Downloaded::Whole { keep, is_reusable, unsent });
         };
+        let is_reusable = |body: BodyReader| is_recorded && head.keeps_alive() && body.into_rest().is_none();
         match (recorded, sent) {
             (Err(NotRecorded::Origin(failure)), _) => return Err(failure),
             // The client has all that was recorded of what it wants.
@@ -190,14 +190,14 @@ impl<'r> Download<'_, 'r> {
             // The client needed no more than was recorded.
             (_, Ok(())) => {}
             (_, Err(NotSent::Unreadable(at, _))) => {
-                let rest = Rest::behind(request, &stored, length, at, framing).map(Box::new);
-                let is_reusable = is_recorded && head.keeps_alive() && body.into_rest().is_none();
-                return Ok(Downloaded::Unfinished { rest, keep, is_reusable });
+                let rest = Rest::behind(&request, &stored, length, at, framing);
+                let unsent = Some(Unsent::Elsewhere(OutcomeEnding::unfinished(rest, keep)));
+                return Ok(Downloaded::Whole { keep, is_reusable: is_reusable(body), unsent });
             }
-            (_, Err(error)) => return Err(error.failure()),
+            (_, Err(NotSent::ClientGone)) => return Err(Failure::ClientGone),
+            (_, Err(_)) => return Err(Failure::Broken),
         }
-        let is_reusable = is_recorded && head.keeps_alive() && body.into_rest().is_none();
-        Ok(Downloaded::whole(keep, is_reusable))
+        Ok(Downloaded::whole(keep, is_reusable(body)))
     }
 
     /// Takes the head out of the received bytes, and returns the reader of the body.
@@ -278,7 +278,7 @@ async fn record_body(
         let received = received.map_err(|Elapsed| NotRecorded::Origin(Failure::Late))?;
         let received = received.map_err(|error| NotRecorded::Origin(Failure::of_origin_body(&error)))?;
         let Some(bytes) = received else {
-            recorder.finish_later(io);
+            recorder.finish(io);
             return Ok(());
         };
         if let Err((error, rest)) = recorder.push(io, bytes).await {

@@ -16,10 +16,10 @@ use super::{Exchange, Failure, OutcomeEnding, ending_of};
 use crate::body::{BodyReader, OutFraming};
 use crate::cache::fetch::Follower;
 use crate::cache::limits::RECORD_BYTES_MAX;
-use crate::cache::policy::{CacheRequest, CacheStatus, FieldBlock, StoredHead};
+use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, StoredHead};
 use crate::cache::response_cache::ResponseCache;
 use crate::cache::store::Object;
-use crate::caching::{ClientSide, NotSent, Rest};
+use crate::caching::{ClientSide, StoredAnswer};
 use crate::limits::{RELAY_AHEAD_BYTES_MAX, RELAYED_PART_BYTES_MAX, SLOW_CLIENT_TIME};
 use crate::proxy::Shared;
 use crate::spool::Spool;
@@ -32,27 +32,20 @@ pub(super) enum Unsent<'r> {
     File(FileRange, OutFraming),
     /// A part of a body that was recorded by the cache.
     Recorded(Box<UnsentRecording<'r>>),
+    /// All of a response that is looked up again, or a part that the cache cannot read: the exchange ends so.
+    Elsewhere(OutcomeEnding),
     /// All of a stored response.
-    Stored(Box<UnsentObject<'r>>),
+    Stored(Box<StoredAnswer<'r>>),
 }
 
 /// A part of a recorded body.
 pub(super) struct UnsentRecording<'r> {
     pub(super) request: CacheRequest<'r>,
-    pub(super) head: Box<StoredHead>,
+    pub(super) head: StoredHead,
     pub(super) follower: Follower,
     pub(super) range: Range<u64>,
     /// The length of the whole, if it was announced.
     pub(super) length: Option<u64>,
-}
-
-/// A stored response that answers a request.
-pub(super) struct UnsentObject<'r> {
-    pub(super) request: CacheRequest<'r>,
-    pub(super) cache: Arc<ResponseCache>,
-    pub(super) object: Arc<Object>,
-    pub(super) fields: FieldBlock,
-    pub(super) status: CacheStatus,
 }
 
 /// The result of spooling a body.
@@ -234,8 +227,18 @@ impl<'a> Exchange<'a> {
                 let mut sender = Sender { shared, tx: &mut *self.tx, signals, deadline, framing };
                 (sender.send_file(file).await, framing, Vec::new())
             }
-            Unsent::Recorded(unsent) => return self.send_recorded(*unsent, keep, signals).await,
-            Unsent::Stored(unsent) => return self.send_stored(*unsent, signals).await,
+            Unsent::Elsewhere(ending) => return ending,
+            Unsent::Recorded(unsent) => {
+                let UnsentRecording { request, head, follower, range, length } = *unsent;
+                let mut client = ClientSide { keep, ..self.client_side(&request, signals) };
+                let sent = client.finish_fetched(&follower, range, length).await;
+                return client.ending(&sent, &head, length);
+            }
+            Unsent::Stored(unsent) => {
+                let StoredAnswer { request, cache, object, fields, status } = *unsent;
+                let of = (&request, &cache);
+                return self.send_object(of, &object, fields.lines(), &status, signals).await;
+            }
         };
         match sent {
             Ok(()) => {
@@ -246,49 +249,32 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    async fn send_recorded(
+    /// Sends a stored object, with its own fields or others.
+    pub(crate) async fn send_object(
         &mut self,
-        unsent: UnsentRecording<'a>,
-        keep: bool,
+        (request, cache): (&CacheRequest<'_>, &Arc<ResponseCache>),
+        object: &Arc<Object>,
+        fields: FieldLines<'_>,
+        status: &CacheStatus,
         signals: &Signals,
     ) -> OutcomeEnding {
-        let UnsentRecording { request, head, follower, range, length } = unsent;
-        let mut client = self.client_side(&request, signals);
-        let framing = client.framing(length);
-        match client.finish_fetched(&follower, range, length).await {
-            Ok(()) => OutcomeEnding::Relayed { keep },
-            Err(NotSent::Unreadable(at, _)) => {
-                let rest = Rest::behind(&request, &head, length, at, framing).map(Box::new);
-                OutcomeEnding::Unfinished { rest, keep }
-            }
-            Err(error) => ending_of(&error.failure(), signals),
-        }
+        let mut client = self.client_side(request, signals);
+        // Another response may have replaced the object since it was looked up, and its file was removed.
+        let sent = client.send_object(cache, object, fields, status).await;
+        client.ending(&sent, &object.head, Some(object.content.len()))
     }
 
-    async fn send_stored(&mut self, unsent: UnsentObject<'a>, signals: &Signals) -> OutcomeEnding {
-        let UnsentObject { request, cache, object, fields, status } = unsent;
-        let length = Some(object.content.len());
-        let mut client = self.client_side(&request, signals);
-        let sent = client.send_object(&cache, &object, fields.lines(), &status).await;
-        let (keep, framing) = (client.keep, client.framing(length));
-        match sent {
-            Ok(()) => OutcomeEnding::Relayed { keep },
-            // Another response may have replaced the object since the request was sent, and its file was
-            // removed.
-            Err(NotSent::Unopened) => OutcomeEnding::Repeat,
-            Err(NotSent::Unreadable(at, _)) => {
-                let rest = Rest::behind(&request, &object.head, length, at, framing).map(Box::new);
-                OutcomeEnding::Unfinished { rest, keep }
-            }
-            Err(error) => ending_of(&error.failure(), signals),
-        }
-    }
-
-    fn client_side<'s>(&'s mut self, request: &'s CacheRequest<'_>, signals: &'s Signals) -> ClientSide<'s> {
+    /// Returns the client's side, for a response from the cache.
+    pub(crate) fn client_side<'s>(
+        &'s mut self,
+        request: &'s CacheRequest<'_>,
+        signals: &'s Signals,
+    ) -> ClientSide<'s> {
         ClientSide {
             shared: self.shared,
             tx: &mut *self.tx,
-            deadline: self.deadlines.download,
+            // That of the response's way is for a fetch which the response follows.
+            deadline: self.deadlines.upload,
             signals,
             request,
             version: self.request.head.version(),

@@ -1,7 +1,7 @@
 //! A caching proxy in front of an origin, for the behaviours of the cache.
 //!
 //! The fields of a request tell the origin how to respond. It numbers its responses, so that a client knows
-//! to which of them a body belongs:
+//! to which of them a body belongs. The field `X-Connection` of a response numbers its connection:
 //!
 //! | field | effect |
 //! | --- | --- |
@@ -11,6 +11,7 @@
 //! | `X-Delay`, `X-Pause` | milliseconds before the head, and in the middle of the body |
 //! | `X-Chunked`, `X-Cut` | a chunked body; a body that ends in its middle |
 //! | `X-Ranges` | Range, If-Range and If-Match are honoured |
+//! | `X-Unmodified` | a request with If-None-Match gets 304, whatever its tag |
 //! | `X-Gate` | the response waits until this gate is opened |
 //! | `X-Log` | the request is logged under this key |
 
@@ -35,6 +36,7 @@ pub(super) const LARGE: usize = 700_000;
 pub(super) const FRESH: &str = "X-Fields: Cache-Control: max-age=60\r\n";
 
 static NEXT_RESPONSE: AtomicU64 = AtomicU64::new(0);
+static NEXT_CONNECTION: AtomicU64 = AtomicU64::new(0);
 static NEXT_FOLDER: AtomicU64 = AtomicU64::new(0);
 static OPEN_GATES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static LOG: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
@@ -120,7 +122,7 @@ impl Request {
 
 /// Answers requests until the proxy ends the connection.
 async fn serve(io: Io, mut stream: Stream) {
-    let mut bytes = Vec::new();
+    let (mut bytes, connection) = (Vec::new(), NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed));
     loop {
         let Some(head) = next_head(&mut stream, &mut bytes).await else { return stream.tx.finish() };
         let request = Request(head);
@@ -131,7 +133,7 @@ async fn serve(io: Io, mut stream: Stream) {
         {
             io.sleep(Duration::from_millis(5)).await;
         }
-        match answer(&io, &request, &mut stream.tx).await {
+        match answer(&io, &request, connection, &mut stream.tx).await {
             Some(()) => {}
             None => return stream.tx.finish(),
         }
@@ -139,11 +141,13 @@ async fn serve(io: Io, mut stream: Stream) {
 }
 
 /// Answers one request. Returns `None` if it is the last.
-async fn answer(io: &Io, request: &Request, tx: &mut Tx) -> Option<()> {
+async fn answer(io: &Io, request: &Request, connection: u64, tx: &mut Tx) -> Option<()> {
     let fields = request.field("X-Fields").unwrap_or_default().replace(" | ", "\r\n");
     let etag = fields.lines().find_map(|line| line.strip_prefix("ETag: "));
     let next = NEXT_RESPONSE.fetch_add(1, Ordering::Relaxed);
-    if etag.is_some() && request.field("If-None-Match") == etag {
+    let condition = request.field("If-None-Match");
+    let is_unmodified = condition == etag || request.field("X-Unmodified").is_some();
+    if etag.is_some() && condition.is_some() && is_unmodified {
         let not_modified = format!("HTTP/1.1 304 Not Modified\r\n{fields}\r\nX-Validated: 1\r\n\r\n");
         tx.push(Segment::Owned(not_modified.into()));
         return Some(());
@@ -155,7 +159,10 @@ async fn answer(io: &Io, request: &Request, tx: &mut Tx) -> Option<()> {
     let number = request.number("X-Number").map_or(next, |number| number as u64);
     let mut body = body(number, request.number("X-Size").unwrap_or(20));
     let mut status = request.number("X-Status").unwrap_or(200);
-    let mut lines = if fields.is_empty() { String::new() } else { format!("{fields}\r\n") };
+    let mut lines = format!("X-Connection: {connection}\r\n");
+    if !fields.is_empty() {
+        lines.push_str(&format!("{fields}\r\n"));
+    }
     if let Some(range) = request.range(etag, body.len()) {
         if range.is_empty() {
             let head = format!("HTTP/1.1 416 Range\r\nContent-Range: bytes */{}\r\n", body.len());

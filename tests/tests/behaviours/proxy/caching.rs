@@ -46,6 +46,16 @@ async fn a_stale_response_is_validated_and_sent_again(scene: Scene) {
     assert_eq!(get(&mut client, changed).await.0, third);
 }
 
+async fn a_304_of_another_version_costs_no_connection(scene: Scene) {
+    let mut client = scene.connect().await;
+    let version = |tag: &str| format!("X-Fields: Cache-Control: max-age=0 | ETag: \"{tag}\"\r\n");
+    let first = client.get_with("/x", &version("a")).await;
+    let second = client.get_with("/x", &format!("{}X-Unmodified: 1\r\n", version("b"))).await;
+    assert_ne!(number_of(&second), number_of(&first));
+    assert_eq!((second.status, second.field("ETag")), (200, Some("\"b\"")));
+    assert_eq!(second.field("X-Connection"), first.field("X-Connection"));
+}
+
 async fn the_conditions_of_a_client_are_answered_by_the_cache(scene: Scene) {
     let mut client = scene.connect().await;
     let fields = "X-Fields: Cache-Control: max-age=60 | ETag: \"a\"\r\n";
@@ -375,6 +385,7 @@ behaviours!(scenario but process and tls;
     a_fresh_response_is_sent_again_without_the_origin,
     a_stale_response_is_validated_and_sent_again,
     the_conditions_of_a_client_are_answered_by_the_cache,
+    a_304_of_another_version_costs_no_connection,
     many_clients_share_one_fetch_and_get_the_same_bytes,
     a_response_that_must_be_validated_is_not_shared_while_it_is_fetched,
     responses_to_one_person_are_never_shared,

@@ -89,3 +89,78 @@ mod busy {
 
     behaviours!(scenario but process and tls; a_request_that_waits_too_long_is_refused_and_may_be_sent_again);
 }
+
+/// Clients of responses that the cache has whole before they do.
+mod of_the_cache {
+    use plimsoll_proto::http::Limits;
+    use plimsoll_proxy::cache::response_cache::CacheSizes;
+    use plimsoll_tests::Engine;
+
+    use super::super::cached;
+    use super::*;
+
+    const SEND_TIME: Duration = Duration::from_secs(2);
+
+    fn caching(origin: &Address) -> Settings {
+        let sizes = CacheSizes { disk_bytes_max: 256 << 20, memory_bytes_max: 4 << 20, passed_files_max: 0 };
+        Settings { origin_connections: 1, ..cached::with_cache(&cached::new_folder(), sizes, origin) }
+    }
+
+    fn scenario() -> Scenario {
+        Scenario { proxy: Some(caching), is_large: true, ..cached::scenario() }
+    }
+
+    fn impatient() -> Scenario {
+        let proxy = |origin: &Address| {
+            let limits = Limits { send_time: SEND_TIME, ..Limits::default() };
+            Settings { limits, ..caching(origin) }
+        };
+        Scenario { proxy: Some(proxy), ..scenario() }
+    }
+
+    /// Requests a response of more bytes than the kernel takes for a client that reads nothing.
+    async fn begin(scene: &Scene) -> (Client, usize) {
+        let size = if scene.engine == Engine::Simulator { 400_000 } else { 20_000_000 };
+        let fields = format!("X-Fields: Cache-Control: max-age=0 | ETag: \"a\"\r\nX-Size: {size}\r\n");
+        let mut client = scene.connect().await;
+        client.send(format!("GET /large HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;
+        (client, size)
+    }
+
+    async fn slow_clients_of_cached_responses_get_all_of_them_without_an_origin(scene: Scene) {
+        // Recorded, and then validated.
+        for status in ["plimsoll; fwd=uri-miss; stored", "plimsoll; fwd=stale; fwd-status=304"] {
+            let (mut slow, size) = begin(&scene).await;
+            scene.io.sleep(SLOW).await;
+            assert_eq!(scene.get("/small").await.body.len(), 20);
+            let large = slow.answer().await;
+            assert_eq!((cached::cache_status(&large), large.body.len()), (status, size));
+            let _whole = cached::number_of(&large);
+            assert_eq!(slow.get("/small").await.body.len(), 20, "on the same connection");
+        }
+    }
+
+    async fn a_client_that_takes_nothing_of_a_cached_response_is_cut_off(scene: Scene) {
+        for _ in ["recorded", "validated"] {
+            let began = scene.io.now();
+            let (mut stuck, size) = begin(&scene).await;
+            scene.until(|| scene.open() == 1).await;
+            scene.until(|| scene.open() == 0).await;
+            let passed = scene.io.now() - began;
+            assert!(passed >= SEND_TIME, "after {passed:?} already");
+            assert!(stuck.expect_abort().await.len() < size);
+        }
+    }
+
+    behaviours!(scenario but process and tls;
+        slow_clients_of_cached_responses_get_all_of_them_without_an_origin,
+    );
+
+    mod cut_off {
+        use super::{a_client_that_takes_nothing_of_a_cached_response_is_cut_off, behaviours, impatient};
+
+        behaviours!(impatient but process and tls;
+            a_client_that_takes_nothing_of_a_cached_response_is_cut_off,
+        );
+    }
+}

@@ -17,7 +17,6 @@ use crate::cache::store::Object;
 pub struct Lead {
     fetch: Arc<Fetch>,
     fetches: Arc<Fetches>,
-    is_over: bool,
 }
 
 impl std::fmt::Debug for Lead {
@@ -28,7 +27,7 @@ impl std::fmt::Debug for Lead {
 
 impl Lead {
     pub(super) fn new(fetch: Arc<Fetch>, fetches: Arc<Fetches>) -> Lead {
-        Lead { fetch, fetches, is_over: false }
+        Lead { fetch, fetches }
     }
 
     /// Publishes the head of a cacheable response, and the length of its body if it is announced.
@@ -41,38 +40,33 @@ impl Lead {
 
     /// Ends the fetch because the response is not cacheable. Followers, and later requests for some time,
     /// proceed in parallel.
-    pub fn refuse(mut self, now: Instant) {
-        self.is_over = true;
+    pub fn refuse(self, now: Instant) {
         self.fetches.mark_uncacheable(&self.fetch, now);
         self.end(Phase::Uncacheable);
     }
 
     /// Ends the fetch because the response is of no use. Followers proceed in parallel; later requests do not
     /// know of it.
-    pub fn leave(mut self) {
-        self.is_over = true;
+    pub fn leave(self) {
         self.end(Phase::Uncacheable);
     }
 
     /// Ends the fetch because the body cannot be recorded. For `time`, requests for the key go past the
     /// cache: each would fail in the same way, after some of its body was written.
-    pub fn abandon(mut self, now: Instant, time: Duration) {
-        self.is_over = true;
+    pub fn abandon(self, now: Instant, time: Duration) {
         self.fetches.mark_unrecordable(&self.fetch, now + time);
         self.end(Phase::Uncacheable);
     }
 
     /// Ends the fetch because a stored response answers it after all, such as after a validation.
     /// Followers look that up.
-    pub fn retire(mut self) {
-        self.is_over = true;
+    pub fn retire(self) {
         self.end(Phase::Failed);
     }
 
     /// Ends the fetch with a response whose body is a file that the origin has passed. Followers send it from
     /// there, also if it is not stored.
-    pub fn pass(mut self, object: &Arc<Object>) {
-        self.is_over = true;
+    pub fn pass(self, object: &Arc<Object>) {
         self.end(Phase::Passed(Arc::clone(object)));
     }
 
@@ -95,11 +89,8 @@ impl Lead {
         });
     }
 
-    /// Ends the fetch after the object is stored.
-    pub fn finish(mut self) {
-        self.is_over = true;
-        self.fetches.forget(&self.fetch);
-    }
+    /// Ends the fetch after the object is stored, or was not.
+    pub fn finish(self) {}
 
     /// Whether a purge voided the fetch.
     #[must_use]
@@ -145,12 +136,11 @@ impl Lead {
 
 impl Drop for Lead {
     fn drop(&mut self) {
-        if self.is_over {
-            return;
-        }
-        let is_complete = matches!(self.fetch.lock().phase, Phase::Complete(_));
-        if is_complete {
-            // The body is whole; it was not stored.
+        let is_over = match self.fetch.lock().phase {
+            Phase::Waiting | Phase::Open(_) => false,
+            Phase::Complete(_) | Phase::Passed(_) | Phase::Uncacheable | Phase::Failed => true,
+        };
+        if is_over {
             self.fetches.forget(&self.fetch);
         } else {
             self.end(Phase::Failed);

@@ -58,9 +58,8 @@ pub enum Joined {
     /// It waits for the fetch of another.
     Follow(Follower),
     /// It is forwarded alone: a response to this key was not cacheable shortly before. It may be stored.
-    Alone(Lead),
-    /// It is forwarded past the cache: a body of this key could not be recorded shortly before.
-    Past,
+    /// `None` if a body of this key could not be recorded shortly before.
+    Alone(Option<Lead>),
 }
 
 /// Counters of the fetches.
@@ -159,8 +158,10 @@ impl Fetches {
     #[must_use]
     pub fn join(self: &Arc<Fetches>, key: &FetchKey, now: Instant) -> Joined {
         match self.marks.get(&key.mark) {
-            Some(Mark::Uncacheable(until)) if now < until => return Joined::Alone(self.lead_alone(key)),
-            Some(Mark::Unrecordable(until)) if now < until => return Joined::Past,
+            Some(Mark::Uncacheable(until)) if now < until => {
+                return Joined::Alone(Some(self.lead_alone(key)));
+            }
+            Some(Mark::Unrecordable(until)) if now < until => return Joined::Alone(None),
             _ => {}
         }
         let mut table = self.table();

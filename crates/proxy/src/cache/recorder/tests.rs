@@ -61,7 +61,15 @@ async fn record(io: &Io, cache: &Arc<ResponseCache>, path: &str, bytes: &[u8]) -
             return false;
         }
     }
-    recorder.finish(io).await
+    finish(io, cache, recorder, path).await
+}
+
+/// Finishes a recording, and waits for the disk. Returns whether the object is stored.
+async fn finish(io: &Io, cache: &ResponseCache, recorder: Recorder, path: &str) -> bool {
+    recorder.finish(io);
+    // Simulated.
+    io.sleep(Duration::from_secs(1)).await;
+    found(cache, path).is_some()
 }
 
 fn found(cache: &ResponseCache, path: &str) -> Option<Arc<Object>> {
@@ -172,7 +180,7 @@ fn followers_stream_while_the_body_is_recorded() {
                     io.sleep(Duration::from_millis(1)).await;
                     recorder.push(&io, part.to_vec()).await.unwrap();
                 }
-                recorder.finish(&io).await
+                finish(&io, &cache, recorder, "/x").await
             };
             let (is_stored, own) = join(recording, follow(&io, &own)).await;
             assert!(is_stored && own.unwrap() == body(300_000));

@@ -109,21 +109,8 @@ impl ResponseCache {
         self.checked(io.now(), appended.await)
     }
 
-    /// Completes the file of an object, and stores the object. Returns false if it is not wanted.
-    pub(in crate::cache) async fn commit(
-        self: &Arc<Self>,
-        io: &Io,
-        writer: ObjectWriter,
-        head: StoredHead,
-        is_wanted: impl Fn() -> bool + Send + 'static,
-    ) -> io::Result<bool> {
-        let (cache, now) = (Arc::clone(self), io.now());
-        let committed =
-            io.offload(Work::Writes, move |fs| cache.commit_on(fs, now, writer, &head, is_wanted));
-        committed.await?
-    }
-
-    /// As [`ResponseCache::commit`], on a thread that may block.
+    /// Completes the file of an object, and stores the object, on a thread that may block. Returns false if
+    /// it is not wanted.
     pub(in crate::cache) fn commit_on(
         &self,
         fs: &dyn Fs,

@@ -90,7 +90,7 @@ fn a_power_cut_at_any_call_while_slices_are_stored_leaves_none_with_wrong_bytes(
                 let Ok(room) = cache.reserve(length, io.now()) else { continue };
                 let mut recorder = Recorder::begin(&cache, lead, head(number), length, room);
                 if recorder.push(&io, bytes(number)).await.is_ok() {
-                    recorder.finish(&io).await;
+                    finish(&io, &cache, recorder, "/x").await;
                 }
             }
         });

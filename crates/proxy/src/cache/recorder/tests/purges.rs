@@ -100,7 +100,7 @@ fn a_voided_recording_is_streamed_and_not_stored() {
             recorder.push(&io, body(len)).await.unwrap();
             let purged = cache.purge(&io, [PurgeTarget::Uri(request("/x").key.digest())]).await.unwrap();
             assert_eq!(purged, 1);
-            assert!(!recorder.finish(&io).await);
+            assert!(!finish(&io, &cache, recorder, "/x").await);
             assert!(follow(&io, &own).await.unwrap() == body(len));
             assert!(found(&cache, "/x").is_none());
         }
