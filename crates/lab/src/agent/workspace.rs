@@ -12,15 +12,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rustix::fs::{FlockOperation, fcntl_lock};
-use tempfile::TempDir;
 
 use super::{FileSet, Folders, Location};
 use crate::conditions::{AppliedConditions, Obstacle, PeriodicDrop, distinct_obstacles, recover};
 use crate::experiment::conditions::{Cache, Settings};
 use crate::own_path;
 
-/// The beginning of the names of agents' folders, and the name of the lock file in each.
+/// The beginning of the names of agents' folders, that of folders without a lock yet, and the name of the
+/// lock file in each.
 const PREFIX: &str = "plimsoll-lab.";
+const NEW_PREFIX: &str = "new-plimsoll-lab.";
 const LOCK: &str = "lock";
 
 /// The folder and the conditions. The fields are dropped in their order.
@@ -32,7 +33,13 @@ pub(super) struct Workspace {
     applied: AppliedConditions,
     /// The folders of the last start of each contender.
     folders: BTreeMap<String, [PathBuf; 2]>,
-    folder: TempDir,
+    folder: LockedFolder,
+}
+
+/// An agent's folder, which is removed when this is dropped.
+#[derive(Debug)]
+struct LockedFolder {
+    path: PathBuf,
     _lock: File,
 }
 
@@ -46,21 +53,19 @@ impl Workspace {
         let work = &own_path::irreplaceable(work).context("--work")?;
         recover().context("an earlier agent was killed, and its conditions cannot be undone")?;
         remove_abandoned(work)?;
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(work)?;
-        let lock = locked(folder.path())?;
+        let folder = LockedFolder::create(work)?;
         // Servers that drop root's rights must be able to read the files.
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o755))?;
         let settings = Settings::default();
-        let applied = AppliedConditions::apply(&settings, folder.path())?;
-        let workspace =
-            Workspace { dropping: None, settings, applied, folders: BTreeMap::new(), folder, _lock: lock };
+        let applied = AppliedConditions::apply(&settings, &folder.path)?;
+        let workspace = Workspace { dropping: None, settings, applied, folders: BTreeMap::new(), folder };
         workspace.create_root()?;
         Ok(workspace)
     }
 
     /// Returns the conditions of the list that this machine cannot set, each once.
     pub(super) fn obstacles(&self, all: &[Settings]) -> Vec<Obstacle> {
-        distinct_obstacles(all, self.folder.path())
+        distinct_obstacles(all, &self.folder.path)
     }
 
     /// Returns whether conditions hold already, apart from that of the page cache.
@@ -73,10 +78,10 @@ impl Workspace {
         self.dropping = None;
         let none = Settings::default();
         let before =
-            std::mem::replace(&mut self.applied, AppliedConditions::apply(&none, self.folder.path())?);
+            std::mem::replace(&mut self.applied, AppliedConditions::apply(&none, &self.folder.path)?);
         self.settings = none;
         before.undo()?;
-        self.applied = AppliedConditions::apply(settings, self.folder.path())?;
+        self.applied = AppliedConditions::apply(settings, &self.folder.path)?;
         self.settings = of_machine(settings);
         self.create_root()
     }
@@ -115,7 +120,7 @@ impl Workspace {
         let new_in = |folder: &Path| -> Result<PathBuf> {
             Ok(tempfile::Builder::new().prefix(&prefix).tempdir_in(folder)?.keep())
         };
-        let (control, data) = (new_in(self.folder.path())?, new_in(self.applied.root())?);
+        let (control, data) = (new_in(&self.folder.path)?, new_in(self.applied.root())?);
         // Servers that drop root's rights must be able to read. No other user may write: commands of the
         // contender, and servers before they drop the rights, follow the paths in these folders as root.
         let mode = if rustix::process::geteuid().is_root() { 0o755 } else { 0o700 };
@@ -144,15 +149,26 @@ impl Workspace {
     }
 }
 
-/// Creates the lock file of an agent's folder. The agent holds the lock until it ends. It is a lock of the
-/// process: with flock(2), a program that a killed agent had just begun to start would hold it, too.
-fn locked(folder: &Path) -> Result<File> {
-    let unfinished = folder.join("new-lock");
-    let lock = File::create(&unfinished)?;
-    fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-    // Under its name, the file is locked from its first moment.
-    fs::rename(unfinished, folder.join(LOCK))?;
-    Ok(lock)
+impl LockedFolder {
+    /// Creates a folder below `work`, with a lock that the agent holds until it ends. It is a lock of the
+    /// process: with flock(2), a program that a killed agent had just begun to start would hold it, too.
+    fn create(work: &Path) -> Result<LockedFolder> {
+        let unlocked = tempfile::Builder::new().prefix(NEW_PREFIX).tempdir_in(work)?.keep();
+        let lock = File::create(unlocked.join(LOCK))?;
+        fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        // Under its name, the folder is locked from its first moment: without a lock, it is abandoned.
+        let name = unlocked.file_name().and_then(|name| name.to_str()?.strip_prefix("new-"));
+        let path = work.join(name.context("the name of the folder")?);
+        fs::rename(unlocked, &path)?;
+        Ok(LockedFolder { path, _lock: lock })
+    }
+}
+
+impl Drop for LockedFolder {
+    fn drop(&mut self) {
+        // The next agent removes what stays.
+        let _ = remove(&self.path);
+    }
 }
 
 /// Removes a folder, unless it went with the image that it was on.
@@ -181,13 +197,41 @@ fn remove_abandoned(work: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether no agent holds the lock of a folder that only this user can write.
+/// Returns whether no agent holds the lock of a folder that only this user can write. It has none any more if
+/// its agent was killed while it removed the folder.
 fn is_abandoned(folder: &Path) -> bool {
-    let lock = File::options().write(true).open(folder.join(LOCK));
-    lock.is_ok_and(|lock| fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok())
+    match File::options().write(true).open(folder.join(LOCK)) {
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+        Ok(lock) => fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+    }
 }
 
 /// Returns the conditions of the machine. The page cache is prepared for each trial.
 fn of_machine(settings: &Settings) -> Settings {
     Settings { cache: Cache::default(), ..settings.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_whose_agent_was_killed_during_its_removal_is_removed_by_the_next() {
+        let work = tempfile::tempdir().unwrap();
+        let left = work.path().join("plimsoll-lab.abcdef");
+        fs::create_dir_all(left.join("folder")).unwrap();
+        remove_abandoned(work.path()).unwrap();
+        assert!(!left.exists());
+    }
+
+    #[test]
+    fn an_agent_that_ends_removes_its_folder() {
+        let work = tempfile::tempdir().unwrap();
+        let folder = LockedFolder::create(work.path()).unwrap();
+        let names = || fs::read_dir(work.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names().collect::<Vec<_>>(), [folder.path.file_name().unwrap()]);
+        assert!(folder.path.file_name().unwrap().to_str().unwrap().starts_with(PREFIX));
+        drop(folder);
+        assert_eq!(names().count(), 0);
+    }
 }
