@@ -72,140 +72,7 @@ fn body(number: u64, generation: u64) -> Vec<u8> {
     [generation.to_le_bytes().to_vec(), noise(number * 1000 + generation, len)].concat()
 }
 
-mod under_load {
-    use super::*;
-
-    /// Puts new files until `stop`. Returns the numbers of the confirmed ones.
-    fn put_new(member: &mut Member, stop: &AtomicBool) -> u64 {
-        (0..)
-            .find(|number| {
-                let target = format!("/files/new/{number}");
-                assert_eq!(member.put(&target, &body(*number, 0)).status, 201);
-                stop.load(Ordering::Relaxed)
-            })
-            .unwrap()
-    }
-
-    /// Replaces ten files in turn until `stop`.
-    fn replace(member: &mut Member, stop: &AtomicBool) {
-        for generation in 1.. {
-            for number in 0..10 {
-                let target = format!("/files/replaced/{number}");
-                assert_eq!(member.put(&target, &body(number, generation)).status, 204);
-            }
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
-        }
-    }
-
-    /// Moves files and a folder between two folders until `stop`.
-    fn rename(member: &mut Member, stop: &AtomicBool) {
-        for turn in 0.. {
-            let (from, to) = if turn % 2 == 0 { ("a", "z") } else { ("z", "a") };
-            for name in ["0", "1", "2", "3", "folder"] {
-                let fields = format!("Destination: /files/{to}/{name}\r\n");
-                assert_eq!(member.ask("MOVE", &format!("/files/{from}/{name}"), &fields, b"").status, 201);
-            }
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
-        }
-    }
-
-    /// Signs up, logs in and out until `stop`.
-    fn come_and_go(server: &Server, stop: &AtomicBool) {
-        for number in 0.. {
-            let mut guest = Member::new(server, &format!("guest{number}"));
-            assert_eq!(guest.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
-        }
-    }
-
-    /// Checks a home against what was confirmed before the backup began.
-    fn check(server: &Server, member: &Member, before: u64) {
-        let mut member = member.again(server);
-        for number in 0..300 {
-            assert!(member.get(&format!("/files/still/{number}")).body == body(number, 0), "still/{number}");
-        }
-        for number in 0..before {
-            assert!(member.get(&format!("/files/new/{number}")).body == body(number, 0), "new/{number}");
-        }
-        for number in 0..10 {
-            let reply = member.get(&format!("/files/replaced/{number}"));
-            assert_eq!(reply.status, 200, "replaced/{number}");
-            let generation = reply.body.first_chunk().map(|first| u64::from_le_bytes(*first)).unwrap();
-            assert!(reply.body == body(number, generation), "replaced/{number} of {generation}");
-        }
-        for name in ["0", "1", "2", "3", "folder/inner"] {
-            let number = name.parse().unwrap_or(9);
-            let found = ["a", "z"].map(|folder| member.get(&format!("/files/{folder}/{name}")));
-            let whole = found.iter().filter(|reply| reply.status == 200).collect::<Vec<_>>();
-            assert!(!whole.is_empty(), "{name} is in neither folder");
-            assert!(whole.iter().all(|reply| reply.body == body(number, 0)), "{name}");
-        }
-    }
-
-    mod alone {
-        use super::*;
-
-        #[test]
-        fn a_backup_of_a_server_under_load_has_every_confirmed_file_whole() {
-            let _permit = alone();
-            let place = Workspace::new();
-            let server = place.serve("data");
-            let mut alice = Member::new(&server, "alice");
-            for folder in ["still", "new", "replaced", "a", "z", "a/folder"] {
-                alice.mkcol(&format!("/files/{folder}"));
-            }
-            for number in 0..300 {
-                assert_eq!(alice.put(&format!("/files/still/{number}"), &body(number, 0)).status, 201);
-            }
-            for number in 0..10 {
-                assert_eq!(alice.put(&format!("/files/replaced/{number}"), &body(number, 0)).status, 201);
-            }
-            for (name, number) in [("0", 0), ("1", 1), ("2", 2), ("3", 3), ("folder/inner", 9)] {
-                assert_eq!(alice.put(&format!("/files/a/{name}"), &body(number, 0)).status, 201);
-            }
-            let ended = Member::new(&server, "bob");
-            assert_eq!(ended.again(&server).ask("DELETE", "/api/sessions/current", "", b"").status, 204);
-            let stop = AtomicBool::new(false);
-            let new = || std::fs::read_dir(place.files("data", "alice").join("new")).unwrap().count();
-            let (taken, before) = std::thread::scope(|scope| {
-                let again = || alice.again(&server);
-                let (mut putting, mut replacing, mut renaming) = (again(), again(), again());
-                let stop = &stop;
-                scope.spawn(move || put_new(&mut putting, stop));
-                scope.spawn(move || replace(&mut replacing, stop));
-                scope.spawn(move || rename(&mut renaming, stop));
-                scope.spawn(|| come_and_go(&server, stop));
-                while new() < 20 {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                // The last one may not be confirmed yet.
-                let before = new() as u64 - 1;
-                let mut backup = place.backup("backup", "data");
-                backup.arg("--json");
-                let taken = tool::run(&mut backup);
-                stop.store(true, Ordering::Relaxed);
-                (taken.well(), before)
-            });
-            let taken: Value = serde_json::from_slice(&taken.stdout).unwrap();
-            assert!(
-                taken["homes"].as_u64().unwrap() >= 1 && taken["files"].as_u64().unwrap() > 330,
-                "{taken}"
-            );
-            assert!(taken["accounts"]["accounts"].as_u64().unwrap() >= 2, "{taken}");
-            drop(server);
-            run(place.restore("backup", "restored")).well();
-            let server = place.serve("restored");
-            check(&server, &alice, before);
-            assert_eq!(ended.again(&server).get("/api/whoami").status, 401);
-        }
-    }
-}
+mod under_load;
 
 #[test]
 fn a_quiet_server_and_its_accounts_are_of_one_moment_and_restored_as_they_were() {
@@ -274,6 +141,31 @@ fn a_token_that_was_logged_out_on_a_full_disk_stays_dead_in_a_restored_server() 
     ends_all.arg("--end-sessions");
     assert!(run(ends_all).well().text().contains("log-ins   1 were ended"));
     assert_eq!(alive.again(&place.serve("second")).get("/api/whoami").status, 401);
+}
+
+#[test]
+fn a_restore_keeps_public_links_or_ends_them_all() {
+    let _permit = among_others();
+    let place = Workspace::new();
+    let server = place.serve("data");
+    let mut alice = Member::new(&server, "alice");
+    alice.put("/files/a", b"bytes");
+    let new = br#"{"path":"/a","permission":"read"}"#;
+    let made = alice.ask("POST", "/api/links", "Content-Type: application/json\r\n", new);
+    let made: Value = serde_json::from_slice(&made.body).unwrap();
+    let url = made["url"].as_str().unwrap();
+    let link = &url[url.find("/s/").unwrap()..];
+    run(place.backup("backup", "data")).well();
+    for (data, argument, status) in [("kept", None, 200), ("ended", Some("--end-links"), 404)] {
+        let mut restore = place.restore("backup", data);
+        restore.args(argument);
+        let output = run(restore).well().text();
+        assert_eq!(output.contains("links     1 were ended"), argument.is_some(), "{output}");
+        let server = place.serve(data);
+        let reply = server.visit().ask("GET", link, "", b"").unwrap();
+        assert_eq!(reply.status, status, "{data}");
+        assert_eq!(alice.again(&server).get("/files/a").body, b"bytes");
+    }
 }
 
 /// Makes a data folder with accounts, and files that take a while to copy.

@@ -49,7 +49,7 @@ pub use open::{
 pub use postgres::{PostgresDirectory, PostgresInfo};
 #[cfg(feature = "redis")]
 pub use redis::{RedisDirectory, RedisInfo};
-pub use sqlite::{CopiedDirectory, SqliteDirectory, copy_file, end_all_sessions};
+pub use sqlite::{CopiedDirectory, SqliteDirectory, copy_file, end_all_links, end_all_sessions};
 pub use transfer::{
     DirectoryRows, DumpReader, DumpWriter, StoredAccount, StoredLink, StoredNetwork, StoredRow,
     StoredSession, StoredShare, Summary, TlsTerms, transfer,

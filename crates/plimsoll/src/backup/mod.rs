@@ -19,7 +19,7 @@ mod taking;
 mod unit;
 
 pub(crate) use report::Taken;
-pub(crate) use restoring::{Restored, UNFINISHED_RESTORE, restore};
+pub(crate) use restoring::{Ends, Restored, UNFINISHED_RESTORE, restore};
 pub(crate) use taking::take;
 
 /// The files of the data folder, in a backup.

@@ -9,7 +9,9 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
-use plimsoll_auth::directory::{Opening, StoredRow, Summary, end_all_sessions, file_of, without_password};
+use plimsoll_auth::directory::{
+    Opening, StoredRow, Summary, end_all_links, end_all_sessions, file_of, without_password,
+};
 use plimsoll_cli::output::text;
 use rustix::fs::{symlinkat, syncfs};
 use rustix::process::{Gid, Uid, geteuid};
@@ -51,10 +53,19 @@ pub(crate) struct Restored {
     pub(crate) database: Option<String>,
     /// Log-ins that were ended, if that was ordered.
     pub(crate) ended_log_ins: Option<u64>,
+    /// Public links that were ended, if that was ordered.
+    pub(crate) ended_links: Option<u64>,
+}
+
+/// The rows of a backup that its restore leaves out, because each of them may have ended since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub(crate) sessions: bool,
+    pub(crate) links: bool,
 }
 
 /// Restores the backup `from` into the data folder of the configuration, which is new or empty.
-pub(crate) fn restore(config: &Config, from: &Path, ends_sessions: bool) -> anyhow::Result<Restored> {
+pub(crate) fn restore(config: &Config, from: &Path, ends: Ends) -> anyhow::Result<Restored> {
     let data = &config.fixed.data;
     let manifest = Manifest::open(from)?;
     refuse_overlap(data, from)?;
@@ -74,14 +85,14 @@ pub(crate) fn restore(config: &Config, from: &Path, ends_sessions: bool) -> anyh
     let owner = make_folder(config, &manifest)?;
     let restored = as_user(owner, || {
         let restoring = Restoring::new(data, from, directory.as_deref())?;
-        let restored = restoring.run(&manifest, ends_sessions);
+        let restored = restoring.run(&manifest, ends);
         restored.with_context(|| {
             let data = data.display();
             format!("nothing is restored; remove what is in {data} before the next try")
         })
     })?;
     match dump {
-        Some(dump) if is_ours => as_user(owner, || restore_rows(config, &dump, ends_sessions, restored)),
+        Some(dump) if is_ours => as_user(owner, || restore_rows(config, &dump, ends, restored)),
         dump => Ok(Restored { dump, ..restored }),
     }
 }
@@ -109,27 +120,23 @@ fn refuse_rows(config: &Config) -> anyhow::Result<()> {
 }
 
 /// Stores the rows of a dump in the directory of the configuration.
-fn restore_rows(
-    config: &Config,
-    dump: &Path,
-    ends_sessions: bool,
-    restored: Restored,
-) -> anyhow::Result<Restored> {
+fn restore_rows(config: &Config, dump: &Path, ends: Ends, restored: Restored) -> anyhow::Result<Restored> {
     let shown = without_password(&config.fixed.directory);
-    let mut ended = 0;
+    let (mut ended_sessions, mut ended_links) = (0, 0);
     let mut restore = || -> anyhow::Result<()> {
         let mut from = directory_rows::open_dump(dump)?;
         let mut directory = directory_rows::open(&directory_url(&config.fixed)?, Opening::Transfer)?;
         let refuse = |_: &Summary| bail!("it has accounts already");
         directory_rows::fill(&mut *directory, refuse, |each| {
-            let all_but_sessions = &mut |row| match row {
-                StoredRow::Session(_) if ends_sessions => {
-                    ended += 1;
-                    Ok(())
+            let all_but_ended = &mut |row| {
+                match row {
+                    StoredRow::Session(_) if ends.sessions => ended_sessions += 1,
+                    StoredRow::Link(_) if ends.links => ended_links += 1,
+                    row => return each(row),
                 }
-                row => each(row),
+                Ok(())
             };
-            from.read_rows(all_but_sessions).map(drop)
+            from.read_rows(all_but_ended).map(drop)
         })?;
         Ok(directory.close("")?)
     };
@@ -141,8 +148,9 @@ fn restore_rows(
         )
     };
     restore().with_context(again)?;
-    let ended_log_ins = ends_sessions.then_some(ended);
-    Ok(Restored { database: Some(shown), ended_log_ins, ..restored })
+    let ended_log_ins = ends.sessions.then_some(ended_sessions);
+    let ended_links = ends.links.then_some(ended_links);
+    Ok(Restored { database: Some(shown), ended_log_ins, ended_links, ..restored })
 }
 
 /// Refuses a data folder with anything in it.
@@ -248,7 +256,7 @@ impl<'a> Restoring<'a> {
         Ok(Restoring { data, from: open(from)?, to: open(data)?, directory, folders: Vec::new() })
     }
 
-    fn run(mut self, manifest: &Manifest, ends_sessions: bool) -> anyhow::Result<Restored> {
+    fn run(mut self, manifest: &Manifest, ends: Ends) -> anyhow::Result<Restored> {
         // Until the end, no server can start on the folder. Another restore may have begun before the lock.
         let _held = take_data_folder(self.data)?;
         refuse_data(self.data)?;
@@ -261,7 +269,9 @@ impl<'a> Restoring<'a> {
         for (path, entry) in self.folders.iter().rev() {
             set_metadata(&self.to.folder(path)?, entry)?;
         }
-        let ended = ends_sessions.then(|| self.directory.map(end_all_sessions).transpose()).transpose()?;
+        let directory = |is_wanted: bool| self.directory.filter(|_| is_wanted);
+        let ended_log_ins = directory(ends.sessions).map(end_all_sessions).transpose()?;
+        let ended_links = directory(ends.links).map(end_all_links).transpose()?;
         self.sync()?;
         std::fs::remove_file(&marker)?;
         self.to.root().sync_all()?;
@@ -275,7 +285,8 @@ impl<'a> Restoring<'a> {
             directory: self.directory.map(Path::to_owned),
             dump: None,
             database: None,
-            ended_log_ins: ended.flatten(),
+            ended_log_ins,
+            ended_links,
         })
     }
 

@@ -95,3 +95,17 @@ fn without(copy: &Path, ended: &BTreeSet<SessionId>) -> Result<CopiedDirectory, 
 pub fn end_all_sessions(path: &Path) -> Result<u64, DirectoryError> {
     Ok(run(&connect(path)?, "DELETE FROM sessions", ())? as u64)
 }
+
+/// Ends all public links of the database at `path`, which no server uses. Returns their number; zero if an
+/// earlier version made the database, which had none. This blocks.
+///
+/// # Errors
+/// The error of SQLite.
+pub fn end_all_links(path: &Path) -> Result<u64, DirectoryError> {
+    let database = connect(path)?;
+    let has_links = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'links'";
+    match one(&database, has_links, (), |row| row.get::<_, i64>(0))? {
+        Some(1..) => Ok(run(&database, "DELETE FROM links", ())? as u64),
+        _ => Ok(0),
+    }
+}

@@ -33,7 +33,7 @@ use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEM
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-pub use copying::{CopiedDirectory, copy_file, end_all_sessions};
+pub use copying::{CopiedDirectory, copy_file, end_all_links, end_all_sessions};
 use plimsoll_rpc::time::{Millis, millis};
 use revoked::{Revoked, probe};
 use rows::{ACCOUNT_COLUMNS, SHARE};
