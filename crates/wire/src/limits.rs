@@ -24,6 +24,8 @@ pub const REPLY_LINE_COST_BYTES: usize = 32;
 
 /// Maximum depth of elements in the body of a WebDAV request.
 pub const DAV_DEPTH_MAX: usize = 32;
+/// Maximum number of conditions in the field If of a WebDAV request.
+pub const DAV_IF_CONDITIONS_MAX: usize = 100;
 /// Maximum number of properties that a WebDAV request names.
 pub const DAV_PROPERTIES_MAX: usize = 100;
 /// Maximum length in bytes of the name of a property, and of its namespace. Each entry of a folder may repeat

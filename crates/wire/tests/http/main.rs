@@ -11,6 +11,7 @@ mod credentials;
 mod date;
 mod dav;
 mod dav_bodies;
+mod dav_locks;
 mod digest;
 mod form;
 mod forwarded;

@@ -1,9 +1,10 @@
-//! WebDAV (RFC 4918): the fields of MOVE and COPY, the bodies of PROPFIND and PROPPATCH, and multi-status
-//! responses.
+//! WebDAV (RFC 4918): its fields, the bodies of PROPFIND, PROPPATCH and LOCK, and multi-status responses.
 //!
 //! Not here: their effect. Invariant: a destination is a path on this server, or is returned with its host,
 //! which the caller must compare with that of the request.
 
+pub mod if_field;
+pub mod lock;
 pub mod multistatus;
 pub mod property;
 pub mod request;

@@ -151,7 +151,7 @@ impl PropertyChange {
 }
 
 /// Reads the start of the document's element.
-fn begin(parser: &mut XmlParser<'_>, name: &str, other: BadXml) -> Result<(), BadXml> {
+pub(super) fn begin(parser: &mut XmlParser<'_>, name: &str, other: BadXml) -> Result<(), BadXml> {
     match parser.next()? {
         Part::Start(element) if element.is(DAV, name) => Ok(()),
         Part::Eof => Err(BadXml::Malformed),
@@ -160,12 +160,12 @@ fn begin(parser: &mut XmlParser<'_>, name: &str, other: BadXml) -> Result<(), Ba
 }
 
 /// Reads the end of the document, behind the end of its element.
-fn end(parser: &mut XmlParser<'_>) -> Result<(), BadXml> {
+pub(super) fn end(parser: &mut XmlParser<'_>) -> Result<(), BadXml> {
     if parser.next()? == Part::Eof { Ok(()) } else { Err(BadXml::Malformed) }
 }
 
 /// Returns the next element of the present one, or `None` at its end. Text between them is ignored.
-fn next_child(parser: &mut XmlParser<'_>) -> Result<Option<PropertyName>, BadXml> {
+pub(super) fn next_child(parser: &mut XmlParser<'_>) -> Result<Option<PropertyName>, BadXml> {
     loop {
         match parser.next()? {
             Part::Start(element) => return Ok(Some(element)),
