@@ -7,17 +7,18 @@
 
 mod admin;
 mod linking;
+mod locking;
 mod operator;
 mod polling;
 mod process;
 mod validity;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use plimsoll_io::{Io, LocalFuture, Peer};
 use plimsoll_rpc::time::{self, Millis};
-use plimsoll_rpc::{ChangeFeed, Key, Secret, ServerAddress, Source};
+use plimsoll_rpc::{ChangeFeed, Key, Secret, ServerAddress, Source, Table};
 
 use crate::account::Account;
 use crate::attempts::Counts;
@@ -35,6 +36,7 @@ use crate::settings::{Attempts, Settings, SignUp};
 use crate::shares::{Grant, NewShare, Share};
 
 pub use linking::LinkVisit;
+pub use locking::HomeLocks;
 pub use validity::GrantBasis;
 
 /// A handle on the auth tier. A process has one; clones share its state.
@@ -46,6 +48,10 @@ pub struct Auth {
 struct Shared {
     tier: Tier,
     remembered: Remembered,
+    /// The locks of homes, by the number of the account.
+    home_locks: Table<Arc<HomeLocks>>,
+    /// Whether the authentication server has locks, once it is known.
+    has_locks: OnceLock<bool>,
     /// Wrong passwords by address. Counted here because the cache is consulted before the account
     /// service: without this limit, passwords could be guessed against the cache for ever.
     misses: Counts,
@@ -98,7 +104,15 @@ impl Auth {
     fn of(tier: Tier) -> Auth {
         let (remembered, misses, early_poll) = (Remembered::new(), Counts::new(), AtomicU64::new(0));
         Auth {
-            shared: Arc::new(Shared { tier, remembered, misses, flights: Flights::default(), early_poll }),
+            shared: Arc::new(Shared {
+                tier,
+                remembered,
+                home_locks: Table::new(),
+                has_locks: OnceLock::new(),
+                misses,
+                flights: Flights::default(),
+                early_poll,
+            }),
         }
     }
 

@@ -27,13 +27,20 @@ pub enum Topic {
     Session(SessionId),
     /// The shares that the account of this number gives.
     Shares(i64),
+    /// New locks in the home of the account of this number. The commit of an upload that was checked against
+    /// older ones is checked again.
+    Locks(i64),
+    /// Refreshed and ended locks in that home, which exclude nothing that was permitted before.
+    LockEnds(i64),
 }
 
 impl Topic {
     fn place(self) -> usize {
         let number = match self {
             Topic::Everything => 0,
-            Topic::Account(id) | Topic::Shares(id) => id.unsigned_abs(),
+            Topic::Account(id) | Topic::Shares(id) | Topic::Locks(id) | Topic::LockEnds(id) => {
+                id.unsigned_abs()
+            }
             Topic::Session(SessionId(hash)) => {
                 u64::from(u32::from_le_bytes([hash[4], hash[5], hash[6], hash[7]]))
             }
@@ -49,6 +56,8 @@ pub(crate) struct Changes {
     accounts: Box<[AtomicU64]>,
     sessions: Box<[AtomicU64]>,
     shares: Box<[AtomicU64]>,
+    locks: Box<[AtomicU64]>,
+    lock_ends: Box<[AtomicU64]>,
     feed: ChangeFeed<Topic>,
 }
 
@@ -61,6 +70,8 @@ impl Changes {
             accounts: places(),
             sessions: places(),
             shares: places(),
+            locks: places(),
+            lock_ends: places(),
             feed: ChangeFeed::new(Topic::Everything),
         }
     }
@@ -97,6 +108,8 @@ impl Changes {
             Topic::Account(_) => &self.accounts[topic.place()],
             Topic::Session(_) => &self.sessions[topic.place()],
             Topic::Shares(_) => &self.shares[topic.place()],
+            Topic::Locks(_) => &self.locks[topic.place()],
+            Topic::LockEnds(_) => &self.lock_ends[topic.place()],
         }
     }
 }
@@ -117,6 +130,12 @@ mod tests {
         assert!(changes.is_current(Topic::Shares(7), before));
         changes.note(Topic::Shares(7));
         assert!(!changes.is_current(Topic::Shares(7), before));
+        assert!(changes.is_current(Topic::Locks(7), before));
+        changes.note(Topic::Locks(7));
+        assert!(!changes.is_current(Topic::Locks(7), before));
+        assert!(changes.is_current(Topic::LockEnds(7), before));
+        changes.note(Topic::LockEnds(7));
+        assert!(!changes.is_current(Topic::LockEnds(7), before));
     }
 
     #[test]

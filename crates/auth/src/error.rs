@@ -59,6 +59,23 @@ pub enum Error {
     /// The link has permitted as many downloads or uploads as it may.
     #[error("This link is used up. Ask the person who sent it for another one.")]
     LinkUsedUp,
+    /// There are no locks here: accounts are of another system.
+    #[error("This server has no locks.")]
+    NoLocks,
+    /// A lock excludes the change, or the other lock.
+    #[error("{holder} has locked this. Try again when the lock has ended, or ask {holder} to unlock it.")]
+    Locked {
+        /// The path of the lock, in its home.
+        path: Vec<u8>,
+        /// The name of the account that holds it.
+        holder: String,
+    },
+    /// The lock is held by another account, and the account is not that of the home.
+    #[error("Another account holds this lock. Only it and the owner of the files may end the lock.")]
+    LockOfAnother,
+    /// The account holds as many locks as it may in this home, or others do, or too many shared ones meet.
+    #[error("There are too many locks already. Unlock something that is no longer needed.")]
+    TooManyLocks,
     /// Only the operator creates accounts.
     #[error("Sign-up is closed here. Ask the server's operator for an account.")]
     SignUpClosed,

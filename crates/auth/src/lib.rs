@@ -24,6 +24,7 @@ mod flights;
 mod hash_queue;
 pub mod limits;
 mod links;
+mod locks;
 pub mod names;
 mod networks;
 mod passwords;
@@ -37,7 +38,7 @@ mod settings;
 mod shares;
 
 pub use account::{Account, Change, Exported, Permissions, Quota};
-pub use auth::{Auth, GrantBasis, LinkVisit};
+pub use auth::{Auth, GrantBasis, HomeLocks, LinkVisit};
 pub use changes::Topic;
 #[cfg(feature = "mysql")]
 pub use directory::MysqlDirectory;
@@ -48,6 +49,7 @@ pub use directory::RedisDirectory;
 pub use directory::{Directory, DirectoryMeter, MemoryDirectory, SqliteDirectory};
 pub use error::Error;
 pub use links::{FileVersion, Link, LinkAccess, LinkPermission, NewLink, PresentedLink, link_of_token};
+pub use locks::{Lock, NewLock};
 pub use networks::NetworkHash;
 pub use remembered::Fingerprint;
 pub use rpc_client::{CHANGES_PATH, REQUESTS_PATH, check_server, forwarder};

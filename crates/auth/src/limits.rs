@@ -28,6 +28,24 @@ pub const LINK_UPLOAD_BYTES_DEFAULT: u64 = 10 << 30;
 pub const LINK_GRANT_TIME: Duration = Duration::from_secs(12 * 3600);
 /// Bytes of a grant that a visitor presents; a longer one is none.
 pub const LINK_GRANT_BYTES_MAX: usize = 128;
+/// Locks that one account holds in one home.
+pub const LOCKS_PER_HOLDER_MAX: usize = 100;
+/// Locks in one home that other accounts than its owner hold. So its owner can always take locks, and a list
+/// of a home's locks has a bounded size.
+pub const LOCKS_OF_OTHERS_MAX: usize = 900;
+/// Shared locks that a shared lock meets, itself included: those of its path, deep ones of the folders that
+/// it is in, and if it is deep, all below it. Each is described in each listing of what it covers.
+pub const LOCKS_MEETING_MAX: usize = 16;
+/// Bytes of the path of a lock.
+pub const LOCK_PATH_BYTES_MAX: usize = 2048;
+/// Bytes of the element `owner` of a lock.
+pub const LOCK_OWNER_BYTES_MAX: usize = 1024;
+/// How long a lock holds that is not refreshed. A client that asks for more gets this.
+pub const LOCK_TIME_MAX: Duration = Duration::from_secs(3600);
+/// How long a lock holds at least: one that has ended when it is returned is useless.
+pub const LOCK_TIME_MIN: Duration = Duration::from_secs(1);
+/// Attempts to add a lock. Between two, locks are removed whose holders have lost the right to them.
+pub const LOCK_ATTEMPTS: usize = 2;
 /// Parts of a shared path: each costs one lookup when a path below it is resolved.
 pub const SHARE_PARTS_MAX: usize = 64;
 /// Names that are listed on the way to shares, where only paths below a folder are shared.

@@ -3,12 +3,13 @@
 //! They do not depend on the transport: a function call, or a message to a remote tier. Invariant: a
 //! request contains all that its response depends on, except the directory, the settings and the time.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, Change, Exported, Permissions, Quota};
 use crate::links::{FileVersion, Link, LinkAccess, NewLink};
+use crate::locks::{Lock, NewLock};
 use crate::sessions::{LogIn, SessionId};
 use crate::shares::{Grant, NewShare, Share};
 use plimsoll_rpc::Secret;
@@ -164,6 +165,41 @@ pub enum AuthRequest {
         /// The request.
         request: AdminRequest,
     },
+    /// Takes a lock. Response: [`AuthResponse::Lock`].
+    Lock(NewLock),
+    /// Extends a lock of this account. Response: [`AuthResponse::Lock`].
+    RefreshLock {
+        /// The account whose home has the path.
+        owner: i64,
+        /// The account that holds it.
+        holder: i64,
+        /// The path of a resource that it must cover.
+        path: Vec<u8>,
+        /// The lock's id.
+        id: String,
+        /// How long it holds from now.
+        time: Duration,
+    },
+    /// Ends a lock. Response: [`AuthResponse::Done`].
+    Unlock {
+        /// The account whose home has the path.
+        owner: i64,
+        /// The account that requests it: the holder, or the owner.
+        by: i64,
+        /// The path of a resource that it must cover.
+        path: Vec<u8>,
+        /// The lock's id.
+        id: String,
+    },
+    /// Ends the locks of resources that were removed. Response: [`AuthResponse::Done`].
+    EndLocks {
+        /// The account whose home has the paths.
+        owner: i64,
+        /// The ids of the locks.
+        ids: Vec<String>,
+    },
+    /// Lists the locks in the home of this account. Response: [`AuthResponse::Locks`].
+    Locks(i64),
     /// Checks that the directory answers and can be written. Response: [`AuthResponse::Done`].
     Check {},
     /// A request of a program with access to the directory. An RPC server must reject these when they arrive
@@ -267,6 +303,10 @@ plimsoll_rpc::responses! {
     LinkGrant(String),
     /// A grant to continue a download that was counted now; none for one that was counted before.
     DownloadGrant(Option<String>),
+    /// A lock.
+    Lock(Lock),
+    /// Locks, in any order.
+    Locks(Vec<Lock>),
 }
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ impl Request for AuthRequest {
             | AuthRequest::SharedWith(_)
             | AuthRequest::Granted { .. }
             | AuthRequest::Links(_)
+            | AuthRequest::Locks(_)
             | AuthRequest::Link { .. }
             | AuthRequest::Administer {
                 request:
@@ -99,6 +100,10 @@ impl Request for AuthRequest {
             | AuthRequest::EndLink { .. }
             | AuthRequest::UseLink { .. }
             | AuthRequest::Administer { .. }
+            | AuthRequest::Lock(_)
+            | AuthRequest::RefreshLock { .. }
+            | AuthRequest::Unlock { .. }
+            | AuthRequest::EndLocks { .. }
             | AuthRequest::Operator(_) => CHANGE,
         }
     }

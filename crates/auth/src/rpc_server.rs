@@ -99,14 +99,17 @@ impl Service for AuthServer {
 }
 
 impl AuthRequest {
-    /// Returns whether it ends a right that a front may have cached. Then it is confirmed once no front
-    /// trusts that entry.
+    /// Returns whether it ends a right that a front may have cached, or changes locks. Then it is confirmed
+    /// once no front trusts that entry.
     fn ends_right(&self) -> bool {
         match self {
             AuthRequest::LogOut(_)
             | AuthRequest::ChangePassword { .. }
             | AuthRequest::Unshare { .. }
             | AuthRequest::EndLink { .. }
+            | AuthRequest::Lock(_)
+            | AuthRequest::RefreshLock { .. }
+            | AuthRequest::Unlock { .. }
             | AuthRequest::EndShares { .. } => true,
             AuthRequest::Administer { request, .. } => matches!(
                 request,

@@ -70,7 +70,10 @@ fn auth_word(error: &auth::Error) -> &'static str {
         auth::Error::NotAllowed
         | auth::Error::SignUpClosed
         | auth::Error::NoLinks
-        | auth::Error::OwnRight => "not allowed",
+        | auth::Error::OwnRight
+        | auth::Error::NoLocks
+        | auth::Error::LockOfAnother => "not allowed",
+        auth::Error::Locked { .. } | auth::Error::TooManyLocks => "locked",
         auth::Error::LinkUsedUp => "used up",
         auth::Error::NotFound => "not found",
         auth::Error::TooManyAttempts { .. } => "too many attempts",

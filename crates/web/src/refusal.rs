@@ -184,12 +184,15 @@ impl From<AuthError> for Refusal {
             AuthError::WrongCredentials | AuthError::WrongCredentialsAfter { .. } | AuthError::NoSession => {
                 Refusal::unauthenticated(detail)
             }
-            AuthError::NotAllowed | AuthError::SignUpClosed | AuthError::NoLinks => {
-                Refusal::new(Status::FORBIDDEN, detail)
-            }
+            AuthError::NotAllowed
+            | AuthError::SignUpClosed
+            | AuthError::NoLinks
+            | AuthError::NoLocks
+            | AuthError::LockOfAnother => Refusal::new(Status::FORBIDDEN, detail),
             AuthError::LinkUsedUp => Refusal::new(Status::GONE, detail),
             AuthError::NotFound => Refusal::new(Status::NOT_FOUND, detail),
-            AuthError::Full => Refusal::new(Status::INSUFFICIENT_STORAGE, detail),
+            AuthError::Locked { .. } => Refusal::new(Status::LOCKED, detail),
+            AuthError::Full | AuthError::TooManyLocks => Refusal::new(Status::INSUFFICIENT_STORAGE, detail),
             AuthError::TooManyAttempts { .. } => Refusal::later(Status::TOO_MANY_REQUESTS, detail, after),
             AuthError::Busy { .. } | AuthError::Unavailable => {
                 Refusal::later(Status::SERVICE_UNAVAILABLE, detail, after)

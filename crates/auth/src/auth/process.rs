@@ -54,6 +54,10 @@ impl Auth {
             AuthRequest::LogIn { name, password, from, .. } => {
                 Ok(AuthResponse::LogIn(self.begin(io, name, password, from).await?))
             }
+            // From the cache of this process: connection processes request it at each change.
+            AuthRequest::Locks(owner) => {
+                Ok(AuthResponse::Locks(self.home_locks(io, owner).await?.locks_if_known()?))
+            }
             other => self.answer(io, other).await,
         }
     }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use super::effective_shares::effective_shares;
 use super::values::{signed, unsigned};
 use super::{
-    AccountRow, Directory, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection, StoredLink,
+    AccountRow, Directory, DirectoryError, GivenShare, LockBounds, NewAccount, NewSession, ShareSelection,
+    StoredLink, StoredLock,
 };
 use crate::account::{Account, Change};
 use crate::limits::NETWORK_AGE_MAX;
@@ -24,6 +25,7 @@ pub struct MemoryDirectory {
     shares: Vec<GivenShare>,
     networks: BTreeMap<(i64, NetworkHash), Millis>,
     links: BTreeMap<String, StoredLink>,
+    locks: BTreeMap<String, StoredLock>,
 }
 
 impl MemoryDirectory {
@@ -88,6 +90,7 @@ impl Directory for MemoryDirectory {
         self.sessions.retain(|_, session| session.expires > now);
         self.shares.retain(|share| holds(share.expires, now));
         self.links.retain(|_, link| link.holds(now));
+        self.locks.retain(|_, lock| lock.holds(now));
         Ok(())
     }
 
@@ -147,6 +150,7 @@ impl Directory for MemoryDirectory {
         self.shares.retain(|share| share.owner != id && share.with != id);
         self.networks.retain(|(account, _), _| *account != id);
         self.links.retain(|_, link| link.owner != id);
+        self.locks.retain(|_, lock| lock.owner != id && lock.holder != id);
         Ok(self.accounts.remove(&id).is_some())
     }
 
@@ -317,5 +321,41 @@ impl Directory for MemoryDirectory {
     fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         let is_owners = self.links.get(id).is_some_and(|link| link.owner == owner);
         Ok(is_owners && self.links.remove(id).is_some())
+    }
+
+    fn add_lock(&mut self, new: &StoredLock, bounds: LockBounds) -> Result<bool, DirectoryError> {
+        let StoredLock { owner, holder, .. } = *new;
+        self.locks.retain(|_, lock| lock.owner != owner || lock.holds(unsigned(new.created)));
+        let in_home = || self.locks.values().filter(|lock| lock.owner == owner);
+        let own = in_home().filter(|lock| lock.holder == holder).count();
+        let of_others = in_home().filter(|lock| lock.holder != owner).count();
+        let meeting = in_home().filter(|lock| lock.meets(new)).count();
+        let is_room =
+            own < bounds.holder && (owner == holder || of_others < bounds.others) && meeting < bounds.meeting;
+        let is_known = [owner, holder].iter().all(|id| self.accounts.contains_key(id));
+        let is_added = is_room && is_known && !in_home().any(|lock| lock.conflicts(new));
+        if is_added {
+            self.locks.insert(new.id.clone(), new.clone());
+        }
+        Ok(is_added)
+    }
+
+    fn locks(&mut self, owner: i64) -> Result<Vec<StoredLock>, DirectoryError> {
+        Ok(self.locks.values().filter(|lock| lock.owner == owner).cloned().collect())
+    }
+
+    fn lock(&mut self, owner: i64, id: &str) -> Result<Option<StoredLock>, DirectoryError> {
+        Ok(self.locks.get(id).filter(|lock| lock.owner == owner).cloned())
+    }
+
+    fn refresh_lock(&mut self, owner: i64, id: &str, expires: Millis) -> Result<bool, DirectoryError> {
+        let lock = self.locks.get_mut(id).filter(|lock| lock.owner == owner);
+        Ok(lock.map(|lock| lock.expires = signed(expires)).is_some())
+    }
+
+    fn end_locks(&mut self, owner: i64, ids: &[String]) -> Result<bool, DirectoryError> {
+        let before = self.locks.len();
+        self.locks.retain(|id, lock| lock.owner != owner || !ids.contains(id));
+        Ok(self.locks.len() < before)
     }
 }

@@ -1,4 +1,4 @@
-//! The directory: accounts, sessions, shares and links, as they are stored.
+//! The directory: accounts, sessions, shares, links and locks, as they are stored.
 //!
 //! It decides nothing: the account service checks permissions. Its calls block, and run where the engine
 //! lets them. Invariants: a call that has succeeded is durable, and one that failed has changed nothing.
@@ -51,9 +51,20 @@ pub use postgres::{PostgresDirectory, PostgresInfo};
 pub use redis::{RedisDirectory, RedisInfo};
 pub use sqlite::{CopiedDirectory, SqliteDirectory, copy_file, end_all_links, end_all_sessions};
 pub use transfer::{
-    DirectoryRows, DumpReader, DumpWriter, StoredAccount, StoredLink, StoredNetwork, StoredRow,
+    DirectoryRows, DumpReader, DumpWriter, StoredAccount, StoredLink, StoredLock, StoredNetwork, StoredRow,
     StoredSession, StoredShare, Summary, TlsTerms, transfer,
 };
+
+/// The bounds of the locks in one home.
+#[derive(Clone, Copy, Debug)]
+pub struct LockBounds {
+    /// Locks that one account holds.
+    pub holder: usize,
+    /// Locks that other accounts than the home's own hold.
+    pub others: usize,
+    /// Shared locks that one of them meets, itself included.
+    pub meeting: usize,
+}
 
 /// Why a directory call failed: a text for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -165,8 +176,8 @@ pub trait Directory: Send {
     /// # Errors
     /// [`DirectoryError::Full`] if the disk is full; else the error of the store.
     fn check_writable(&mut self, now: Millis) -> Result<(), DirectoryError>;
-    /// Removes sessions, shares and links that ended before `now`, and networks of log-ins longer ago than
-    /// [`NETWORK_AGE_MAX`](crate::limits::NETWORK_AGE_MAX).
+    /// Removes sessions, shares, links and locks that ended before `now`, and networks of log-ins longer ago
+    /// than [`NETWORK_AGE_MAX`](crate::limits::NETWORK_AGE_MAX).
     fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError>;
 
     /// Creates an account; `None` if the name is taken. A number that is taken is an error.
@@ -180,8 +191,8 @@ pub trait Directory: Send {
     /// Changes an account, and ends its sessions if it is disabled; `None` if there is none of this
     /// number.
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError>;
-    /// Removes an account, its sessions and links, and the shares that it gave and received. Returns false
-    /// if there is none.
+    /// Removes an account, its sessions, links and locks, and the shares that it gave and received. Returns
+    /// false if there is none.
     fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError>;
     /// Replaces the password of `version` and ends all sessions except `but`; false if the version is
     /// another.
@@ -247,4 +258,16 @@ pub trait Directory: Send {
     fn use_link(&mut self, id: &str, bytes: u64, now: Millis) -> Result<bool, DirectoryError>;
     /// Ends a link of this owner; false if there is none.
     fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError>;
+
+    /// Stores a lock, and removes those of the owner's home that ended before its creation. Returns false if
+    /// another lock conflicts with it, if there are as many as `bounds` permit, or if either account is gone.
+    fn add_lock(&mut self, new: &StoredLock, bounds: LockBounds) -> Result<bool, DirectoryError>;
+    /// Lists the locks of a home, in any order; those that have ended may be among them.
+    fn locks(&mut self, owner: i64) -> Result<Vec<StoredLock>, DirectoryError>;
+    /// Looks up a lock of this home, which may have ended.
+    fn lock(&mut self, owner: i64, id: &str) -> Result<Option<StoredLock>, DirectoryError>;
+    /// Sets when a lock of this home ends; false if there is none.
+    fn refresh_lock(&mut self, owner: i64, id: &str, expires: Millis) -> Result<bool, DirectoryError>;
+    /// Ends locks of this home in one step; false if there are none of these.
+    fn end_locks(&mut self, owner: i64, ids: &[String]) -> Result<bool, DirectoryError>;
 }

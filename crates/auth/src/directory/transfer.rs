@@ -12,7 +12,7 @@ use super::{DirectoryError, Schema};
 use crate::limits::{DUMP_LINE_BYTES_MAX, TRANSFER_ROWS};
 
 /// The number of the format of dumps. A new kind of row, or a new field, gets the next one.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// A row of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,8 @@ pub enum StoredRow {
     Network(StoredNetwork),
     /// A public link.
     Link(StoredLink),
+    /// A lock.
+    Lock(StoredLock),
 }
 
 /// An account, as it is stored.
@@ -135,6 +137,31 @@ pub struct StoredLink {
     pub bytes: i64,
 }
 
+/// A lock, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredLock {
+    /// Its id, which its token contains.
+    pub id: String,
+    /// The number of the account whose home has the path.
+    pub owner: i64,
+    /// The number of the account that took it.
+    pub holder: i64,
+    /// The path, in canonical form.
+    #[serde(with = "hex_digits")]
+    pub path: Vec<u8>,
+    /// Whether others may take a shared lock, too.
+    pub shared: bool,
+    /// Whether everything below the path is locked, too.
+    pub deep: bool,
+    /// The element `owner` of the LOCK request, as XML.
+    pub about: String,
+    /// Creation time.
+    pub created: i64,
+    /// When it ends.
+    pub expires: i64,
+}
+
 mod hex_digits {
     use plimsoll_wire::hex;
     use serde::{Deserialize as _, Deserializer, Serializer};
@@ -158,12 +185,13 @@ pub(super) enum Table {
     Shares,
     Networks,
     Links,
+    Locks,
 }
 
 impl Table {
     /// All tables. A row refers only to rows of earlier tables.
-    pub(super) const ALL: [Table; 5] =
-        [Table::Accounts, Table::Sessions, Table::Shares, Table::Networks, Table::Links];
+    pub(super) const ALL: [Table; 6] =
+        [Table::Accounts, Table::Sessions, Table::Shares, Table::Networks, Table::Links, Table::Locks];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -172,6 +200,7 @@ impl Table {
             Table::Shares => "shares",
             Table::Networks => "networks",
             Table::Links => "links",
+            Table::Locks => "locks",
         }
     }
 
@@ -187,6 +216,7 @@ impl Table {
                 "id, owner, path, uploads, created, expires, password, secret, uses_max, uses, \
                  bytes_max, bytes"
             }
+            Table::Locks => "id, owner, holder, path, shared, deep, about, created, expires",
         }
     }
 }
@@ -260,6 +290,9 @@ pub struct Summary {
     /// Public links, expired ones included. Dumps of older programs have none.
     #[serde(default)]
     pub links: u64,
+    /// Locks, expired ones included. Dumps of older programs have none.
+    #[serde(default)]
+    pub locks: u64,
     /// The sum of the hashes.
     #[serde(with = "digest_digits")]
     pub digest: [u8; 32],
@@ -288,6 +321,7 @@ impl Summary {
             StoredRow::Share(_) => self.shares += 1,
             StoredRow::Network(_) => self.networks += 1,
             StoredRow::Link(_) => self.links += 1,
+            StoredRow::Lock(_) => self.locks += 1,
         }
         let hash = blake3::hash(&line(row));
         let mut carry = 0;
@@ -299,7 +333,7 @@ impl Summary {
 
     /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.accounts + self.sessions + self.shares + self.networks + self.links == 0
+        self.accounts + self.sessions + self.shares + self.networks + self.links + self.locks == 0
     }
 
     /// Reads all rows of a directory.
@@ -360,9 +394,10 @@ pub fn transfer(
 
 fn different(written: &Summary, found: &Summary) -> DirectoryError {
     let counts = |summary: &Summary| {
-        let Summary { accounts, sessions, shares, networks, links, .. } = summary;
+        let Summary { accounts, sessions, shares, networks, links, locks, .. } = summary;
         format!(
-            "{accounts} accounts, {sessions} sessions, {shares} shares, {networks} networks, {links} links"
+            "{accounts} accounts, {sessions} sessions, {shares} shares, {networks} networks, {links} links, \
+             {locks} locks"
         )
     };
     DirectoryError::Failed(format!(
@@ -511,84 +546,4 @@ impl<R: BufRead> DumpReader<R> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows() -> Vec<StoredRow> {
-        let account = |id| {
-            StoredRow::Account(StoredAccount {
-                id,
-                name: format!("name{id}"),
-                hash: "$argon2id$".to_owned(),
-                version: 1,
-                quota_bytes: Some(7),
-                quota_files: None,
-                permissions: 15,
-                enabled: id > 1,
-                created: 1_800_000_000_123,
-            })
-        };
-        let (id, path) = ("a".to_owned(), b"caf\xe9".to_vec());
-        let share = StoredShare { id, owner: 1, holder: 2, path, writes: true, created: 1, expires: None };
-        vec![account(1), account(2), StoredRow::Share(share)]
-    }
-
-    fn dump() -> Vec<u8> {
-        let schema = Schema { store: "SQLite", version: 3, known: 3, closed: String::new() };
-        let mut writer = DumpWriter::new(Vec::new(), &schema, "0.1.0").unwrap();
-        rows().iter().for_each(|row| writer.row(row).unwrap());
-        writer.end().unwrap().0
-    }
-
-    fn read(dump: &[u8]) -> Result<Vec<StoredRow>, DirectoryError> {
-        let mut rows = Vec::new();
-        DumpReader::new(dump)?.read_rows(&mut |row| {
-            rows.push(row);
-            Ok(())
-        })?;
-        Ok(rows)
-    }
-
-    #[test]
-    fn a_dump_is_read_back_whole() {
-        assert_eq!(read(&dump()), Ok(rows()));
-    }
-
-    #[test]
-    fn the_digest_depends_on_every_row_and_not_on_their_order() {
-        let of = |rows: &[StoredRow]| {
-            let mut summary = Summary::default();
-            rows.iter().for_each(|row| summary.add(row));
-            summary
-        };
-        let mut reversed = rows();
-        reversed.reverse();
-        assert_eq!(of(&rows()), of(&reversed));
-        assert_ne!(of(&rows()), of(&rows()[..2]));
-        reversed[1] = reversed[2].clone();
-        assert_ne!(of(&rows()), of(&reversed));
-    }
-
-    #[test]
-    fn a_dump_that_is_cut_or_changed_is_refused() {
-        let whole = dump();
-        let ends = (0..whole.len() - 1).filter(|end| read(&whole[..*end]).is_ok());
-        assert_eq!(ends.count(), 0);
-        let text = String::from_utf8(whole).unwrap();
-        for (from, to, why) in [
-            ("name1", "name3", "are not those that were dumped"),
-            (
-                "\"plimsoll_directory\":2",
-                "\"plimsoll_directory\":3",
-                "a newer plimsoll (0.1.0) made the dump",
-            ),
-            ("\"holder\"", "\"holders\"", "line 4: "),
-            ("{\"plimsoll", "{\"another", "does not begin as a dump"),
-        ] {
-            let refused = read(text.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
-            assert!(refused.contains(why), "{refused}");
-        }
-        let refused = read((text.clone() + &text).as_bytes()).unwrap_err().to_string();
-        assert!(refused.contains("goes on after its end"), "{refused}");
-    }
-}
+mod tests;

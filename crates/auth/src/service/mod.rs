@@ -7,6 +7,7 @@
 mod accounts;
 mod admin;
 mod links;
+mod locks;
 mod operator;
 mod rights;
 mod verify;
@@ -142,6 +143,13 @@ impl AccountService {
                 self.use_link(io, id, (file, bytes), grant).await
             }
             AuthRequest::Administer { by, request } => self.administer(io, by, request).await,
+            AuthRequest::Lock(new) => self.lock(io, new).await,
+            AuthRequest::RefreshLock { owner, holder, path, id, time } => {
+                self.refresh_lock(io, (owner, holder), (path, id), time).await
+            }
+            AuthRequest::Unlock { owner, by, path, id } => self.unlock(io, (owner, by), (path, id)).await,
+            AuthRequest::EndLocks { owner, ids } => self.end_locks(io, owner, ids).await,
+            AuthRequest::Locks(owner) => self.locks(io, owner).await,
             AuthRequest::Check {} => self.check(io).await,
             AuthRequest::Operator(order) => self.operate(io, order).await,
         }

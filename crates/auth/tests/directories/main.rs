@@ -10,6 +10,7 @@ mod file;
 mod impersonator;
 mod impostor;
 mod links;
+mod locks;
 mod networks;
 mod postgres;
 mod postgres_tls;

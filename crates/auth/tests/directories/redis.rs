@@ -14,7 +14,7 @@ use crate::{add, fresh, new_account, with_server};
 const PORT: u16 = 6379;
 
 /// The replies to the calls that open a directory: twice its version, and the change counter.
-const OPENED: [&[u8]; 3] = [b"*2\r\n$1\r\n4\r\n$0\r\n\r\n", b"*2\r\n$1\r\n4\r\n$0\r\n\r\n", b"$1\r\n0\r\n"];
+const OPENED: [&[u8]; 3] = [b"*2\r\n$1\r\n5\r\n$0\r\n\r\n", b"*2\r\n$1\r\n5\r\n$0\r\n\r\n", b"$1\r\n0\r\n"];
 
 fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -2,13 +2,14 @@
 
 use plimsoll_auth::directory::{
     DirectoryError, DirectoryRows, DumpReader, DumpWriter, GivenShare, NewSession, Opening, StoredAccount,
-    StoredLink, StoredRow, Summary, open, open_rows, transfer,
+    StoredLink, StoredLock, StoredRow, Summary, open, open_rows, transfer,
 };
 use std::collections::BTreeSet;
 
 use plimsoll_auth::{Account, Change, Directory, NetworkHash, Permission, Permissions, Quota, SessionId};
 
 use crate::links::link;
+use crate::locks::{WIDE, lock};
 use crate::{KINDS, NOW, add, fresh, session, session_id};
 
 /// Further accounts: more than are read or written at once.
@@ -54,6 +55,9 @@ fn fill(directory: &mut dyn Directory) {
     };
     assert!(directory.add_link(&plain, 9).unwrap());
     assert!(directory.use_link("4", 7, NOW).unwrap());
+    assert!(directory.add_lock(&lock("6", &alice, b"caf\xe9 \x00 \n'"), WIDE).unwrap());
+    let of_bob = StoredLock { holder: bob.id, shared: true, deep: false, ..lock("7", &alice, &long) };
+    assert!(directory.add_lock(&of_bob, WIDE).unwrap());
 }
 
 /// Adds [`ACCOUNTS`] without an exchange for each.
@@ -102,7 +106,7 @@ fn rows_move_through_every_store_and_every_one_is_the_same() {
     let mut from = open_rows(&first, Opening::Transfer).unwrap();
     add_accounts(&mut *from);
     let expected = rows(&mut *from);
-    assert_eq!(expected.len() as u64, u64::from(ACCOUNTS) + 2 + 3 + 3 + 3 + 2);
+    assert_eq!(expected.len() as u64, u64::from(ACCOUNTS) + 2 + 3 + 3 + 3 + 2 + 2);
     for url in urls.iter().chain(&[fresh("redis").url, fresh("postgres").url]) {
         let mut to = open_rows(url, Opening::Transfer).unwrap();
         let summary = transfer(|each| from.read_rows(each), &mut *to).unwrap();
@@ -182,6 +186,7 @@ fn key(row: &StoredRow) -> String {
         StoredRow::Share(row) => format!("share {}", row.id),
         StoredRow::Network(row) => format!("network {} {:?}", row.account, row.network),
         StoredRow::Link(row) => format!("link {}", row.id),
+        StoredRow::Lock(row) => format!("lock {}", row.id),
     }
 }
 
@@ -206,6 +211,7 @@ fn owners(row: &StoredRow) -> Vec<i64> {
         StoredRow::Share(row) => vec![row.owner, row.holder],
         StoredRow::Network(row) => vec![row.account],
         StoredRow::Link(row) => vec![row.owner],
+        StoredRow::Lock(row) => vec![row.owner, row.holder],
     }
 }
 

@@ -161,7 +161,7 @@ fn a_change_without_the_demanded_replicas_is_an_error() {
     for (replicas, is_confirmed) in [("0", false), ("1", false), ("2", true)] {
         let redis = server(move |command| match command {
             _ if command.contains("WAIT\r\n$1\r\n2\r\n") => format!(":{replicas}\r\n"),
-            _ if command.contains("\r\nstate\r\n") => "*2\r\n$1\r\n4\r\n$0\r\n\r\n".to_owned(),
+            _ if command.contains("\r\nstate\r\n") => "*2\r\n$1\r\n5\r\n$0\r\n\r\n".to_owned(),
             _ if command.contains("\r\nchanges\r\n") => "$1\r\n0\r\n".to_owned(),
             _ => "$-1\r\n".to_owned(),
         });

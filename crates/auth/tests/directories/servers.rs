@@ -318,12 +318,12 @@ fn a_database_of_the_first_version_is_upgraded_and_keeps_its_accounts() {
     let first = [
         (
             "mysql",
-            "DROP TABLE plimsoll_networks, plimsoll_probe, plimsoll_closed, plimsoll_links; \
+            "DROP TABLE plimsoll_networks, plimsoll_probe, plimsoll_closed, plimsoll_links, plimsoll_locks; \
              UPDATE plimsoll_state SET version = 1",
         ),
         (
             "postgres",
-            "DROP TABLE plimsoll.networks, plimsoll.links; \
+            "DROP TABLE plimsoll.networks, plimsoll.links, plimsoll.locks; \
              ALTER TABLE plimsoll.state DROP COLUMN probed, DROP COLUMN closed; \
              UPDATE plimsoll.state SET version = 1",
         ),

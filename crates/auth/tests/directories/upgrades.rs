@@ -10,11 +10,12 @@ use crate::database::Fresh;
 use crate::{KINDS, fresh, new_account, with_server};
 
 /// The statements of the migrations in MySQL, where each is a transaction of its own.
-const MYSQL_MIGRATIONS: [&str; 4] = [
+const MYSQL_MIGRATIONS: [&str; 5] = [
     include_str!("../../src/directory/mysql/migrations/001_accounts.sql"),
     include_str!("../../src/directory/mysql/migrations/002_networks.sql"),
     include_str!("../../src/directory/mysql/migrations/003_closed.sql"),
     include_str!("../../src/directory/mysql/migrations/004_links.sql"),
+    include_str!("../../src/directory/mysql/migrations/005_locks.sql"),
 ];
 
 fn frozen(name: &str) -> PathBuf {
@@ -172,11 +173,11 @@ fn a_mysql_migration_that_ended_after_any_statement_is_completed() {
 #[test]
 fn a_redis_migration_that_ended_in_the_middle_is_completed_once_its_lock_has_expired() {
     let at = loaded("redis");
-    run("redis", &at, "HSET plimsoll:state version 4 upgrading 2");
+    run("redis", &at, "HSET plimsoll:state version 5 upgrading 2");
     run("redis", &at, "RENAME plimsoll:names plimsoll:{plimsoll:state}:names");
     run("redis", &at, "SET plimsoll:{plimsoll:state}:upgrading 7 PX 500");
     let schema = open_rows(&at.url, Opening::Inspect).unwrap().schema().unwrap();
-    assert_eq!((schema.version, schema.known), (2, 4));
+    assert_eq!((schema.version, schema.known), (2, 5));
     let mut directory = open(&at.url).unwrap();
     assert!(directory.account("alice").unwrap().is_some());
     assert_eq!(rows(&at.url), frozen_rows("redis"));
@@ -195,9 +196,9 @@ fn a_redis_directory_that_is_being_upgraded_is_refused_to_servers_that_run() {
 #[test]
 fn a_server_that_runs_stops_using_a_directory_of_a_newer_version_and_a_closed_one() {
     let newer = [
-        ("mysql", "UPDATE plimsoll_state SET version = 1000", "UPDATE plimsoll_state SET version = 4"),
-        ("postgres", "UPDATE plimsoll.state SET version = 1000", "UPDATE plimsoll.state SET version = 4"),
-        ("redis", "HSET plimsoll:state version 1000", "HSET plimsoll:state version 4"),
+        ("mysql", "UPDATE plimsoll_state SET version = 1000", "UPDATE plimsoll_state SET version = 5"),
+        ("postgres", "UPDATE plimsoll.state SET version = 1000", "UPDATE plimsoll.state SET version = 5"),
+        ("redis", "HSET plimsoll:state version 1000", "HSET plimsoll:state version 5"),
     ];
     for (kind, newer, same) in newer {
         let at = loaded(kind);
@@ -220,7 +221,7 @@ fn a_server_that_runs_stops_using_a_directory_of_a_newer_version_and_a_closed_on
         let refused = refusal(directory.has_foreign_changes());
         assert!(refused.contains("newer plimsoll") && refused.contains("version 1000"), "{refused}");
     }
-    other.pragma_update(None, "user_version", 4).unwrap();
+    other.pragma_update(None, "user_version", 5).unwrap();
     is_refused_while_closed(&mut *directory, &url);
 }
 
@@ -258,7 +259,7 @@ fn a_dump_of_before_an_upgrade_replaces_the_upgraded_directory() {
     let emptied = [
         (
             "mysql",
-            "DROP TABLE plimsoll_links, plimsoll_networks, \
+            "DROP TABLE plimsoll_locks, plimsoll_links, plimsoll_networks, \
           plimsoll_shares, plimsoll_sessions, plimsoll_accounts, \
           plimsoll_probe, plimsoll_state, plimsoll_closed",
         ),

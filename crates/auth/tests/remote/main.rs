@@ -4,6 +4,7 @@
 
 mod guessing;
 mod link;
+mod locking;
 mod secrets;
 
 use std::cell::Cell;

@@ -6,6 +6,7 @@ mod crowding;
 mod holding_back;
 mod known_networks;
 mod linking;
+mod locking;
 mod logging_in;
 mod operating;
 mod processes;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use plimsoll_auth::directory::{
-    AccountRow, DirectoryError, GivenShare, NewAccount, NewSession, ShareSelection, StoredLink,
+    AccountRow, DirectoryError, GivenShare, LockBounds, NewAccount, NewSession, ShareSelection, StoredLink,
+    StoredLock,
 };
 use plimsoll_auth::{
     Account, Auth, Change, Directory, Error, MemoryDirectory, NetworkHash, Permissions, Quota, SessionId,
@@ -333,5 +334,25 @@ impl Directory for Counting {
 
     fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         self.count().end_link(owner, id)
+    }
+
+    fn add_lock(&mut self, new: &StoredLock, bounds: LockBounds) -> Result<bool, DirectoryError> {
+        self.count().add_lock(new, bounds)
+    }
+
+    fn locks(&mut self, owner: i64) -> Result<Vec<StoredLock>, DirectoryError> {
+        self.count().locks(owner)
+    }
+
+    fn refresh_lock(&mut self, owner: i64, id: &str, expires: u64) -> Result<bool, DirectoryError> {
+        self.count().refresh_lock(owner, id, expires)
+    }
+
+    fn lock(&mut self, owner: i64, id: &str) -> Result<Option<StoredLock>, DirectoryError> {
+        self.count().lock(owner, id)
+    }
+
+    fn end_locks(&mut self, owner: i64, ids: &[String]) -> Result<bool, DirectoryError> {
+        self.count().end_locks(owner, ids)
     }
 }

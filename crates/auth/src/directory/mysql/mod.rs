@@ -26,8 +26,8 @@ use super::open::{NotOpened, Opening};
 use super::transfer::Table;
 use super::values::{permission_bits, signed, unsigned};
 use super::{
-    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession,
-    ShareSelection, StoredLink,
+    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, LockBounds, NewAccount, NewSession,
+    ShareSelection, StoredLink, StoredLock,
 };
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX, NETWORK_AGE_MAX};
@@ -38,7 +38,7 @@ use address::DatabaseAddress;
 use connection::{Answered, Connection, MysqlRow};
 use plimsoll_rpc::time::{Millis, millis};
 use rows::{ACCOUNT_COLUMNS, SHARE, literal, maybe};
-use stored_rows::link_values;
+use stored_rows::{link_values, lock_values};
 
 pub use server_info::MysqlInfo;
 
@@ -193,8 +193,9 @@ impl Directory for MysqlDirectory {
         let now = signed(now);
         let sweep = |table: &str| format!("DELETE FROM {table} WHERE expires <= {now}");
         let networks = format!("DELETE FROM plimsoll_networks WHERE seen <= {oldest}");
-        let [sessions, shares, links] = ["plimsoll_sessions", "plimsoll_shares", "plimsoll_links"].map(sweep);
-        self.change_by(&[sessions, shares, links, networks]).map(drop)
+        let tables = ["plimsoll_sessions", "plimsoll_shares", "plimsoll_links", "plimsoll_locks"];
+        let [sessions, shares, links, locks] = tables.map(sweep);
+        self.change_by(&[sessions, shares, links, locks, networks]).map(drop)
     }
 
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
@@ -260,6 +261,7 @@ impl Directory for MysqlDirectory {
             format!("DELETE FROM plimsoll_shares WHERE owner = {id} OR holder = {id}"),
             format!("DELETE FROM plimsoll_networks WHERE account = {id}"),
             format!("DELETE FROM plimsoll_links WHERE owner = {id}"),
+            format!("DELETE FROM plimsoll_locks WHERE owner = {id} OR holder = {id}"),
             format!("DELETE FROM plimsoll_accounts WHERE id = {id}"),
         ])
     }
@@ -484,5 +486,62 @@ impl Directory for MysqlDirectory {
     fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         let id = literal(id);
         self.change_counted(vec![format!("DELETE FROM plimsoll_links WHERE owner = {owner} AND id = {id}")])
+    }
+
+    fn add_lock(&mut self, new: &StoredLock, bounds: LockBounds) -> Result<bool, DirectoryError> {
+        let StoredLock { owner, holder, shared, deep, .. } = *new;
+        let (path, LockBounds { holder: own, others, meeting }) = (literal(&new.path), bounds);
+        self.change_counted(vec![
+            lock(&format!("id IN ({owner}, {holder})")),
+            format!("DELETE FROM plimsoll_locks WHERE owner = {owner} AND expires <= {}", new.created),
+            format!(
+                "INSERT INTO plimsoll_locks ({}) SELECT {} FROM plimsoll_accounts o, plimsoll_accounts h
+                WHERE o.id = {owner} AND h.id = {holder}
+                AND {own} > (SELECT COUNT(*) FROM plimsoll_locks WHERE owner = {owner} AND holder = {holder})
+                AND ({owner} = {holder} OR {others} > (
+                    SELECT COUNT(*) FROM plimsoll_locks WHERE owner = {owner} AND holder <> {owner}))
+                AND (SELECT COUNT(*) < {meeting} AND COALESCE(SUM(NOT (l.shared AND {shared})), 0) = 0
+                    FROM plimsoll_locks l WHERE l.owner = {owner} AND (
+                        l.path = {path}
+                        OR (l.deep AND (LENGTH(l.path) = 0 OR (LEFT({path}, LENGTH(l.path)) = l.path
+                            AND SUBSTRING({path}, LENGTH(l.path) + 1, 1) = X'2F')))
+                        OR ({deep} AND (LENGTH({path}) = 0 OR (LEFT(l.path, LENGTH({path})) = {path}
+                            AND SUBSTRING(l.path, LENGTH({path}) + 1, 1) = X'2F')))
+                    ))",
+                Table::Locks.columns(),
+                lock_values(new)
+            ),
+        ])
+    }
+
+    fn locks(&mut self, owner: i64) -> Result<Vec<StoredLock>, DirectoryError> {
+        let sql = format!("SELECT {} FROM plimsoll_locks WHERE owner = {owner}", Table::Locks.columns());
+        self.rows(sql)?.iter().map(stored_rows::lock).collect()
+    }
+
+    fn lock(&mut self, owner: i64, id: &str) -> Result<Option<StoredLock>, DirectoryError> {
+        let (columns, id) = (Table::Locks.columns(), literal(id));
+        let sql = format!("SELECT {columns} FROM plimsoll_locks WHERE owner = {owner} AND id = {id}");
+        self.rows(sql)?.first().map(stored_rows::lock).transpose()
+    }
+
+    fn refresh_lock(&mut self, owner: i64, id: &str, expires: Millis) -> Result<bool, DirectoryError> {
+        // MySQL counts rows that were found, or rows that were changed: an end that is the same is no
+        // failure.
+        let (id, expires) = (literal(id), signed(expires));
+        let is_there = format!("SELECT 1 FROM plimsoll_locks WHERE owner = {owner} AND id = {id} FOR UPDATE");
+        let set =
+            format!("UPDATE plimsoll_locks SET expires = {expires} WHERE owner = {owner} AND id = {id}");
+        let answers = self.change_by(&[is_there, set, RAISE.to_owned()])?;
+        Ok(!answers[0].rows.is_empty())
+    }
+
+    fn end_locks(&mut self, owner: i64, ids: &[String]) -> Result<bool, DirectoryError> {
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        let ids = ids.iter().map(literal).collect::<Vec<_>>().join(", ");
+        let end = format!("DELETE FROM plimsoll_locks WHERE owner = {owner} AND id IN ({ids})");
+        self.change_counted(vec![end])
     }
 }

@@ -11,11 +11,12 @@ use crate::directory::database::deadline::Deadline;
 use crate::directory::migrations::{Migrations, Schema, Step};
 use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, MIGRATION_LOCK_WAIT_TIME};
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     Step { name: "accounts, sessions and shares", text: include_str!("migrations/001_accounts.sql") },
     Step { name: "known networks", text: include_str!("migrations/002_networks.sql") },
     Step { name: "a note that servers may not use it", text: include_str!("migrations/003_closed.sql") },
     Step { name: "public links", text: include_str!("migrations/004_links.sql") },
+    Step { name: "locks", text: include_str!("migrations/005_locks.sql") },
 ];
 
 /// The name of the lock. Locks belong to the whole server, so it has a hash of the database's name.

@@ -9,8 +9,8 @@ use super::rows::literal;
 use crate::directory::database::DatabaseConnection as _;
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredLink, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
-    TlsTerms, read_pages,
+    DirectoryRows, StoredAccount, StoredLink, StoredLock, StoredNetwork, StoredRow, StoredSession,
+    StoredShare, Table, TlsTerms, read_pages,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, TRANSFER_ROWS};
@@ -49,7 +49,31 @@ fn read(table: Table, row: &MysqlRow) -> Result<StoredRow, DirectoryError> {
             seen: row.int(2)?,
         }),
         Table::Links => StoredRow::Link(link(row)?),
+        Table::Locks => StoredRow::Lock(lock(row)?),
     })
+}
+
+/// Reads a lock.
+pub(super) fn lock(row: &MysqlRow) -> Result<StoredLock, DirectoryError> {
+    Ok(StoredLock {
+        id: row.text(0)?.to_owned(),
+        owner: row.int(1)?,
+        holder: row.int(2)?,
+        path: row.bytes(3)?.to_vec(),
+        shared: row.int(4)? != 0,
+        deep: row.int(5)? != 0,
+        about: row.text(6)?.to_owned(),
+        created: row.int(7)?,
+        expires: row.int(8)?,
+    })
+}
+
+/// Returns the values of a lock, in the order of its columns.
+pub(super) fn lock_values(row: &StoredLock) -> String {
+    let StoredLock { owner, holder, shared, deep, created, expires, .. } = row;
+    let texts = [row.id.as_bytes(), &row.path, row.about.as_bytes()];
+    let [id, path, owner_xml] = texts.map(literal);
+    format!("{id}, {owner}, {holder}, {path}, {shared}, {deep}, {owner_xml}, {created}, {expires}")
 }
 
 /// Reads a link.
@@ -137,6 +161,9 @@ fn insert(row: &StoredRow) -> String {
             literal(&row.network),
             row.seen
         ),
+        StoredRow::Lock(row) => {
+            format!("INSERT INTO plimsoll_locks ({}) VALUES ({})", Table::Locks.columns(), lock_values(row))
+        }
         StoredRow::Link(row) => {
             format!("INSERT INTO plimsoll_links ({}) VALUES ({})", Table::Links.columns(), link_values(row))
         }
@@ -151,6 +178,7 @@ fn after(table: Table, last: Option<&StoredRow>) -> (String, &'static str) {
         Some(StoredRow::Session(row)) => format!("id > {}", literal(&row.id)),
         Some(StoredRow::Share(row)) => format!("id > {}", literal(&row.id)),
         Some(StoredRow::Link(row)) => format!("id > {}", literal(&row.id)),
+        Some(StoredRow::Lock(row)) => format!("id > {}", literal(&row.id)),
         Some(StoredRow::Network(row)) => {
             let (account, network) = (row.account, literal(&row.network));
             format!("(account > {account} OR (account = {account} AND network > {network}))")

@@ -2,7 +2,7 @@
 //!
 //! Other processes may use it, too. Each change is one batch: one exchange, and one transaction. A batch
 //! that concerns an account locks its row first, so that later statements see the changes of others to
-//! it. Locks are taken in the order accounts, sessions, shares, links, state, to prevent deadlocks.
+//! it. Locks are taken in the order accounts, sessions, shares, links, locks, state, to prevent deadlocks.
 //! Invariants: a call that has succeeded is committed. A call that failed has changed nothing, unless the
 //! response to the commit was lost.
 
@@ -26,8 +26,8 @@ use super::open::{NotOpened, Opening};
 use super::transfer::Table;
 use super::values::{permission_bits, signed, unsigned};
 use super::{
-    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession,
-    ShareSelection, StoredLink,
+    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, LockBounds, NewAccount, NewSession,
+    ShareSelection, StoredLink, StoredLock,
 };
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
@@ -39,7 +39,7 @@ use connection::Value::{Bool, Bytes, Int, Text};
 use connection::{Answered, Connection, Statement, Value};
 use plimsoll_rpc::time::{Millis, millis};
 use rows::{ACCOUNT_COLUMNS, SHARE};
-use stored_rows::link_values;
+use stored_rows::{link_values, lock_values};
 
 pub use server_info::PostgresInfo;
 
@@ -233,13 +233,15 @@ impl Directory for PostgresDirectory {
     }
 
     fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError> {
-        let [sessions, shares, links] = ["sessions", "shares", "links"].map(forget_ended);
+        let [sessions, shares, links, locks] = ["sessions", "shares", "links", "locks"].map(forget_ended);
         let networks = "DELETE FROM networks WHERE (account, network) IN (
             SELECT account, network FROM networks WHERE seen <= $1 FOR UPDATE SKIP LOCKED
         )";
         let oldest = time(now.saturating_sub(millis(NETWORK_AGE_MAX)));
         let now = [time(now)];
-        self.run(&[(&sessions, &now), (&shares, &now), (&links, &now), (networks, &[oldest])]).map(drop)
+        let batch: [Statement<'_>; 5] =
+            [(&sessions, &now), (&shares, &now), (&links, &now), (&locks, &now), (networks, &[oldest])];
+        self.run(&batch).map(drop)
     }
 
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
@@ -302,11 +304,13 @@ impl Directory for PostgresDirectory {
         let id = [number(id)];
         let shares = end_shares_where("owner = $1 OR holder = $1");
         let links = end_where("links", "owner = $1");
-        let batch: [Statement<'_>; 5] = [
+        let locks = end_where("locks", "owner = $1 OR holder = $1");
+        let batch: [Statement<'_>; 6] = [
             ("SELECT FROM accounts WHERE id = $1 FOR UPDATE", &id),
             ("DELETE FROM sessions WHERE account = $1", &id),
             (&shares, &id),
             (&links, &id),
+            (&locks, &id),
             (&counted("DELETE FROM accounts WHERE id = $1 RETURNING id"), &id),
         ];
         Ok(self.change_counted(&batch)?.count > 0)
@@ -523,6 +527,62 @@ impl Directory for PostgresDirectory {
     fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         let sql = counted("DELETE FROM links WHERE owner = $1 AND id = $2 RETURNING id");
         Ok(self.change_counted(&[(&sql, &[number(owner), Text(id)])])?.count > 0)
+    }
+
+    fn add_lock(&mut self, new: &StoredLock, bounds: LockBounds) -> Result<bool, DirectoryError> {
+        let sql = counted(&format!(
+            "INSERT INTO locks ({}) SELECT $1, o.id, h.id, $4, $5, $6, $7, $8, $9 FROM accounts o, accounts h
+            WHERE o.id = $2 AND h.id = $3
+            AND $10 > (SELECT count(*) FROM locks WHERE owner = $2 AND holder = $3)
+            AND (o.id = h.id OR $11 > (SELECT count(*) FROM locks WHERE owner = $2 AND holder <> $2))
+            AND (SELECT count(*) < $12 AND count(*) FILTER (WHERE NOT (shared AND $5)) = 0
+                FROM locks WHERE owner = $2 AND (
+                path = $4
+                OR (deep AND (length(path) = 0 OR (substring($4 from 1 for length(path)) = path
+                    AND substring($4 from length(path) + 1 for 1) = '\\x2f'::bytea)))
+                OR ($6 AND (length($4) = 0 OR (substring(path from 1 for length($4)) = $4
+                    AND substring(path from length($4) + 1 for 1) = '\\x2f'::bytea)))
+            )) RETURNING id",
+            Table::Locks.columns()
+        ));
+        let mut values = lock_values(new);
+        let bounds = [bounds.holder, bounds.others, bounds.meeting];
+        values.extend(bounds.map(|bound| number(signed(bound as u64))));
+        let accounts = [number(new.owner), number(new.holder)];
+        let ended = end_where("locks", "owner = $1 AND expires <= $2");
+        let batch: [Statement<'_>; 3] = [
+            ("SELECT FROM accounts WHERE id IN ($1, $2) ORDER BY id FOR NO KEY UPDATE", &accounts),
+            (&ended, &[number(new.owner), number(new.created)]),
+            (&sql, &values),
+        ];
+        Ok(self.change_counted(&batch)?.count > 0)
+    }
+
+    fn locks(&mut self, owner: i64) -> Result<Vec<StoredLock>, DirectoryError> {
+        let sql = format!("SELECT {} FROM locks WHERE owner = $1", Table::Locks.columns());
+        self.read(&sql, &[number(owner)])?.rows.iter().map(stored_rows::lock).collect()
+    }
+
+    fn lock(&mut self, owner: i64, id: &str) -> Result<Option<StoredLock>, DirectoryError> {
+        let sql = format!("SELECT {} FROM locks WHERE owner = $1 AND id = $2", Table::Locks.columns());
+        self.read(&sql, &[number(owner), Text(id)])?.rows.first().map(stored_rows::lock).transpose()
+    }
+
+    fn refresh_lock(&mut self, owner: i64, id: &str, expires: Millis) -> Result<bool, DirectoryError> {
+        let sql = counted("UPDATE locks SET expires = $3 WHERE owner = $1 AND id = $2 RETURNING id");
+        Ok(self.change_counted(&[(&sql, &[number(owner), Text(id), time(expires)])])?.count > 0)
+    }
+
+    fn end_locks(&mut self, owner: i64, ids: &[String]) -> Result<bool, DirectoryError> {
+        let all: Vec<String> = (2..ids.len() + 2).map(|at| format!("${at}")).collect();
+        if all.is_empty() {
+            return Ok(false);
+        }
+        let condition = format!("owner = $1 AND id IN ({})", all.join(", "));
+        let sql = counted(&format!("{} RETURNING id", end_where("locks", &condition)));
+        let values: Vec<Value<'_>> =
+            [number(owner)].into_iter().chain(ids.iter().map(|id| Text(id))).collect();
+        Ok(self.change_counted(&[(&sql, &values)])?.count > 0)
     }
 }
 

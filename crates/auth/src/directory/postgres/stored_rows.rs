@@ -7,8 +7,8 @@ use super::connection::{BEGIN, Connection, PostgresRow, Value};
 use super::{PostgresDirectory, number};
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredLink, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
-    TlsTerms, read_pages,
+    DirectoryRows, StoredAccount, StoredLink, StoredLock, StoredNetwork, StoredRow, StoredSession,
+    StoredShare, Table, TlsTerms, read_pages,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, TRANSFER_ROWS};
@@ -16,7 +16,7 @@ use crate::limits::{DATABASE_MIGRATION_TIME, DATABASE_TIME, TRANSFER_ROWS};
 /// Returns the columns that order the pages of a table.
 fn key(table: Table) -> &'static str {
     match table {
-        Table::Accounts | Table::Sessions | Table::Shares | Table::Links => "id",
+        Table::Accounts | Table::Sessions | Table::Shares | Table::Links | Table::Locks => "id",
         Table::Networks => "account, network",
     }
 }
@@ -28,6 +28,7 @@ fn key_of(row: &StoredRow) -> Vec<Value<'_>> {
         StoredRow::Session(row) => vec![Bytes(Some(&row.id))],
         StoredRow::Share(row) => vec![Text(&row.id)],
         StoredRow::Link(row) => vec![Text(&row.id)],
+        StoredRow::Lock(row) => vec![Text(&row.id)],
         StoredRow::Network(row) => vec![number(row.account), Bytes(Some(&row.network))],
     }
 }
@@ -66,7 +67,38 @@ fn read(table: Table, row: &PostgresRow) -> Result<StoredRow, DirectoryError> {
             seen: row.int(2)?,
         }),
         Table::Links => StoredRow::Link(link(row)?),
+        Table::Locks => StoredRow::Lock(lock(row)?),
     })
+}
+
+/// Reads a lock.
+pub(super) fn lock(row: &PostgresRow) -> Result<StoredLock, DirectoryError> {
+    Ok(StoredLock {
+        id: row.text(0)?.to_owned(),
+        owner: row.int(1)?,
+        holder: row.int(2)?,
+        path: row.bytes(3)?,
+        shared: row.is_true(4)?,
+        deep: row.is_true(5)?,
+        about: row.text(6)?.to_owned(),
+        created: row.int(7)?,
+        expires: row.int(8)?,
+    })
+}
+
+/// Returns the values of a lock, in the order of its columns.
+pub(super) fn lock_values(row: &StoredLock) -> Vec<Value<'_>> {
+    vec![
+        Text(&row.id),
+        number(row.owner),
+        number(row.holder),
+        Bytes(Some(&row.path)),
+        Bool(row.shared),
+        Bool(row.deep),
+        Text(&row.about),
+        number(row.created),
+        number(row.expires),
+    ]
 }
 
 /// Reads a link.
@@ -141,6 +173,7 @@ fn values(row: &StoredRow) -> (Table, Vec<Value<'_>>) {
             (Table::Networks, vec![number(row.account), Bytes(Some(&row.network)), number(row.seen)])
         }
         StoredRow::Link(row) => (Table::Links, link_values(row)),
+        StoredRow::Lock(row) => (Table::Locks, lock_values(row)),
     }
 }
 
@@ -203,7 +236,7 @@ impl DirectoryRows for PostgresDirectory {
             connection.set_deadline(Deadline::after(DATABASE_MIGRATION_TIME));
             connection.script(&format!(
                 "{BEGIN}; SET LOCAL statement_timeout = {}; TRUNCATE accounts, sessions, shares,
-                networks, links;
+                networks, links, locks;
                 UPDATE state SET changes = changes + 1; COMMIT",
                 DATABASE_MIGRATION_TIME.as_millis()
             ))

@@ -25,11 +25,15 @@
 --                     none), uses, bytes_max ('' is none), bytes
 --   links:ID          sorted set: the ids of an account's links by `expires`
 --   link-ends         sorted set: the ids of all links by `expires`
+--   lock:ID           hash: id, owner, holder, path, shared, deep, about, created, expires
+--   locks:ID          sorted set: the ids of the locks in an account's home by `expires`
+--   taken:ID          sorted set: the ids of the locks that an account took by `expires`
+--   lock-ends         sorted set: the ids of all locks by `expires`
 --   between:ID:ID     sorted set: the paths that one shares with another, in the order of bytes
 --   paths:ID:ID       hash: path -> the id of its share
 --   upgrading         text: the token of the server that upgrades the directory
 
-local VERSION = 4
+local VERSION = 5
 -- What one sweep takes, so that it holds up nobody for long.
 local SWEPT_MAX = 1000
 -- Shares that are looked at at once for one that has not ended.
@@ -45,7 +49,7 @@ local function refuse(why) return redis.error_reply('PLIMSOLL ' .. why) end
 
 local STATE, NAMES, LOCK = 'plimsoll:state', key('names'), key('upgrading')
 local SESSION_ENDS, SHARE_ENDS, NETWORK_AGES = key('session-ends'), key('share-ends'), key('network-ages')
-local LINK_ENDS = key('link-ends')
+local LINK_ENDS, LOCK_ENDS = key('link-ends'), key('lock-ends')
 
 local function raise() return redis.call('HINCRBY', STATE, 'changes', 1) end
 
@@ -117,6 +121,33 @@ local function is_within(path, folder)
   return folder == '' or path == folder or string.sub(path, 1, #folder + 1) == folder .. '/'
 end
 
+local function lock(id)
+  local fields = redis.call('HMGET', key('lock', id), 'id', 'owner', 'holder', 'path', 'shared', 'deep', 'about',
+    'created', 'expires')
+  return fields[1] and fields
+end
+
+local function set_lock_end(id, owner, holder, expires)
+  redis.call('HSET', key('lock', id), 'expires', expires)
+  redis.call('ZADD', key('locks', owner), expires, id)
+  redis.call('ZADD', key('taken', holder), expires, id)
+  redis.call('ZADD', LOCK_ENDS, expires, id)
+end
+
+local function store_lock(id, owner, holder, path, shared, deep, about, created, expires)
+  redis.call('HSET', key('lock', id), 'id', id, 'owner', owner, 'holder', holder, 'path', path, 'shared', shared,
+    'deep', deep, 'about', about, 'created', created)
+  set_lock_end(id, owner, holder, expires)
+end
+
+local function end_lock(id)
+  local found = redis.call('HMGET', key('lock', id), 'owner', 'holder')
+  redis.call('DEL', key('lock', id))
+  redis.call('ZREM', key('locks', found[1]), id)
+  redis.call('ZREM', key('taken', found[2]), id)
+  redis.call('ZREM', LOCK_ENDS, id)
+end
+
 local function forget_network(account, network)
   redis.call('ZREM', key('networks', account), network)
   redis.call('ZREM', NETWORK_AGES, account .. ':' .. network)
@@ -152,7 +183,9 @@ function ask.sweep(now, oldest)
   for _, id in ipairs(shares) do end_share(id) end
   local links = redis.call('ZRANGEBYSCORE', LINK_ENDS, '-inf', now, 'LIMIT', 0, SWEPT_MAX)
   for _, id in ipairs(links) do end_link(id) end
-  return #sessions + #shares + #networks + #links
+  local locks = redis.call('ZRANGEBYSCORE', LOCK_ENDS, '-inf', now, 'LIMIT', 0, SWEPT_MAX)
+  for _, id in ipairs(locks) do end_lock(id) end
+  return #sessions + #shares + #networks + #links + #locks
 end
 
 -- The caller draws the number, so that the number of an account that Redis has lost is never given again.
@@ -193,6 +226,9 @@ function ask.remove_account(id)
     for _, share_id in ipairs(redis.call('ZRANGE', key(side, id), 0, -1)) do end_share(share_id) end
   end
   for _, link_id in ipairs(redis.call('ZRANGE', key('links', id), 0, -1)) do end_link(link_id) end
+  for _, side in ipairs({'locks', 'taken'}) do
+    for _, lock_id in ipairs(redis.call('ZRANGE', key(side, id), 0, -1)) do end_lock(lock_id) end
+  end
   redis.call('DEL', key('account', id))
   redis.call('HDEL', NAMES, name)
   return {raise()}
@@ -359,6 +395,55 @@ function ask.end_link(owner, id)
   return {raise()}
 end
 
+function ask.add_lock(id, owner, holder, path, shared, deep, about, created, expires, most, most_of_others, most_met)
+  if not name_of(owner) or not name_of(holder) then return false end
+  local locks = key('locks', owner)
+  for _, ended in ipairs(redis.call('ZRANGEBYSCORE', locks, '-inf', created)) do end_lock(ended) end
+  local own, of_others, met = 0, 0, 0
+  for _, other in ipairs(redis.call('ZRANGE', locks, 0, -1)) do
+    local found = redis.call('HMGET', key('lock', other), 'path', 'shared', 'deep', 'holder')
+    if found[1] == path or (found[3] == '1' and is_within(path, found[1])) or (deep == '1' and is_within(found[1], path)) then
+      if found[2] ~= '1' or shared ~= '1' then return false end
+      met = met + 1
+    end
+    if found[4] == holder then own = own + 1 end
+    if found[4] ~= owner then of_others = of_others + 1 end
+  end
+  if own >= tonumber(most) or met >= tonumber(most_met) then return false end
+  if owner ~= holder and of_others >= tonumber(most_of_others) then return false end
+  store_lock(id, owner, holder, path, shared, deep, about, created, expires)
+  return {raise()}
+end
+
+function ask.locks(owner)
+  local found = {}
+  for _, id in ipairs(redis.call('ZRANGE', key('locks', owner), 0, -1)) do found[#found + 1] = lock(id) end
+  return found
+end
+
+function ask.find_lock(owner, id)
+  local found = lock(id)
+  return found and found[2] == owner and found
+end
+
+function ask.refresh_lock(owner, id, expires)
+  local found = redis.call('HMGET', key('lock', id), 'owner', 'holder')
+  if found[1] ~= owner then return false end
+  set_lock_end(id, owner, found[2], expires)
+  return {raise()}
+end
+
+function ask.end_locks(owner, ...)
+  local is_any = false
+  for _, id in ipairs({...}) do
+    if redis.call('HGET', key('lock', id), 'owner') == owner then
+      end_lock(id)
+      is_any = true
+    end
+  end
+  return is_any and {raise()}
+end
+
 -- Commands of an upgrade, which look at no version. `state` returns the version, and why the directory is closed.
 local upgrade = {}
 
@@ -425,15 +510,16 @@ end
 -- Equal before and after a dump if no row was added, changed or ended meanwhile.
 function rows.row_counts()
   return {redis.call('HGET', STATE, 'changes'), redis.call('HLEN', NAMES), redis.call('ZCARD', SESSION_ENDS),
-    redis.call('ZCARD', SHARE_ENDS), redis.call('ZCARD', NETWORK_AGES), redis.call('ZCARD', LINK_ENDS)}
+    redis.call('ZCARD', SHARE_ENDS), redis.call('ZCARD', NETWORK_AGES), redis.call('ZCARD', LINK_ENDS),
+    redis.call('ZCARD', LOCK_ENDS)}
 end
 
 -- The rows that accounts have, until there are `count`: for how many of the accounts, their sessions, the shares that
--- they give, their networks and their links. What one account has is of one moment.
+-- they give, their networks, their links and the locks in their homes. What one account has is of one moment.
 function rows.stored_of(count, ...)
-  local done, sessions, shares, networks, links = 0, {}, {}, {}, {}
+  local done, sessions, shares, networks, links, locks = 0, {}, {}, {}, {}, {}
   for _, id in ipairs({...}) do
-    if #sessions + #shares + #networks + #links >= tonumber(count) then break end
+    if #sessions + #shares + #networks + #links + #locks >= tonumber(count) then break end
     for _, number in ipairs(redis.call('ZRANGE', key('sessions', id), 0, -1)) do
       local found = redis.call('HMGET', key('session', number), 'account', 'created', 'expires')
       sessions[#sessions + 1] = {number, found[1], found[2], found[3]}
@@ -445,9 +531,10 @@ function rows.stored_of(count, ...)
     local seen = redis.call('ZRANGE', key('networks', id), 0, -1, 'WITHSCORES')
     for at = 1, #seen, 2 do networks[#networks + 1] = {id, seen[at], seen[at + 1]} end
     for _, link_id in ipairs(redis.call('ZRANGE', key('links', id), 0, -1)) do links[#links + 1] = link(link_id) end
+    for _, lock_id in ipairs(redis.call('ZRANGE', key('locks', id), 0, -1)) do locks[#locks + 1] = lock(lock_id) end
     done = done + 1
   end
-  return {done, sessions, shares, networks, links}
+  return {done, sessions, shares, networks, links, locks}
 end
 
 function rows.store_account(id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
@@ -483,6 +570,11 @@ end
 
 function rows.store_link(...)
   store_link(...)
+  return false
+end
+
+function rows.store_lock(...)
+  store_lock(...)
   return false
 end
 

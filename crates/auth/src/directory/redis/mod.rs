@@ -24,8 +24,8 @@ use super::migrations::bring_up_to_date;
 use super::open::{NotOpened, Opening};
 use super::values::{permission_bits, signed, unsigned};
 use super::{
-    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, NewAccount, NewSession,
-    ShareSelection, StoredLink,
+    AccountRow, Directory, DirectoryError, DirectoryMeter, GivenShare, LockBounds, NewAccount, NewSession,
+    ShareSelection, StoredLink, StoredLock,
 };
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
@@ -37,7 +37,7 @@ use connection::{Connection, Reply, strange};
 use plimsoll_rpc::time::{Millis, millis};
 use plimsoll_wire::hex;
 use schema::Upgrade;
-use stored_rows::link_words;
+use stored_rows::{link_words, lock_words};
 
 pub use server_info::RedisInfo;
 
@@ -360,5 +360,30 @@ impl Directory for RedisDirectory {
 
     fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         Ok(self.change_counted("end_link", &[&text(owner), id])?.is_some())
+    }
+
+    fn add_lock(&mut self, new: &StoredLock, bounds: LockBounds) -> Result<bool, DirectoryError> {
+        let mut words = lock_words(new);
+        let bounds = [bounds.holder, bounds.others, bounds.meeting];
+        words.extend(bounds.map(|bound| bound.to_string().into_bytes()));
+        Ok(self.change_counted("add_lock", &words)?.is_some())
+    }
+
+    fn locks(&mut self, owner: i64) -> Result<Vec<StoredLock>, DirectoryError> {
+        let reply = self.ask("locks", &[text(owner)])?.ok_or_else(strange)?;
+        reply.many()?.iter().map(stored_rows::lock).collect()
+    }
+
+    fn lock(&mut self, owner: i64, id: &str) -> Result<Option<StoredLock>, DirectoryError> {
+        self.ask("find_lock", &[text(owner).as_str(), id])?.map(|found| stored_rows::lock(&found)).transpose()
+    }
+
+    fn refresh_lock(&mut self, owner: i64, id: &str, expires: Millis) -> Result<bool, DirectoryError> {
+        Ok(self.change_counted("refresh_lock", &[&text(owner), id, &time(expires)])?.is_some())
+    }
+
+    fn end_locks(&mut self, owner: i64, ids: &[String]) -> Result<bool, DirectoryError> {
+        let words: Vec<String> = [text(owner)].into_iter().chain(ids.iter().cloned()).collect();
+        Ok(self.change_counted("end_locks", &words)?.is_some())
     }
 }

@@ -37,6 +37,7 @@ impl Migrations for Upgrade<'_> {
         Step { name: "known networks", text: "2" },
         Step { name: "one hash slot, and a note that servers may not use it", text: "3" },
         Step { name: "public links", text: "4" },
+        Step { name: "locks", text: "5" },
     ];
 
     fn version(&mut self) -> Result<i64, DirectoryError> {

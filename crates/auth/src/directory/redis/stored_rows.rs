@@ -11,8 +11,8 @@ use super::schema::Upgrade;
 use super::{RedisDirectory, flag, text};
 use crate::directory::database::deadline::Deadline;
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredLink, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
-    TlsTerms,
+    DirectoryRows, StoredAccount, StoredLink, StoredLock, StoredNetwork, StoredRow, StoredSession,
+    StoredShare, Table, TlsTerms,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::limits::{DATABASE_TIME, TRANSFER_ROWS};
@@ -58,7 +58,39 @@ fn read(table: Table, row: &Reply) -> Result<StoredRow, DirectoryError> {
             seen: int(2)?,
         }),
         Table::Links => StoredRow::Link(link(row)?),
+        Table::Locks => StoredRow::Lock(lock(row)?),
     })
+}
+
+/// Reads a lock.
+pub(super) fn lock(row: &Reply) -> Result<StoredLock, DirectoryError> {
+    let int = |at| row.at(at)?.int();
+    let is_set = |at| Ok::<_, DirectoryError>(row.at(at)?.bytes()? == b"1");
+    Ok(StoredLock {
+        id: row.at(0)?.text()?.to_owned(),
+        owner: int(1)?,
+        holder: int(2)?,
+        path: row.at(3)?.bytes()?.to_vec(),
+        shared: is_set(4)?,
+        deep: is_set(5)?,
+        about: row.at(6)?.text()?.to_owned(),
+        created: int(7)?,
+        expires: int(8)?,
+    })
+}
+
+/// Returns the values of a lock, in the order of its columns.
+pub(super) fn lock_words(row: &StoredLock) -> Vec<Vec<u8>> {
+    let texts = [row.id.clone(), text(row.owner), text(row.holder)];
+    let last = [
+        flag(row.shared).to_owned(),
+        flag(row.deep).to_owned(),
+        row.about.clone(),
+        text(row.created),
+        text(row.expires),
+    ];
+    let first = texts.into_iter().map(String::into_bytes).chain([row.path.clone()]);
+    first.chain(last.into_iter().map(String::into_bytes)).collect()
 }
 
 /// Reads a link.
@@ -136,6 +168,7 @@ fn words(row: &StoredRow) -> (&'static [u8], Vec<Vec<u8>>) {
             (b"store_network", bytes(&[&text(row.account), &hex::encode(&row.network), &text(row.seen)]))
         }
         StoredRow::Link(row) => (b"store_link", link_words(row)),
+        StoredRow::Lock(row) => (b"store_lock", lock_words(row)),
     }
 }
 
@@ -194,13 +227,17 @@ fn read_rows_of(
             [b"stored_of".as_slice(), count.as_bytes()].into_iter().chain(part.iter().map(String::as_bytes));
         connection.set_deadline(Deadline::after(DATABASE_TIME));
         let reply = connection.ask(&words.collect::<Vec<_>>())?;
-        let tables = [(1, Table::Sessions), (2, Table::Shares), (3, Table::Networks), (4, Table::Links)];
-        for (at, table) in tables {
+        let tables = [Table::Sessions, Table::Shares, Table::Networks, Table::Links, Table::Locks];
+        for (at, table) in (1..).zip(tables) {
             for row in reply.at(at)?.many()? {
                 let row = read(table, row)?;
                 // An account that was created meanwhile is not in the dump.
-                let is_partial =
-                    matches!(&row, StoredRow::Share(row) if accounts.binary_search(&row.holder).is_err());
+                let holder = match &row {
+                    StoredRow::Share(row) => Some(row.holder),
+                    StoredRow::Lock(row) => Some(row.holder),
+                    _ => None,
+                };
+                let is_partial = holder.is_some_and(|holder| accounts.binary_search(&holder).is_err());
                 if !is_partial {
                     each(row)?;
                 }

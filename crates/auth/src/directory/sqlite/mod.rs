@@ -8,6 +8,7 @@ mod copying;
 mod revoked;
 mod rows;
 mod schema;
+mod stored_locks;
 mod stored_rows;
 
 use std::io;
@@ -25,8 +26,8 @@ use super::open::Opening;
 use super::transfer::Table;
 use super::values::{permission_bits, signed, unsigned};
 use super::{
-    AccountRow, Directory, DirectoryError, Fault, GivenShare, NewAccount, NewSession, ShareSelection,
-    StoredLink,
+    AccountRow, Directory, DirectoryError, GivenShare, LockBounds, NewAccount, NewSession, ShareSelection,
+    StoredLink, StoredLock,
 };
 use crate::account::{Account, Change};
 use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT};
@@ -123,7 +124,7 @@ impl SqliteDirectory {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         if self.is_server {
-            check_open(&transaction)?;
+            schema::check_open(&transaction)?;
         }
         Ok(transaction)
     }
@@ -135,14 +136,6 @@ impl SqliteDirectory {
         transaction.commit().map_err(failed)?;
         Ok(changed)
     }
-}
-
-/// Fails if the directory is closed to servers.
-fn check_open(connection: &Connection) -> Result<(), DirectoryError> {
-    schema::closed(connection)?.map_or(Ok(()), |reason| {
-        let why = format!("SQLite: the directory is closed to servers: {reason}");
-        Err(DirectoryError::Unavailable(Fault::Schema, why))
-    })
 }
 
 /// Creates the file with its own mode, before SQLite would with that of the process. Never opens an
@@ -259,6 +252,7 @@ impl Directory for SqliteDirectory {
         run(&transaction, "DELETE FROM sessions WHERE expires <= ?1", [signed(now)])?;
         run(&transaction, "DELETE FROM shares WHERE expires <= ?1", [signed(now)])?;
         run(&transaction, "DELETE FROM links WHERE expires <= ?1", [signed(now)])?;
+        run(&transaction, "DELETE FROM locks WHERE expires <= ?1", [signed(now)])?;
         transaction.commit().map_err(failed)
     }
 
@@ -397,7 +391,7 @@ impl Directory for SqliteDirectory {
             return Ok(false);
         }
         // Without a transaction, which could need room on a full disk.
-        check_open(&self.connection)?;
+        schema::check_open(&self.connection)?;
         match run(&self.connection, "DELETE FROM sessions WHERE id = ?1", [id.0]) {
             Ok(deleted) => Ok(deleted > 0),
             // Most likely the disk is full. The row is deleted when there is space again.
@@ -566,21 +560,36 @@ impl Directory for SqliteDirectory {
     fn end_link(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         Ok(self.change_rows("DELETE FROM links WHERE owner = ?1 AND id = ?2", (owner, id))? > 0)
     }
+
+    fn add_lock(&mut self, new: &StoredLock, bounds: LockBounds) -> Result<bool, DirectoryError> {
+        let transaction = self.begin()?;
+        let is_added = stored_locks::add(&transaction, new, bounds)?;
+        transaction.commit().map_err(failed)?;
+        Ok(is_added)
+    }
+
+    fn locks(&mut self, owner: i64) -> Result<Vec<StoredLock>, DirectoryError> {
+        let sql = format!("{} WHERE owner = ?1", select(Table::Locks));
+        all(&self.connection, &sql, [owner], stored_rows::lock)
+    }
+
+    fn lock(&mut self, owner: i64, id: &str) -> Result<Option<StoredLock>, DirectoryError> {
+        let sql = format!("{} WHERE owner = ?1 AND id = ?2", select(Table::Locks));
+        one(&self.connection, &sql, (owner, id), stored_rows::lock)
+    }
+
+    fn refresh_lock(&mut self, owner: i64, id: &str, expires: Millis) -> Result<bool, DirectoryError> {
+        let sql = "UPDATE locks SET expires = ?3 WHERE owner = ?1 AND id = ?2";
+        Ok(self.change_rows(sql, (owner, id, signed(expires)))? > 0)
+    }
+
+    fn end_locks(&mut self, owner: i64, ids: &[String]) -> Result<bool, DirectoryError> {
+        let transaction = self.begin()?;
+        let is_any = stored_locks::end(&transaction, owner, ids)?;
+        transaction.commit().map_err(failed)?;
+        Ok(is_any)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_share_at_a_path_is_found_by_the_index_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let directory = SqliteDirectory::open(&folder.path().join("d.sqlite")).unwrap();
-        let sql = format!("EXPLAIN QUERY PLAN {}", first_share());
-        let at = (0, 1, 2, b"a".as_slice());
-        let plan: Vec<String> = all(&directory.connection, &sql, at, |row| row.get(3)).unwrap();
-        let plan = plan.join("; ");
-        assert!(plan.contains("(owner=? AND holder=? AND path>?)"), "{plan}");
-        assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{plan}");
-    }
-}
+mod tests;

@@ -6,14 +6,15 @@
 use rusqlite::{Connection, ErrorCode};
 
 use super::{failed, one};
-use crate::directory::DirectoryError;
 use crate::directory::migrations::{Migrations, Step};
+use crate::directory::{DirectoryError, Fault};
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     Step { name: "accounts, sessions and shares", text: include_str!("migrations/001_accounts.sql") },
     Step { name: "known networks", text: include_str!("migrations/002_networks.sql") },
     Step { name: "a note that servers may not use it", text: include_str!("migrations/003_closed.sql") },
     Step { name: "public links", text: include_str!("migrations/004_links.sql") },
+    Step { name: "locks", text: include_str!("migrations/005_locks.sql") },
 ];
 
 impl Migrations for Connection {
@@ -47,6 +48,14 @@ impl Migrations for Connection {
 }
 
 /// Returns why no server may use the directory; `None` if servers may.
-pub(super) fn closed(connection: &Connection) -> Result<Option<String>, DirectoryError> {
+fn closed(connection: &Connection) -> Result<Option<String>, DirectoryError> {
     one(connection, "SELECT closed FROM state WHERE closed <> ''", (), |row| row.get(0))
+}
+
+/// Fails if the directory is closed to servers.
+pub(super) fn check_open(connection: &Connection) -> Result<(), DirectoryError> {
+    closed(connection)?.map_or(Ok(()), |reason| {
+        let why = format!("SQLite: the directory is closed to servers: {reason}");
+        Err(DirectoryError::Unavailable(Fault::Schema, why))
+    })
 }

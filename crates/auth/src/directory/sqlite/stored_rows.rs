@@ -7,7 +7,8 @@ use rusqlite::Row;
 
 use super::{SqliteDirectory, failed, one, run};
 use crate::directory::transfer::{
-    DirectoryRows, StoredAccount, StoredLink, StoredNetwork, StoredRow, StoredSession, StoredShare, Table,
+    DirectoryRows, StoredAccount, StoredLink, StoredLock, StoredNetwork, StoredRow, StoredSession,
+    StoredShare, Table,
 };
 use crate::directory::{DirectoryError, Schema, migrations};
 use crate::sessions::SessionId;
@@ -53,6 +54,22 @@ fn read(table: Table, row: &Row<'_>) -> rusqlite::Result<StoredRow> {
             seen: row.get(2)?,
         }),
         Table::Links => StoredRow::Link(link(row)?),
+        Table::Locks => StoredRow::Lock(lock(row)?),
+    })
+}
+
+/// Reads a lock.
+pub(super) fn lock(row: &Row<'_>) -> rusqlite::Result<StoredLock> {
+    Ok(StoredLock {
+        id: row.get(0)?,
+        owner: row.get(1)?,
+        holder: row.get(2)?,
+        path: row.get(3)?,
+        shared: row.get(4)?,
+        deep: row.get(5)?,
+        about: row.get(6)?,
+        created: row.get(7)?,
+        expires: row.get(8)?,
     })
 }
 
@@ -105,7 +122,30 @@ fn insert(connection: &rusqlite::Connection, row: &StoredRow) -> Result<usize, D
             run(connection, "INSERT INTO networks VALUES (?1, ?2, ?3)", (row.account, &row.network, row.seen))
         }
         StoredRow::Link(row) => insert_link(connection, row),
+        StoredRow::Lock(row) => insert_lock(connection, row),
     }
+}
+
+/// Stores a lock.
+pub(super) fn insert_lock(
+    connection: &rusqlite::Connection,
+    row: &StoredLock,
+) -> Result<usize, DirectoryError> {
+    run(
+        connection,
+        "INSERT INTO locks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        (
+            &row.id,
+            row.owner,
+            row.holder,
+            &row.path,
+            row.shared,
+            row.deep,
+            &row.about,
+            row.created,
+            row.expires,
+        ),
+    )
 }
 
 /// Stores a link.

@@ -99,18 +99,19 @@ impl Replacing {
 
 /// Formats the numbers of rows.
 fn counts(rows: &Summary) -> String {
-    let Summary { accounts, sessions, shares, networks, links, .. } = rows;
+    let Summary { accounts, sessions, shares, networks, links, locks, .. } = rows;
     format!(
         "accounts: {accounts}, sessions: {sessions}, shares: {shares}, known networks: {networks}, \
-         public links: {links}"
+         public links: {links}, locks: {locks}"
     )
 }
 
 /// Returns a JSON object of the numbers of rows, the digest, and more members.
 fn json_of(rows: &Summary, more: &[(&str, Value)]) -> Value {
-    let Summary { accounts, sessions, shares, networks, links, digest } = rows;
+    let Summary { accounts, sessions, shares, networks, links, locks, digest } = rows;
     let mut all = json!({
         "accounts": accounts, "sessions": sessions, "shares": shares, "networks": networks, "links": links,
+        "locks": locks,
         "digest": hex::encode(digest),
     });
     for (name, value) in more {

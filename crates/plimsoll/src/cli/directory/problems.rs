@@ -66,6 +66,10 @@ impl Problems {
                     self.note(format!("the public link {} has no valid secret", row.id));
                 }
             }
+            StoredRow::Lock(row) => {
+                self.check_account("the owner of a locked path", row.owner);
+                self.check_account("a lock's holder", row.holder);
+            }
         }
     }
 
