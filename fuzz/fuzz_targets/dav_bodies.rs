@@ -31,7 +31,14 @@ fn check_names(names: &[PropertyName]) {
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(propfind) = Propfind::parse(bytes) {
-        let resource = DavResource { href: b"/", name: "", modified: None, file: None, quota: None };
+        let resource = DavResource {
+            href: b"/",
+            name: "",
+            modified: None,
+            file: None,
+            quota: None,
+            locks: Some(&[]),
+        };
         let mut out = Vec::new();
         PropertySelection::of(&propfind).write(&resource, &mut out);
         let response = String::from_utf8(out).expect("UTF-8");

@@ -31,7 +31,7 @@ pub use self::listing::{BadPage, ListingForm, ListingRow, ListingView, ListingWr
 pub use self::lookup::{
     Found, LocalSource, Lookup, OpenFile, Representation, Source, not_found_page, open, part_of,
 };
-pub use self::multistatus::PropertyWriter;
+pub use self::multistatus::{EntryLock, PropertyWriter};
 pub use self::prefetch::{Candidate, Count, Prefetched, candidates};
 pub use self::selection::{Selected, select};
 pub use self::site::{Site, is_hidden};

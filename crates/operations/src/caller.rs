@@ -3,6 +3,8 @@
 //! This module checks no credential: [`crate::Operations`] turns a [`Visitor`] with a valid credential
 //! into a [`Caller`].
 
+use std::sync::Arc;
+
 use plimsoll_auth::Identity;
 use plimsoll_io::{Io, JobOwner, Peer};
 
@@ -54,6 +56,8 @@ pub struct Caller {
     pub visitor: Visitor,
     /// The authenticated account and its credential.
     pub identity: Identity,
+    /// The ids of the locks whose tokens the client submits. The account must hold a lock to use it.
+    pub(crate) lock_ids: Option<Arc<[String]>>,
 }
 
 impl Caller {
@@ -65,7 +69,18 @@ impl Caller {
             None => JobOwner::account(identity.account.id),
             Some(_) => JobOwner::guest(&visitor.peer),
         };
-        Caller { visitor: Visitor { io: visitor.io.for_owner(owner), ..visitor }, identity }
+        Caller { visitor: Visitor { io: visitor.io.for_owner(owner), ..visitor }, identity, lock_ids: None }
+    }
+
+    /// Adds the ids of locks whose tokens the client submits.
+    #[must_use]
+    pub fn with_locks(self, ids: Vec<String>) -> Caller {
+        Caller { lock_ids: Some(ids.into()), ..self }
+    }
+
+    /// Returns the ids of the locks whose tokens the client submits.
+    pub fn submitted_locks(&self) -> &[String] {
+        self.lock_ids.as_deref().unwrap_or_default()
     }
 
     /// Returns the engine, for work on behalf of the account.

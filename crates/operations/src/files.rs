@@ -16,6 +16,7 @@ use crate::audit::AuditEntry;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::home_path::HomePath;
+use crate::locking::Effect;
 use crate::operation::Operation;
 use crate::permit::{AccessRight, Parents, Permitted};
 use crate::sharing::is_there;
@@ -124,6 +125,7 @@ impl Operations {
 
     async fn make(&self, caller: &Caller, place: &HomePath, parents: Parents) -> Result<(), Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
+        self.check_locks(caller, &at, Effect::Creation).await?;
         let made = at.home.make_folder(caller.io(), at.path.clone(), at.quota, false).await;
         if !parents.are_made(&at) || !matches!(made, Err(StoreError::NoFolder)) {
             return Ok(made?);
@@ -194,6 +196,7 @@ impl Operations {
             Disposal::Trash if at.quota.keeps_trash => Disposal::TrashOfAnother,
             disposal => disposal,
         };
+        let locks = self.check_locks(caller, &at, Effect::Tree).await?;
         let io = caller.io();
         // A removal that would fail must fail before the shares end.
         at.home.check_removal(io, at.path.clone(), kind, condition.clone()).await?;
@@ -202,6 +205,7 @@ impl Operations {
         let removed = at.home.remove_by(io, removal).await?;
         // Also end the shares that were granted meanwhile.
         self.end_shares(io, &at).await?;
+        self.end_checked_locks(io, &locks).await;
         Ok(removed)
     }
 
@@ -226,6 +230,7 @@ impl Operations {
         modified: Duration,
     ) -> Result<Duration, Error> {
         let at = self.permit(caller, place, &[AccessRight::Write]).await?;
+        self.check_locks(caller, &at, Effect::Contents).await?;
         Ok(at.home.set_modified(caller.io(), at.path, modified).await?.modified)
     }
 
@@ -257,6 +262,8 @@ impl Operations {
         source.check_inside()?;
         target.check_inside()?;
         is_there(io, &source).await?;
+        let locks = self.check_locks(caller, &source, Effect::Tree).await?;
+        self.check_locks(caller, &target, Effect::Tree).await?;
         // A rename that would fail must fail before any share ends, if the reason is known without counting.
         source.end().check_rename(io, &target.end(), existing).await?;
         self.end_shares_of_replaced(caller, &target, existing).await?;
@@ -264,6 +271,8 @@ impl Operations {
         let moved = source.end().rename(io, target.end(), existing).await?;
         // Also end the shares that were granted meanwhile.
         self.end_shares(io, &source).await?;
+        // A lock of the destination stays: it protects what is there now.
+        self.end_checked_locks(io, &locks).await;
         Ok(moved)
     }
 
@@ -302,6 +311,7 @@ impl Operations {
         }
         let target = self.permit(caller, to, &[AccessRight::Write]).await?;
         target.check_inside()?;
+        self.check_locks(caller, &target, Effect::Tree).await?;
         let asked = existing;
         // The store decides under the home's lock, so this covers files that another caller creates
         // meanwhile.

@@ -59,11 +59,15 @@ pub enum Operation {
     ChangeAccount,
     /// End all sessions of an account, as an operator.
     EndSessions,
+    /// Lock a file or folder, or extend a lock.
+    Lock,
+    /// End a lock.
+    Unlock,
 }
 
 impl Operation {
     /// All operations, in their order.
-    pub const ALL: [Operation; 27] = [
+    pub const ALL: [Operation; 29] = [
         Operation::SignUp,
         Operation::LogIn,
         Operation::LogOut,
@@ -91,6 +95,8 @@ impl Operation {
         Operation::ShowAccount,
         Operation::ChangeAccount,
         Operation::EndSessions,
+        Operation::Lock,
+        Operation::Unlock,
     ];
 
     /// Returns the name in logs and metrics.
@@ -123,6 +129,8 @@ impl Operation {
             Operation::ShowAccount => "account",
             Operation::ChangeAccount => "change-account",
             Operation::EndSessions => "end-sessions",
+            Operation::Lock => "lock",
+            Operation::Unlock => "unlock",
         }
     }
 }

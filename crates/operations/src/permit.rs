@@ -11,6 +11,7 @@ use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::home_path::HomePath;
+use crate::locking::CheckedLocks;
 use crate::transfer_permit::Permit;
 
 /// The kind of access to a place.
@@ -52,6 +53,8 @@ pub(crate) struct Permitted {
     pub(crate) owner: i64,
     /// In a folder above shares: the names that lead to them. Nothing else is visible there.
     pub(crate) only: Option<Vec<Vec<u8>>>,
+    /// Whether the caller submits the token of a lock of exactly this path. Known in uploads only.
+    pub(crate) is_locked_by_caller: bool,
     /// All permissions of the caller here, also those that the operation does not need.
     pub(crate) may: Permissions,
     /// The basis of the right, if it comes from a share.
@@ -142,7 +145,17 @@ impl Operations {
             let keeps_trash = caller.identity.link().is_some();
             let quota = Quota { bytes: account.quota.bytes, files: account.quota.files, keeps_trash };
             let (path, may) = (path_of(caller, place)?, account.permissions);
-            return Ok(Permitted { home, path, quota, owner: account.id, only: None, may, grant: None });
+            let (owner, is_locked_by_caller) = (account.id, false);
+            return Ok(Permitted {
+                home,
+                path,
+                quota,
+                owner,
+                only: None,
+                is_locked_by_caller,
+                may,
+                grant: None,
+            });
         }
         // Boxed: the common case, the caller's own home, then has no room for it in its future.
         let Granted { grant, shared, only } = Box::pin(self.granted(caller, place, rights)).await?;
@@ -151,7 +164,8 @@ impl Operations {
         let home = self.0.store.home(caller.io(), owner.id, &owner.name).await?;
         let quota = Quota { bytes: owner.quota.bytes, files: owner.quota.files, keeps_trash: true };
         let Shared { basis, path, .. } = shared;
-        Ok(Permitted { home, path, quota, owner: owner.id, only, may, grant: Some(basis) })
+        let (owner, is_locked_by_caller) = (owner.id, false);
+        Ok(Permitted { home, path, quota, owner, only, is_locked_by_caller, may, grant: Some(basis) })
     }
 
     async fn granted(
@@ -205,10 +219,18 @@ impl Operations {
     }
 
     /// Returns a guard that fails once a change is known that could end the right. It does not block.
-    pub(crate) fn guard(&self, caller: &Caller, shared: Option<&Shared>) -> CommitGuard {
+    pub(crate) fn guard(
+        &self,
+        caller: &Caller,
+        shared: Option<&Shared>,
+        locks: Option<&CheckedLocks>,
+    ) -> CommitGuard {
         let (auth, identity) = (self.0.auth.clone(), caller.identity.clone());
-        let basis = shared.map(|shared| shared.basis.clone());
-        CommitGuard::new(move || auth.is_unchanged(&identity, basis.as_ref()))
+        let (basis, locks) = (shared.map(|shared| shared.basis.clone()), locks.map(CheckedLocks::known));
+        CommitGuard::new(move || {
+            auth.is_unchanged(&identity, basis.as_ref())
+                && locks.as_ref().is_none_or(|known| auth.has_no_new_lock(known))
+        })
     }
 }
 

@@ -17,6 +17,7 @@ use crate::caller::Caller;
 use crate::error::Error;
 use crate::home_path::HomePath;
 use crate::limits::{RIGHT_CHECK_TIME, RIGHT_UNVERIFIED_TIME};
+use crate::locking::CheckedLocks;
 use crate::permit::{AccessRight, Shared};
 
 /// A right in use by a transfer.
@@ -26,6 +27,8 @@ pub struct Permit {
     place: HomePath,
     rights: &'static [AccessRight],
     shared: Option<Shared>,
+    /// The locks, for an upload.
+    locks: Option<CheckedLocks>,
     /// The time of the last successful check.
     verified: Instant,
     /// The time of the next check.
@@ -55,10 +58,16 @@ impl Permit {
             place: place.clone(),
             rights,
             shared,
+            locks: None,
             verified: now,
             due: now + RIGHT_CHECK_TIME,
             deadline: caller.io().deadline(),
         }
+    }
+
+    /// Adds the locks that an upload was checked against.
+    pub(crate) fn with_locks(self, locks: CheckedLocks) -> Permit {
+        Permit { locks: Some(locks), ..self }
     }
 
     /// The right to read the caller's own files, just verified.
@@ -105,8 +114,11 @@ impl Permit {
     /// # Errors
     /// The reason why the right has ended, or why it could not be verified.
     pub async fn check(&mut self) -> Result<(), Error> {
-        let Permit { operations, caller, place, rights, shared, .. } = self;
-        let checked = operations.check_again(caller, place, rights, shared.as_mut()).await;
+        let Permit { operations, caller, place, rights, shared, locks, .. } = self;
+        let mut checked = operations.check_again(caller, place, rights, shared.as_mut()).await;
+        if let (Ok(()), Some(locks)) = (&checked, locks) {
+            checked = operations.check_locks_again(caller, locks).await;
+        }
         let now = self.caller.io().now();
         self.due = now + RIGHT_CHECK_TIME;
         if checked.is_ok() {
@@ -126,7 +138,7 @@ impl Permit {
 
     /// Returns a guard for a commit's last step: it fails if anything has changed since the last check.
     pub(crate) fn guard(&self) -> CommitGuard {
-        self.operations.guard(&self.caller, self.shared.as_ref())
+        self.operations.guard(&self.caller, self.shared.as_ref(), self.locks.as_ref())
     }
 
     /// Treats a right that cannot be verified as valid, for a limited time.

@@ -9,6 +9,7 @@ use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::home_path::HomePath;
+use crate::locking::Effect;
 use crate::operation::Operation;
 use crate::permit::{AccessRight, Permitted};
 
@@ -53,6 +54,10 @@ impl Operations {
 
     async fn take_back(&self, caller: &Caller, id: TrashId, to: Option<Path>) -> Result<Path, Error> {
         let own = self.own_home(caller, AccessRight::Write).await?;
+        if let Some(to) = &to {
+            let at = self.permit(caller, &HomePath::own(to.clone()), &[AccessRight::Write]).await?;
+            self.check_locks(caller, &at, Effect::Creation).await?;
+        }
         Ok(own.home.restore(caller.io(), id, to, own.quota).await?)
     }
 

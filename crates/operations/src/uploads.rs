@@ -284,8 +284,13 @@ impl Operations {
         start: impl FnOnce(&Permitted) -> UploadStart,
         audit: &mut AuditEntry,
     ) -> Result<(Upload, Option<LinkUpload>), Error> {
-        let at = self.permit(caller, place, &[AccessRight::Write]).await?;
-        audit.set_permit(at.transfer_permit(self, caller, place, AccessRight::Write));
+        let mut at = self.permit(caller, place, &[AccessRight::Write]).await?;
+        let (permit, locks) = (
+            at.transfer_permit(self, caller, place, AccessRight::Write),
+            self.check_upload_locks(caller, &at).await?,
+        );
+        at.is_locked_by_caller = locks.has_own_lock(caller);
+        audit.set_permit(permit.with_locks(locks));
         let start = start(&at);
         let link = self.begin_link_upload(caller, announced(&start)).await?;
         if matches!(start, UploadStart::From { .. }) && !may_replace(caller) {
@@ -323,7 +328,12 @@ async fn make_parents(caller: &Caller, at: &Permitted) -> Result<(), Error> {
 
 /// Builds the terms of an upload.
 fn terms(caller: &Caller, at: &Permitted, condition: Condition) -> Terms {
-    let condition = if may_replace(caller) { condition } else { condition.and_new() };
+    let condition = match (may_replace(caller), at.is_locked_by_caller) {
+        (true, _) => condition,
+        // The empty file that LOCK has created for the caller is no file to protect.
+        (false, true) => condition.and_new_or_empty(),
+        (false, false) => condition.and_new(),
+    };
     Terms { to: at.path.clone(), condition, quota: at.quota }
 }
 

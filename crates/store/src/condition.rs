@@ -35,6 +35,10 @@ pub struct ConditionText {
     /// Whether the path must have no entry.
     #[serde(default)]
     pub only_new: bool,
+    /// Exempts an existing empty file from `only_new`. A storage server that does not know it refuses the
+    /// file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub or_empty: bool,
     /// Whether an existing entry must be a folder.
     #[serde(default)]
     pub only_folder: bool,
@@ -68,6 +72,14 @@ impl Condition {
     /// Also requires that the path has no entry.
     #[must_use]
     pub fn and_new(mut self) -> Condition {
+        (self.text.only_new, self.text.or_empty) = (true, false);
+        self
+    }
+
+    /// Also requires that the path has no entry but an empty file.
+    #[must_use]
+    pub fn and_new_or_empty(mut self) -> Condition {
+        self.text.or_empty = !self.text.only_new || self.text.or_empty;
         self.text.only_new = true;
         self
     }
@@ -90,9 +102,15 @@ impl Condition {
     /// Whether the condition holds for the present entry.
     pub fn holds(&self, now: Option<&Stat>) -> bool {
         let is_kind = |stat: &Stat| stat.kind == FileKind::Folder;
-        (!self.text.only_new || now.is_none())
+        self.permits_entry(now)
             && (!self.text.only_folder || now.is_none_or(is_kind))
             && self.test.as_ref().is_none_or(|test| test(now))
+    }
+
+    /// Whether the path may have this entry, by the tests that are data.
+    pub(crate) fn permits_entry(&self, now: Option<&Stat>) -> bool {
+        let is_empty = |stat: &Stat| stat.kind == FileKind::File && stat.size == 0;
+        !self.text.only_new || now.is_none_or(|now| self.text.or_empty && is_empty(now))
     }
 
     /// The condition as data.
@@ -138,6 +156,12 @@ mod tests {
         assert!(Condition::none().holds(None) && Condition::none().holds(Some(&file)));
         assert!(large().holds(Some(&file)));
         assert!(!large().and_new().holds(Some(&file)) && large().and_new().holds(None));
+        let strict = large().and_new().and_new_or_empty();
+        let (empty, none) = (Stat { size: 0, ..file }, Condition::none);
+        assert!(none().and_new_or_empty().holds(None) && none().and_new_or_empty().holds(Some(&empty)));
+        assert!(!none().and_new_or_empty().holds(Some(&file)) && !none().and_new().holds(Some(&empty)));
+        assert!(!strict.holds(Some(&empty)) && strict.holds(None));
+        assert!(!none().and_new_or_empty().holds(Some(&Stat { size: 0, ..folder })));
         assert!(!large().and_folder().holds(Some(&file)) && large().and_folder().holds(Some(&folder)));
         let small = large().and(|now| now.is_none_or(|now| now.size < 3));
         assert!(!small.holds(Some(&file)) && small.holds(None));

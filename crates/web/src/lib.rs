@@ -68,7 +68,9 @@ impl Web {
             let answer = Answer::new(Status::NO_CONTENT).field("Allow", allow(allowed));
             if resource.is_for_webdav() {
                 // The second field is Microsoft's: without it, Office opens files for reading only.
-                return Ok(answer.field("DAV", "1").field("MS-Author-Via", "DAV"));
+                let has_locks = self.operations.auth().has_locks(ask.request.io).await;
+                let class = if has_locks { "1, 2" } else { "1" };
+                return Ok(answer.field("DAV", class).field("MS-Author-Via", "DAV"));
             }
             return Ok(uploads::described(&resource, answer));
         }

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use plimsoll_auth::Error as AuthError;
 use plimsoll_operations::Error;
-use plimsoll_proto::http::{Answer, BodyError, Request, site};
+use plimsoll_proto::http::{Answer, Body, BodyError, Request, site};
 use plimsoll_store::{BadPath, Error as StoreError};
+use plimsoll_wire::http::dav::lock::write_locked;
+use plimsoll_wire::http::dav::multistatus::MEDIA_TYPE;
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
@@ -32,11 +34,15 @@ pub(crate) struct Refusal {
     detail: Cow<'static, str>,
     fields: Vec<(&'static str, String)>,
     code: Option<ProblemCode>,
+    /// The path of the lock that excludes the request, in its home.
+    locked: Option<Vec<u8>>,
+    /// The body for WebDAV clients.
+    xml: Option<Vec<u8>>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: Status, detail: impl Into<Cow<'static, str>>) -> Refusal {
-        Refusal { status, detail: detail.into(), fields: Vec::new(), code: None }
+        Refusal { status, detail: detail.into(), fields: Vec::new(), code: None, locked: None, xml: None }
     }
 
     /// Refuses a malformed request.
@@ -89,6 +95,24 @@ impl Refusal {
         self
     }
 
+    /// Removes the path of the lock that excludes the request: its URL is unknown.
+    pub(crate) fn without_lock(self) -> Refusal {
+        Refusal { locked: None, ..self }
+    }
+
+    /// Adds the path of the lock in URLs, if one excludes the request: to a body for WebDAV clients.
+    /// `conflicts` says that another lock was requested.
+    pub(crate) fn located(
+        self,
+        root: impl FnOnce(&[u8]) -> Vec<u8>,
+        wants_xml: bool,
+        conflicts: bool,
+    ) -> Refusal {
+        let locked = self.locked.as_deref().filter(|_| wants_xml);
+        let xml = locked.map(|path| write_locked(&[&root(path)], conflicts));
+        Refusal { xml, ..self }
+    }
+
     /// Returns the sentence that tells the client how to proceed.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
@@ -97,7 +121,13 @@ impl Refusal {
     /// Renders the refusal as problem details for programs. It is never cached, because the path may be
     /// created later, or the permission granted.
     pub(crate) fn answer(self, request: &Request<'_>) -> Answer {
-        let answer = site::refused_with(request, self.status, &self.detail, self.code);
+        let answer = match &self.xml {
+            Some(xml) => {
+                let answer = Answer::new(self.status).field("Content-Type", MEDIA_TYPE);
+                answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(xml.clone()))
+            }
+            None => site::refused_with(request, self.status, &self.detail, self.code),
+        };
         let answer = answer.field("Cache-Control", "no-store");
         self.add_fields(request, answer)
     }
@@ -191,7 +221,9 @@ impl From<AuthError> for Refusal {
             | AuthError::LockOfAnother => Refusal::new(Status::FORBIDDEN, detail),
             AuthError::LinkUsedUp => Refusal::new(Status::GONE, detail),
             AuthError::NotFound => Refusal::new(Status::NOT_FOUND, detail),
-            AuthError::Locked { .. } => Refusal::new(Status::LOCKED, detail),
+            AuthError::Locked { path, .. } => {
+                Refusal { locked: Some(path), ..Refusal::new(Status::LOCKED, detail) }
+            }
             AuthError::Full | AuthError::TooManyLocks => Refusal::new(Status::INSUFFICIENT_STORAGE, detail),
             AuthError::TooManyAttempts { .. } => Refusal::later(Status::TOO_MANY_REQUESTS, detail, after),
             AuthError::Busy { .. } | AuthError::Unavailable => {

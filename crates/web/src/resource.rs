@@ -53,15 +53,19 @@ impl Resource {
 
     /// Returns the methods of the resource, besides OPTIONS.
     pub(crate) fn methods(&self) -> &'static [Method] {
-        use Method::{Copy, Delete, Get, Head, Mkcol, Move, Patch, Post, Propfind, Proppatch, Put};
+        use Method::{
+            Copy, Delete, Get, Head, Lock, Mkcol, Move, Patch, Post, Propfind, Proppatch, Put, Unlock,
+        };
         match self {
             Resource::Root | Resource::Owners(_) => &[Get, Head, Propfind],
             Resource::Page(view) => view.methods(),
             Resource::Api(point) => point.methods(),
             Resource::Files(spot) if spot.is_folder => {
-                &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy, Propfind, Proppatch]
+                &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy, Propfind, Proppatch, Lock, Unlock]
             }
-            Resource::Files(_) => &[Get, Head, Put, Delete, Mkcol, Move, Copy, Propfind, Proppatch],
+            Resource::Files(_) => {
+                &[Get, Head, Put, Delete, Mkcol, Move, Copy, Propfind, Proppatch, Lock, Unlock]
+            }
             Resource::Link(_) => &[Get, Head, Put, Post],
             Resource::Uploads => &[Get, Head, Post],
             Resource::Upload(_) => &[Head, Patch, Delete],

@@ -58,7 +58,7 @@ async fn a_client_finds_the_class_the_methods_and_the_way(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/", "/files/", "/files/a", "/shared/", "/shared/bob/a"] {
         let options = client.ask("OPTIONS", target, "", "").await;
-        assert_eq!((options.status, options.field("DAV")), (204, Some("1")), "{target}");
+        assert_eq!((options.status, options.field("DAV")), (204, Some("1, 2")), "{target}");
         assert!(options.field("Allow").is_some_and(|allow| allow.contains("PROPFIND")), "{target}");
     }
     assert_eq!(client.ask("OPTIONS", "/app/", "", "").await.field("DAV"), None);
@@ -95,7 +95,10 @@ async fn the_properties_of_a_file_are_those_of_its_download(scene: Scene) {
         let modified = values(&found, "D:getlastmodified");
         assert!(got.field("Last-Modified").is_none_or(|date| modified == [date]), "{modified:?}");
         assert_eq!(values(&found, "D:status"), ["HTTP/1.1 200 OK"]);
-        assert!(found.text().contains("<D:resourcetype/>") && found.text().contains("<D:supportedlock/>"));
+        assert!(
+            found.text().contains("<D:resourcetype/>")
+                && found.text().contains("<D:supportedlock><D:lockentry>")
+        );
     }
     for missing in ["/files/a.txt/", "/files/none", "/files/none/", "/files/a.txt/b"] {
         alice.ask("PROPFIND", missing, ZERO, "").await.problem(404);

@@ -14,6 +14,7 @@ mod contract;
 mod control_bytes;
 mod cors;
 mod dav;
+mod dav_locks;
 mod digests;
 mod downloads;
 mod draining;

@@ -42,6 +42,7 @@ impl From<StoreError> for Reply {
 fn reply_to_auth_error(error: &AuthError) -> Reply {
     match error {
         AuthError::NotFound => NOT_FOUND,
+        AuthError::Locked { .. } => Reply::formatted(450, error.detail()),
         AuthError::Full => Reply::formatted(452, error.detail()),
         AuthError::Busy { .. } => Reply::formatted(421, error.detail()).and_end(),
         AuthError::Unavailable => {

@@ -163,7 +163,7 @@ impl LocalHome {
             fs.free_later(&folder, name);
         }
         // Another program may have created the entry since it was looked up.
-        let only_new = request.terms.condition.text().only_new;
+        let only_new = request.terms.condition.text().only_new && before.is_none();
         let existing = if only_new { Existing::Kept } else { Existing::Replaced };
         match fs.rename(staged.staging, &staged.id.data_name(), &folder, name, existing) {
             Err(error) if only_new && error.kind() == ErrorKind::AlreadyExists => {
@@ -210,7 +210,7 @@ impl LocalHome {
             return Err(Error::IsFolder);
         }
         // Also a symbolic link that leads nowhere, or out of what the reader may see.
-        if terms.condition.text().only_new && before.is_some() {
+        if !terms.condition.permits_entry(before.as_ref()) {
             return Err(Error::Precondition);
         }
         // A condition is about the file that readers see: behind a link, that is another one.

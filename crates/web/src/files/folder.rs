@@ -8,12 +8,12 @@ use plimsoll_store::Error as StoreError;
 use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
 
-use super::FileTarget;
+use super::{FileTarget, if_field};
+use crate::RoutedRequest;
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, credentials};
 
-pub(super) async fn make(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
-    let caller = credentials::caller(ask.web, ask.request).await?;
+pub(super) async fn make(mut ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
+    let caller = if_field::caller(&mut ask, &target).await?;
     let has_body = !matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
     if has_body || ask.request.field(Field::ContentEncoding).is_some() {
         // "if it receives a MKCOL request entity type it does not support or understand, it MUST respond
@@ -30,7 +30,7 @@ pub(super) async fn make(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resu
             Status::METHOD_NOT_ALLOWED,
             "The name is taken. Choose another, or use what is there.",
         )
-        .with("Allow", "GET, HEAD, PUT, DELETE, MOVE, COPY, PROPFIND, PROPPATCH, OPTIONS")),
+        .with("Allow", "GET, HEAD, PUT, DELETE, MOVE, COPY, PROPFIND, PROPPATCH, LOCK, UNLOCK, OPTIONS")),
         Err(error) => Err(error.into()),
     }
 }

@@ -17,11 +17,11 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
 use serde::Serialize;
 
-use super::FileTarget;
+use super::{FileTarget, if_field};
 use crate::limits::{FORM_NAMES_MAX, FORM_PARTS_MAX};
 use crate::links::drop::hidden_upload;
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, Web, conditions, credentials, json, page};
+use crate::{RoutedRequest, Web, conditions, json, page};
 
 /// The JSON of a stored file.
 #[derive(Serialize)]
@@ -112,8 +112,8 @@ impl From<BadForm> for Refusal {
     }
 }
 
-pub(super) async fn post(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
-    let caller = credentials::caller(ask.web, ask.request).await?;
+pub(super) async fn post(mut ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
+    let caller = if_field::caller(&mut ask, &target).await?;
     let clash = Clash::from_query(ask.called.query)?;
     let stored = receive(ask.web, ask.request, (&caller, &target.place), clash).await?;
     if site::wants_page(ask.request) {

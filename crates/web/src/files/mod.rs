@@ -7,6 +7,8 @@ pub(crate) mod archive;
 pub(crate) mod digests;
 mod folder;
 pub(crate) mod form;
+mod if_field;
+mod lock;
 pub(crate) mod propfind;
 mod proppatch;
 mod read;
@@ -16,9 +18,8 @@ mod resume;
 mod target;
 mod upload;
 
-use plimsoll_proto::http::{Answer, Request};
+use plimsoll_proto::http::Answer;
 use plimsoll_wire::http::head::Method;
-use plimsoll_wire::http::status::Status;
 
 use crate::RoutedRequest;
 use crate::refusal::Refusal;
@@ -34,26 +35,28 @@ pub(crate) async fn change(
     method: Method,
     target: FileTarget,
 ) -> Result<Answer, Refusal> {
-    refuse_lock_tokens(ask.request)?;
+    let (place, is_of_webdav) = (target.place.clone(), matches!(method, Method::Lock | Method::Proppatch));
+    let wants_xml = is_of_webdav || ask.request.head.named(ask.request.block, "If").is_some();
+    let answered = change_by(ask, method, target).await;
+    answered.map_err(|refusal| {
+        refusal.located(|path| lock::root(&place, path), wants_xml, method == Method::Lock)
+    })
+}
+
+async fn change_by(
+    ask: RoutedRequest<'_, '_>,
+    method: Method,
+    target: FileTarget,
+) -> Result<Answer, Refusal> {
     match method {
         Method::Put => upload::put(ask, target).await,
         Method::Delete => remove::delete(ask, target).await,
+        Method::Lock => lock::lock(ask, target).await,
+        Method::Unlock => lock::unlock(ask, target).await,
         Method::Post if archive::is_wanted(ask.called.query)? => archive::post(ask, target).await,
         Method::Post => form::post(ask, target).await,
         Method::Mkcol => folder::make(ask, target).await,
         Method::Proppatch => proppatch::change(ask, target).await,
         _ => rename::give_name(ask, method, target).await,
     }
-}
-
-/// Refuses a change under the condition of If (RFC 4918, section 10.4): the server gives no lock tokens, so
-/// none is that of a lock.
-fn refuse_lock_tokens(request: &Request<'_>) -> Result<(), Refusal> {
-    if request.head.named(request.block, "If").is_none() {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        Status::PRECONDITION_FAILED,
-        "This server has no locks. Send the request without If; If-Match compares entity tags.",
-    ))
 }

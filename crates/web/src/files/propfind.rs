@@ -6,7 +6,7 @@
 
 use std::time::UNIX_EPOCH;
 
-use plimsoll_content::PropertyWriter;
+use plimsoll_content::{EntryLock, PropertyWriter};
 use plimsoll_io::{FileKind, Io, Stat};
 use plimsoll_operations::{Caller, Error, Operation, ReadAccess, VisibleEntries};
 use plimsoll_proto::http::{Answer, Body, BodyError, Request};
@@ -23,7 +23,7 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
 
 use super::read::gone;
-use super::{FileTarget, refuse_coding};
+use super::{FileTarget, lock, refuse_coding};
 use crate::limits::XML_BYTES_MAX;
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, credentials};
@@ -51,6 +51,10 @@ pub(crate) async fn answer(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Re
         Ok(quota) => quota,
         Err(error) => return Ok(audit.end(Err(error))?),
     };
+    let locks = match locks(&ask, &caller, &target, &selection).await {
+        Ok(locks) => locks,
+        Err(error) => return Ok(audit.end(Err(error))?),
+    };
     let ReadAccess { location, shown, .. } = access;
     let only = match shown {
         VisibleEntries::All => None,
@@ -59,6 +63,10 @@ pub(crate) async fn answer(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Re
     let path = path_of(&target, is_folder);
     let (writer, mut out) =
         (PropertyWriter::new(selection, location.clone(), &path, only, quota), BEGIN.to_vec());
+    let writer = match locks {
+        Some((path, locks)) => writer.with_locks(&path, locks),
+        None => writer,
+    };
     writer.write_self(name_of(&path), &stat, &mut out);
     if !is_folder || depth == Depth::Zero {
         out.extend_from_slice(END);
@@ -123,7 +131,8 @@ fn virtual_folder(
         let mut href = Vec::new();
         encode_path(path, &mut href);
         let name = String::from_utf8_lossy(name_of(path));
-        let resource = DavResource { href: &href, name: &name, modified, file: None, quota: None };
+        let resource =
+            DavResource { href: &href, name: &name, modified, file: None, quota: None, locks: None };
         selection.write(&resource, &mut out);
     };
     push(path, None);
@@ -174,6 +183,23 @@ pub(super) async fn stat(io: &Io, access: &ReadAccess, target: &FileTarget) -> R
         FileKind::File if !target.is_folder && access.shown == VisibleEntries::All => Ok(stat),
         FileKind::File | FileKind::Other => Err(Error::NOT_FOUND),
     }
+}
+
+/// Returns the path in the home and the locks there, if the request is for them and the server has locks.
+async fn locks(
+    ask: &RoutedRequest<'_, '_>,
+    caller: &Caller,
+    target: &FileTarget,
+    selection: &PropertySelection,
+) -> Result<Option<(Vec<u8>, Vec<EntryLock>)>, Error> {
+    if !selection.has(LiveProperty::LockDiscovery) && !selection.has(LiveProperty::SupportedLock) {
+        return Ok(None);
+    }
+    let Some(known) = ask.web.operations.locks_at(caller, &target.place).await? else { return Ok(None) };
+    let path = target.place.path.as_bytes();
+    let near = known.held(caller.io().wall()).filter(|lock| lock.is_at_or_below(path));
+    let locks = near.map(|lock| lock::entry(caller.io(), &target.place, lock)).collect();
+    Ok(Some((path.to_vec(), locks)))
 }
 
 /// Returns the quota of the caller's own home, if the request is for it.
@@ -231,7 +257,7 @@ fn finite_depth() -> Answer {
     xml_answer(Status::FORBIDDEN).body(Body::Bytes(FINITE_DEPTH.to_vec()))
 }
 
-fn xml_answer(status: Status) -> Answer {
+pub(super) fn xml_answer(status: Status) -> Answer {
     let answer = Answer::new(status).field("Content-Type", MEDIA_TYPE);
     answer.field("Cache-Control", "no-store").field("X-Content-Type-Options", "nosniff")
 }

@@ -16,18 +16,19 @@ use plimsoll_wire::http::dav::request::PropertyChange;
 use plimsoll_wire::http::mtime::parse_mtime;
 use plimsoll_wire::http::target::encode_path;
 
-use super::FileTarget;
 use super::propfind::{multistatus, path_of, stat, xml};
+use super::{FileTarget, if_field};
+use crate::RoutedRequest;
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, credentials};
 
-pub(super) async fn change(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
-    let caller = credentials::caller(ask.web, ask.request).await?;
+pub(super) async fn change(mut ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
+    let caller = if_field::caller(&mut ask, &target).await?;
     let body = xml(ask.request).await?;
     let changes = PropertyChange::parse(&body).map_err(|bad| Refusal::bad(bad.to_string()))?;
     let operations = &ask.web.operations;
     let access = operations.look(&caller, &target.place).await?;
     let stat = stat(caller.io(), &access, &target).await?;
+    operations.refuse_locked(&caller, &target.place).await?;
     let outcomes: Vec<(PropertyName, Outcome)> =
         changes.into_iter().map(|change| (change.name.clone(), outcome(&change))).collect();
     let is_possible = outcomes.iter().all(|(_, outcome)| outcome.is_ok());

@@ -10,22 +10,23 @@ use plimsoll_wire::http::form_urlencoded::value_of;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::status::Status;
 
-use super::FileTarget;
+use super::{FileTarget, if_field};
+use crate::RoutedRequest;
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, conditions, credentials};
 
-pub(super) async fn delete(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
-    let caller = credentials::caller(ask.web, ask.request).await?;
+pub(super) async fn delete(mut ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
+    let checked = if_field::check(&mut ask, &target).await?;
+    let caller = &checked.caller;
     // "A client MUST NOT submit a Depth header with a DELETE on a collection with any value but infinity"
     // (RFC 4918, section 9.6.1).
     let depth = ask.request.field(Field::Depth);
     if depth.is_some_and(|value| Depth::parse(value) != Some(Depth::Infinity)) {
         return Err(Refusal::bad("A folder goes with all that is in it. Send Depth: infinity, or no Depth."));
     }
-    let condition = conditions::of(ask.request, target.is_folder);
+    let condition = checked.condition(ask.request, target.is_folder)?;
     let disposal = disposal_of(ask.called.query)?;
-    let removed = ask.web.operations.remove(&caller, &target.place, condition, disposal).await;
-    let removed = removed.map_err(|error| conditions::explain(ask.request, target.is_folder, error))?;
+    let removed = ask.web.operations.remove(caller, &target.place, condition, disposal).await;
+    let removed = removed.map_err(|error| checked.explain(ask.request, target.is_folder, error))?;
     let answer = Answer::new(Status::NO_CONTENT);
     // In a share, it is in the owner's trash, which the caller does not reach.
     Ok(match removed.trashed.filter(|_| target.place.is_own(&caller.identity.account.name)) {

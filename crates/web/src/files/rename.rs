@@ -11,17 +11,17 @@ use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::decode_path;
 
-use super::FileTarget;
 use super::read::gone;
+use super::{FileTarget, if_field};
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, conditions, credentials};
+use crate::{RoutedRequest, conditions};
 
 pub(super) async fn give_name(
-    ask: RoutedRequest<'_, '_>,
+    mut ask: RoutedRequest<'_, '_>,
     method: Method,
     target: FileTarget,
 ) -> Result<Answer, Refusal> {
-    let caller = credentials::caller(ask.web, ask.request).await?;
+    let caller = if_field::caller(&mut ask, &target).await?;
     let (to, existing) = (destination(ask.request)?, existing(ask.request)?);
     if conditions::has_any(ask.request) {
         return Err(Refusal::bad("MOVE and COPY take no conditions but Overwrite. Send them without."));
@@ -47,6 +47,8 @@ pub(super) async fn give_name(
             Status::PRECONDITION_FAILED,
             "The destination is taken, and Overwrite: F keeps it. Choose another, or send Overwrite: T.",
         )),
+        // The lock may be in the home of either, and its URL is known only if both are the same.
+        Err(error) if target.place.owner != to.place.owner => Err(Refusal::from(error).without_lock()),
         Err(error) => Err(error.into()),
     }
 }
@@ -58,7 +60,11 @@ fn destination(request: &Request<'_>) -> Result<FileTarget, Refusal> {
             "Say where it goes: send Destination with a path below /files/ or /shared/.",
         ));
     };
-    let destination = parse_destination(value).map_err(|bad| Refusal::bad(bad.detail()))?;
+    resolve(request, parse_destination(value).map_err(|bad| Refusal::bad(bad.detail()))?)
+}
+
+/// Resolves a destination, or the resource of a condition, to a file or folder of this server.
+pub(super) fn resolve(request: &Request<'_>, destination: Destination<'_>) -> Result<FileTarget, Refusal> {
     if !is_here(request, destination) {
         return Err(Refusal::new(
             Status::BAD_GATEWAY,

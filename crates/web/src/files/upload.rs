@@ -12,12 +12,13 @@ use plimsoll_wire::http::problem_code::ProblemCode;
 use plimsoll_wire::http::status::Status;
 
 use super::resume::put_rest;
-use super::{FileTarget, digests, of_content, of_representation};
+use super::{FileTarget, digests, if_field, of_content, of_representation};
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, body, conditions, credentials};
+use crate::{RoutedRequest, body};
 
-pub(super) async fn put(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
-    let caller = credentials::caller(ask.web, ask.request).await?;
+pub(super) async fn put(mut ask: RoutedRequest<'_, '_>, target: FileTarget) -> Result<Answer, Refusal> {
+    let checked = if_field::check(&mut ask, &target).await?;
+    let caller = &checked.caller;
     refuse_coding(ask.request)?;
     if target.is_folder || target.place.path.is_root() {
         return Err(Refusal::new(
@@ -27,14 +28,17 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resul
         .coded(ProblemCode::FolderName));
     }
     if ask.request.field(Field::ContentRange).is_some() {
+        if checked.unchanged.is_some() {
+            return Err(Refusal::bad("The rest of a file takes no entity tags. Send If with tokens alone."));
+        }
         // Boxed, because it is rare.
-        return Box::pin(put_rest(ask, &caller, &target)).await;
+        return Box::pin(put_rest(ask, &checked.caller, &target)).await;
     }
     let expected = expected(ask.request)?;
-    let (condition, modified) = (conditions::of(ask.request, false), body::modified(ask.request)?);
+    let (condition, modified) = (checked.condition(ask.request, false)?, body::modified(ask.request)?);
     let place = (&target.place, parents(ask.called.query)?);
-    let begun = ask.web.operations.upload(&caller, place, condition, expected).await;
-    let mut upload = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
+    let begun = ask.web.operations.upload(caller, place, condition, expected).await;
+    let mut upload = begun.map_err(|error| checked.explain(ask.request, false, error))?;
     if let Some(modified) = modified {
         upload.set_modified(modified);
     }
@@ -43,7 +47,7 @@ pub(super) async fn put(ask: RoutedRequest<'_, '_>, target: FileTarget) -> Resul
     }
     let upload = body::receive(ask.request, upload).await?;
     let committed = upload.commit().await;
-    let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
+    let committed = committed.map_err(|error| checked.explain(ask.request, false, error))?;
     Ok(body::dated(tagged(ask.request, target.stored(committed.created), &committed), modified, &committed))
 }
 

@@ -131,6 +131,10 @@ fn hidden(error: Error) -> Refusal {
             Status::FORBIDDEN,
             "The link does not permit that any more. Ask the person who sent it.",
         ),
+        Error::Auth(AuthError::Locked { .. }) => Refusal::new(
+            Status::LOCKED,
+            "The folder is in use just now. Send the file again later, or ask the person who sent the link.",
+        ),
         Error::Store(StoreError::NotFound | StoreError::NotFolder) => Refusal::new(
             Status::NOT_FOUND,
             "There is nothing at this path of the link. It may have been renamed or removed.",

@@ -61,6 +61,10 @@ pub enum Method {
     Propfind,
     /// Change properties (RFC 4918).
     Proppatch,
+    /// Take or refresh a lock (RFC 4918).
+    Lock,
+    /// End a lock (RFC 4918).
+    Unlock,
     /// Echo the request.
     Trace,
     /// Open a tunnel.
@@ -86,6 +90,8 @@ impl Method {
             Self::Copy => "COPY",
             Self::Propfind => "PROPFIND",
             Self::Proppatch => "PROPPATCH",
+            Self::Lock => "LOCK",
+            Self::Unlock => "UNLOCK",
             Self::Trace => "TRACE",
             Self::Connect => "CONNECT",
             Self::Other => "OTHER",
@@ -108,6 +114,8 @@ impl Method {
             b"COPY" => Self::Copy,
             b"PROPFIND" => Self::Propfind,
             b"PROPPATCH" => Self::Proppatch,
+            b"LOCK" => Self::Lock,
+            b"UNLOCK" => Self::Unlock,
             b"TRACE" => Self::Trace,
             b"CONNECT" => Self::Connect,
             _ => Self::Other,
@@ -116,8 +124,8 @@ impl Method {
 
     /// Returns whether a request of this method may be repeated: "Of the request methods defined by this
     /// specification, PUT, DELETE, and safe request methods are idempotent" (RFC 9110, section 9.2.2).
-    /// PROPFIND is safe, and PROPPATCH idempotent. A repeated MKCOL, MOVE or COPY has another result, and
-    /// nothing is known of other methods.
+    /// PROPFIND is safe, and PROPPATCH and UNLOCK are idempotent. A repeated MKCOL, MOVE, COPY or LOCK has
+    /// another result, and nothing is known of other methods.
     #[must_use]
     pub fn is_idempotent(self) -> bool {
         match self {
@@ -127,6 +135,7 @@ impl Method {
             | Self::Trace
             | Self::Propfind
             | Self::Proppatch
+            | Self::Unlock
             | Self::Put
             | Self::Delete => true,
             Self::Post
@@ -134,6 +143,7 @@ impl Method {
             | Self::Mkcol
             | Self::Move
             | Self::Copy
+            | Self::Lock
             | Self::Connect
             | Self::Other => false,
         }

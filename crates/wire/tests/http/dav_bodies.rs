@@ -125,7 +125,7 @@ fn file<'a>() -> DavResource<'a> {
     let file = DavFile { length: 12, media: "text/plain", etag: "\"1-2\"", sha256: Some([0xab; 32]) };
     let quota = Some(DavQuota { available: None, used: 1 });
     let modified = Some(Duration::from_secs(1_600_000_000));
-    DavResource { href: b"/files/a%20b", name: "a & b", modified, file: Some(file), quota }
+    DavResource { href: b"/files/a%20b", name: "a & b", modified, file: Some(file), quota, locks: None }
 }
 
 fn written(propfind: &Propfind, resource: &DavResource<'_>) -> String {

@@ -21,6 +21,7 @@ mod library;
 mod limits;
 mod lines;
 mod listings;
+mod locking;
 mod log_in;
 mod mixing;
 mod permissions;

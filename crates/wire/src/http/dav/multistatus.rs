@@ -6,6 +6,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::lock::{DavLock, SUPPORTED, push_discovery};
 use super::property::{LiveProperty, PropertyName};
 use super::request::Propfind;
 use super::xml::push_text;
@@ -38,6 +39,8 @@ pub struct DavResource<'a> {
     pub file: Option<DavFile<'a>>,
     /// The quota of a folder, if the client may know it.
     pub quota: Option<DavQuota>,
+    /// The locks on it; `None` if the server has no locks.
+    pub locks: Option<&'a [DavLock<'a>]>,
 }
 
 /// The properties of a file.
@@ -174,7 +177,13 @@ impl DavResource<'_> {
             (LiveProperty::ResourceType, None, _) => {
                 out.extend_from_slice(b"<D:resourcetype><D:collection/></D:resourcetype>");
             }
-            (LiveProperty::SupportedLock, ..) => out.extend_from_slice(b"<D:supportedlock/>"),
+            (LiveProperty::SupportedLock, ..) => {
+                out.extend_from_slice(if self.locks.is_some() { SUPPORTED } else { b"<D:supportedlock/>" });
+            }
+            (LiveProperty::LockDiscovery, ..) => {
+                let Some(locks) = self.locks else { return false };
+                push_discovery(locks.iter().copied(), out);
+            }
             (LiveProperty::DisplayName, ..) => push_element(name, |out| push_text(self.name, out), out),
             (LiveProperty::ContentLength, Some(file), _) => push_element(name, number(file.length), out),
             (LiveProperty::ContentType, Some(file), _) => {

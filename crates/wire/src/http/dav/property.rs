@@ -62,6 +62,8 @@ pub enum LiveProperty {
     LastModified,
     /// `supportedlock`: the kinds of locks, of which there are none.
     SupportedLock,
+    /// The locks on it.
+    LockDiscovery,
     /// `quota-available-bytes` of a folder (RFC 4331).
     QuotaAvailable,
     /// `quota-used-bytes` of a folder (RFC 4331).
@@ -72,7 +74,7 @@ pub enum LiveProperty {
 
 impl LiveProperty {
     /// All of them.
-    pub const ALL: [LiveProperty; 10] = [
+    pub const ALL: [LiveProperty; 11] = [
         LiveProperty::ResourceType,
         LiveProperty::DisplayName,
         LiveProperty::ContentLength,
@@ -80,6 +82,7 @@ impl LiveProperty {
         LiveProperty::EntityTag,
         LiveProperty::LastModified,
         LiveProperty::SupportedLock,
+        LiveProperty::LockDiscovery,
         LiveProperty::QuotaAvailable,
         LiveProperty::QuotaUsed,
         LiveProperty::Checksums,
@@ -116,6 +119,7 @@ impl LiveProperty {
             LiveProperty::EntityTag => "getetag",
             LiveProperty::LastModified => "getlastmodified",
             LiveProperty::SupportedLock => "supportedlock",
+            LiveProperty::LockDiscovery => "lockdiscovery",
             LiveProperty::QuotaAvailable => "quota-available-bytes",
             LiveProperty::QuotaUsed => "quota-used-bytes",
             LiveProperty::Checksums => "checksums",
@@ -128,5 +132,5 @@ impl LiveProperty {
 #[must_use]
 pub fn is_protected(name: &PropertyName) -> bool {
     let is_live = LiveProperty::of(name).is_some_and(|live| live != LiveProperty::LastModified);
-    is_live || name.is(DAV, "creationdate") || name.is(DAV, "lockdiscovery")
+    is_live || name.is(DAV, "creationdate")
 }
