@@ -87,7 +87,7 @@ pub fn metrics(settings: &Settings) -> String {
     for origin in origins(settings) {
         origin.counts.first_byte.write(LATENCY, &label(origin), &mut text);
     }
-    if let Some(cache) = settings.cache.as_ref().and_then(|opener| opener.get()) {
+    if let Some(cache) = settings.open_cache() {
         write_cache(&cache.figures(), &mut text);
     }
     let _ = writeln!(text, "# HELP plimsoll_proxy_limit A limit of the proxy, by its name.");
@@ -120,7 +120,7 @@ pub fn status(settings: &Settings) -> serde_json::Value {
         "origin_connections_max": settings.origin_connections,
         "spool_bytes": settings.spool.bytes(),
         "spool_bytes_max": settings.spool.bytes_max(),
-        "cache": settings.cache.as_ref().and_then(|opener| opener.get()).map(|cache| cache.figures()),
+        "cache": settings.open_cache().map(|cache| cache.figures()),
     })
 }
 

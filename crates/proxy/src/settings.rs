@@ -16,6 +16,7 @@ use plimsoll_wire::proxy::Version as HeaderVersion;
 
 use crate::balance::Balance;
 use crate::cache::opening::CacheOpener;
+use crate::cache::response_cache::ResponseCache;
 use crate::fields::FieldRules;
 use crate::limits::OriginTimes;
 use crate::origin::Origin;
@@ -61,6 +62,11 @@ impl Settings {
     /// Returns the connector of channels for a thread, if origins are connected by them.
     pub(crate) fn connector(&self, io: &Io) -> Option<Connector> {
         self.channel.map(|bodies| Connector::new(io, bodies, self.channels.clone()))
+    }
+
+    /// Returns the cache, if there is one and it is open.
+    pub(crate) fn open_cache(&self) -> Option<&Arc<ResponseCache>> {
+        self.cache.as_ref()?.get()
     }
 }
 

@@ -238,9 +238,8 @@ impl Caching<'_> {
 
     /// Sends a stored object, and counts the request. Looks it up again if its file cannot be opened.
     async fn send(&mut self, object: &Arc<Object>, status: &CacheStatus, counter: Counter) -> Step {
-        let (signals, fields, of) =
-            (Signals::default(), object.head.fields.lines(), (&self.request, &self.cache));
-        let ending = self.exchange.send_object(of, object, fields, status, &signals).await;
+        let (signals, fields) = (Signals::default(), object.head.fields.lines());
+        let ending = self.exchange.send_object(&self.request, object, fields, status, &signals).await;
         if !matches!(ending, OutcomeEnding::Repeat) {
             count(counter(self.cache.counts()));
         }

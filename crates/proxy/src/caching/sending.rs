@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_io::{Deadline, Elapsed, File, FileRange, Fs, Instant, Phase, Segment, Tx};
+use plimsoll_io::{Deadline, Elapsed, File, FileRange, Fs, Instant, Io, Phase, Segment, Tx};
 use plimsoll_proto::limits::{COPIED_PART_BYTES_MAX, FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, UNSENT_BYTES_MAX};
 use plimsoll_proto::{drain, read_patiently};
 use plimsoll_wire::http::answer::AnswerHead;
@@ -57,55 +57,93 @@ pub(crate) enum NotSent {
     Late,
 }
 
+/// The source of the bytes of a response, or of one of its slices.
+pub(super) enum Source {
+    /// In memory.
+    Memory(Arc<[u8]>),
+    /// The content of an object, in an open file.
+    File(Arc<Object>, OpenBody),
+    /// A fetch in progress.
+    Fetch(Follower),
+}
+
+impl Source {
+    /// Opens the content of an object, of which a range is to be sent. Returns `None` if it has no such
+    /// range, or cannot be read: then it is dropped.
+    pub(super) async fn open(
+        io: &Io,
+        cache: &Arc<ResponseCache>,
+        object: &Arc<Object>,
+        range: &Range<u64>,
+    ) -> Option<Source> {
+        if let Content::Memory(bytes) = &object.content {
+            return (range.end <= bytes.len() as u64).then(|| Source::Memory(Arc::clone(bytes)));
+        }
+        match cache.open_body(io, object, range).await {
+            Ok(body) => Some(Source::File(Arc::clone(object), body)),
+            Err(error) => {
+                cache.drop_unreadable(io, object, &error).await;
+                None
+            }
+        }
+    }
+}
+
 impl ClientSide<'_> {
-    /// Sends a stored object, with its own fields or others.
+    /// Sends an object of the cache, with its own fields or others.
     pub(crate) async fn send_object(
         &mut self,
-        cache: &Arc<ResponseCache>,
         object: &Arc<Object>,
         fields: FieldLines<'_>,
         status: &CacheStatus,
     ) -> Result<(), NotSent> {
         let length = object.content.len();
         let selection = Selection::of(self.request, &object.head, Some(length));
-        let range = self.range_to_send(&selection, length);
-        let body = match (&object.content, &range) {
-            (Content::Memory(_), _) | (_, None) => None,
-            (Content::File(_) | Content::Passed(_), Some(range)) => {
-                match cache.open_body(&self.shared.io, object, range).await {
-                    Ok(body) => Some(body),
-                    Err(error) => {
-                        cache.drop_unreadable(&self.shared.io, object, &error).await;
-                        return Err(NotSent::Unopened);
-                    }
+        let (mut part, shared) = (None, self.shared);
+        if let Some(range) = self.range_to_send(&selection, length) {
+            let cache = shared.settings.open_cache().ok_or(NotSent::Unopened)?;
+            let source = Source::open(&shared.io, cache, object, &range).await.ok_or(NotSent::Unopened)?;
+            part = Some((source, range));
+        }
+        let head = self.head(&object.head, fields, &selection, Some(length), status);
+        self.send_part(head, part, Some(length)).await
+    }
+
+    /// Sends a head, which is empty behind the first part of a response, and a range of a source. `length`
+    /// is that of the whole body, if it is known.
+    pub(super) async fn send_part(
+        &mut self,
+        mut head: Vec<u8>,
+        part: Option<(Source, Range<u64>)>,
+        length: Option<u64>,
+    ) -> Result<(), NotSent> {
+        let mut shared = None;
+        if let Some((Source::Memory(bytes), range)) = &part {
+            self.signals.count(range.end - range.start);
+            let part = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+            let part = part.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
+            if part.len() == bytes.len() && part.len() > COPIED_BYTES_MAX {
+                shared = Some(Arc::clone(bytes));
+            } else {
+                // One send for head and body.
+                head.extend_from_slice(part);
+            }
+        }
+        if !head.is_empty() {
+            self.tx.push(Segment::Owned(head));
+        }
+        match part {
+            Some((Source::File(object, body), range)) => self.send_body(&object, &body, range).await,
+            Some((Source::Fetch(follower), range)) => self.finish_fetched(&follower, range, length).await,
+            Some((Source::Memory(_), _)) | None => match shared {
+                Some(bytes) if self.tx.copies_segments() => self.send_copies(&bytes).await,
+                Some(bytes) => {
+                    self.tx.push(Segment::Shared(bytes));
+                    Ok(())
                 }
-            }
-        };
-        let mut head = self.head(&object.head, fields, &selection, Some(length), status);
-        let Some(range) = range else {
-            self.tx.push(Segment::Owned(head));
-            return Ok(());
-        };
-        if let Some(body) = body {
-            self.tx.push(Segment::Owned(head));
-            return self.send_body(cache, object, &body, range).await;
+                None => Ok(()),
+            },
         }
-        let Content::Memory(bytes) = &object.content else { return Ok(()) };
-        self.signals.count(range.end - range.start);
-        let part = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
-        let part = part.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
-        if part.len() == bytes.len() && part.len() > COPIED_BYTES_MAX {
-            self.tx.push(Segment::Owned(head));
-            if self.tx.copies_segments() {
-                return self.send_copies(part).await;
-            }
-            self.tx.push(Segment::Shared(Arc::clone(bytes)));
-        } else {
-            // One send for head and body.
-            head.extend_from_slice(part);
-            self.tx.push(Segment::Owned(head));
-        }
-        Ok(())
     }
 
     /// Sends bytes over a transport that copies them, in parts.
@@ -164,26 +202,17 @@ impl ClientSide<'_> {
         Ok(())
     }
 
-    /// Sends a part of bytes in memory.
-    pub(super) async fn send_bytes(&mut self, bytes: &[u8], part: Range<u64>) -> Result<(), NotSent> {
-        let start = part.start;
-        let part = usize::try_from(part.start).ok().zip(usize::try_from(part.end).ok());
-        let part = part.and_then(|(start, end)| bytes.get(start..end)).ok_or(NotSent::CutShort(start))?;
-        self.signals.count(part.len() as u64);
-        self.tx.push(Segment::Owned(part.to_vec()));
-        self.drain(UNSENT_BYTES_MAX).await
-    }
-
     /// Sends a range of the content of an object. Drops the object if it cannot be read.
-    pub(super) async fn send_body(
+    async fn send_body(
         &mut self,
-        cache: &Arc<ResponseCache>,
         object: &Arc<Object>,
         body: &OpenBody,
         range: Range<u64>,
     ) -> Result<(), NotSent> {
         let sent = self.send_parts(body, range).await;
-        if let Err(NotSent::Unreadable(_, error)) = &sent {
+        if let Err(NotSent::Unreadable(_, error)) = &sent
+            && let Some(cache) = self.shared.settings.open_cache()
+        {
             cache.drop_unreadable(&self.shared.io, object, error).await;
         }
         sent
@@ -217,7 +246,7 @@ impl ClientSide<'_> {
     /// Sends a range of a body while it is being fetched. Returns the offset up to which it was sent, which
     /// is less than the end of the range only at the end of the body. If the recording cannot be read, it is
     /// not stored.
-    pub(super) async fn stream(
+    async fn stream(
         &mut self,
         follower: &Follower,
         range: Range<u64>,
@@ -226,7 +255,7 @@ impl ClientSide<'_> {
         let streamed = self.stream_recorded(follower, range, framing).await;
         if let Err(NotSent::Unreadable(_, error)) = &streamed
             && follower.void()
-            && let Some(cache) = self.shared.settings.cache.as_ref().and_then(|opener| opener.get())
+            && let Some(cache) = self.shared.settings.open_cache()
         {
             cache.note_unreadable(error);
         }
@@ -305,7 +334,7 @@ impl ClientSide<'_> {
         if chunk.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(chunk) }
     }
 
-    async fn drain(&mut self, below: u64) -> Result<(), NotSent> {
+    pub(super) async fn drain(&mut self, below: u64) -> Result<(), NotSent> {
         self.drained(below).await.map_err(|_| NotSent::ClientGone)
     }
 

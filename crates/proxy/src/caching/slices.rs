@@ -8,13 +8,15 @@ use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_io::{Elapsed, Segment};
+use plimsoll_io::Elapsed;
 use plimsoll_proto::http::SideWork as _;
+use plimsoll_proto::limits::UNSENT_BYTES_MAX;
 use plimsoll_wire::http::range::{Resolved, parse_range};
 use plimsoll_wire::http::status::Status;
 
 use super::pass::{PassKind, stored_status};
 use super::selection::Selection;
+use super::sending::Source;
 use super::slice_fetch::{SliceFetch, Validated};
 use super::step::Step;
 use super::{Caching, NotSent, Rest, count};
@@ -22,17 +24,9 @@ use crate::body::OutFraming;
 use crate::cache::fetch::{Available, FollowedHead, Follower, Joined};
 use crate::cache::limits::{FOLLOW_TIME_MAX, SLICE_BYTES};
 use crate::cache::policy::{CacheStatus, Forwarded, Slice, Usability};
-use crate::cache::response_cache::OpenBody;
-use crate::cache::store::{Content, Lookup, Object, PartialHead};
+use crate::cache::store::{Lookup, Object, PartialHead};
 use crate::detached::detached;
 use crate::exchange::{OutcomeEnding, Signals};
-
-/// The source of a slice's bytes.
-enum SliceSource {
-    Memory(Arc<[u8]>),
-    File(Arc<Object>, OpenBody),
-    Fetch(Follower),
-}
 
 /// The reason why a slice is not available.
 enum NoSlice {
@@ -102,7 +96,7 @@ impl Caching<'_> {
         &mut self,
         known: Option<&PartialHead>,
         stored: Option<&Arc<Object>>,
-    ) -> Result<(PartialHead, Option<SliceSource>), NoSlice> {
+    ) -> Result<(PartialHead, Option<Source>), NoSlice> {
         let start = match known {
             Some(partial) => match Selection::of(&self.request, &partial.head, Some(partial.whole)) {
                 Selection::Part(range, _) => Some(range.start),
@@ -117,7 +111,7 @@ impl Caching<'_> {
         });
         let fetched = self.fetch_slice(number, known, validated).await;
         match (fetched, known.filter(|_| stored.is_none())) {
-            (Ok((partial, follower)), _) => Ok((partial, Some(SliceSource::Fetch(follower)))),
+            (Ok((partial, follower)), _) => Ok((partial, Some(Source::Fetch(follower)))),
             (Err(NoSlice::Changed), Some(known)) => {
                 // A validation has ended without a new slice.
                 let partial = self.cache.lookup_partial(&self.request).filter(|now| now.is_same(known));
@@ -145,7 +139,7 @@ impl Caching<'_> {
     async fn send_slices(
         &mut self,
         partial: &PartialHead,
-        mut first: Option<SliceSource>,
+        mut first: Option<Source>,
         (selection, range): (&Selection, Range<u64>),
         status: &CacheStatus,
     ) -> Step {
@@ -174,28 +168,21 @@ impl Caching<'_> {
             };
             // Until the first byte is there, the request can be answered in another way.
             if !is_begun
-                && let Some(SliceSource::Fetch(follower)) = &source
+                && let Some(Source::Fetch(follower)) = &source
                 && matches!(follower.read(part.start, 1).await, Available::Failed)
             {
                 return Step::Join;
             }
             let mut client = self.exchange.client_side(&self.request, &signals);
+            let (whole, mut head) = (Some(partial.whole), Vec::new());
             if !is_begun {
-                let (head, fields) = (&partial.head, partial.head.fields.lines());
-                let head = client.head(head, fields, selection, Some(partial.whole), status);
-                client.tx.push(Segment::Owned(head));
+                let fields = partial.head.fields.lines();
+                head = client.head(&partial.head, fields, selection, whole, status);
                 (is_begun, keep) = (true, client.keep);
             }
-            let sent = match source {
-                None => Ok(()),
-                Some(SliceSource::Memory(content)) => client.send_bytes(&content, part).await,
-                Some(SliceSource::File(object, body)) => {
-                    client.send_body(&self.cache, &object, &body, part).await
-                }
-                Some(SliceSource::Fetch(follower)) => {
-                    let framing = OutFraming::Length(part.end - part.start);
-                    client.stream(&follower, part, framing).await.map(drop)
-                }
+            let sent = match client.send_part(head, source.map(|source| (source, part)), whole).await {
+                Ok(()) => client.drain(UNSENT_BYTES_MAX).await,
+                not_sent => not_sent,
             };
             match sent {
                 Ok(()) => {}
@@ -226,23 +213,14 @@ impl Caching<'_> {
         number: u64,
         part: &Range<u64>,
         partial: &PartialHead,
-    ) -> Result<SliceSource, NoSlice> {
-        if let Some(object) = self.cache.lookup_slice(partial, number) {
-            match &object.content {
-                Content::Memory(bytes) => return Ok(SliceSource::Memory(Arc::clone(bytes))),
-                // Slices are copied.
-                Content::Passed(_) => {}
-                Content::File(_) => {
-                    let io = &self.exchange.shared.io;
-                    match self.cache.open_body(io, &object, part).await {
-                        Ok(body) => return Ok(SliceSource::File(object, body)),
-                        Err(error) => self.cache.drop_unreadable(io, &object, &error).await,
-                    }
-                }
-            }
+    ) -> Result<Source, NoSlice> {
+        if let Some(object) = self.cache.lookup_slice(partial, number)
+            && let Some(source) = Source::open(&self.exchange.shared.io, &self.cache, &object, part).await
+        {
+            return Ok(source);
         }
         let (fetched, follower) = self.fetch_slice(number, Some(partial), None).await?;
-        if fetched.is_same(partial) { Ok(SliceSource::Fetch(follower)) } else { Err(NoSlice::Changed) }
+        if fetched.is_same(partial) { Ok(Source::Fetch(follower)) } else { Err(NoSlice::Changed) }
     }
 
     /// Fetches a slice beside the request, or joins its fetch.

@@ -17,7 +17,6 @@ use crate::body::{BodyReader, OutFraming};
 use crate::cache::fetch::Follower;
 use crate::cache::limits::RECORD_BYTES_MAX;
 use crate::cache::policy::{CacheRequest, CacheStatus, FieldLines, StoredHead};
-use crate::cache::response_cache::ResponseCache;
 use crate::cache::store::Object;
 use crate::caching::{ClientSide, StoredAnswer};
 use crate::limits::{RELAY_AHEAD_BYTES_MAX, RELAYED_PART_BYTES_MAX, SLOW_CLIENT_TIME};
@@ -235,9 +234,8 @@ impl<'a> Exchange<'a> {
                 return client.ending(&sent, &head, length);
             }
             Unsent::Stored(unsent) => {
-                let StoredAnswer { request, cache, object, fields, status } = *unsent;
-                let of = (&request, &cache);
-                return self.send_object(of, &object, fields.lines(), &status, signals).await;
+                let StoredAnswer { request, object, fields, status, .. } = *unsent;
+                return self.send_object(&request, &object, fields.lines(), &status, signals).await;
             }
         };
         match sent {
@@ -252,7 +250,7 @@ impl<'a> Exchange<'a> {
     /// Sends a stored object, with its own fields or others.
     pub(crate) async fn send_object(
         &mut self,
-        (request, cache): (&CacheRequest<'_>, &Arc<ResponseCache>),
+        request: &CacheRequest<'_>,
         object: &Arc<Object>,
         fields: FieldLines<'_>,
         status: &CacheStatus,
@@ -260,7 +258,7 @@ impl<'a> Exchange<'a> {
     ) -> OutcomeEnding {
         let mut client = self.client_side(request, signals);
         // Another response may have replaced the object since it was looked up, and its file was removed.
-        let sent = client.send_object(cache, object, fields, status).await;
+        let sent = client.send_object(object, fields, status).await;
         client.ending(&sent, &object.head, Some(object.content.len()))
     }
 
