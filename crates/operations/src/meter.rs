@@ -2,11 +2,11 @@
 //!
 //! It is not the metrics page. Invariants: counting neither locks nor allocates.
 
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_io::Cells;
+use plimsoll_wire::metrics::Metric;
 
 use crate::caller::Protocol;
 use crate::operation::Operation;
@@ -28,6 +28,9 @@ const MICROS: usize = BUCKETS;
 const FAILED: usize = BUCKETS + 1;
 const BYTES: usize = BUCKETS + 2;
 const EACH: usize = BUCKETS + 3;
+
+/// The names of a protocol and an operation.
+type Labels = [(&'static str, &'static str); 2];
 
 /// The counters since the start.
 #[derive(Debug)]
@@ -93,54 +96,29 @@ impl Meter {
         text
     }
 
-    fn each(&self) -> impl Iterator<Item = (String, &[AtomicU64])> {
+    fn each(&self) -> impl Iterator<Item = (Labels, &[AtomicU64])> {
         Protocol::ALL.into_iter().flat_map(move |protocol| {
             Operation::ALL.into_iter().map(move |operation| {
-                let labels = format!("protocol=\"{}\",operation=\"{}\"", protocol.name(), operation.name());
+                let labels = [("protocol", protocol.name()), ("operation", operation.name())];
                 (labels, self.of(protocol, operation))
             })
         })
     }
 
     fn write_latencies(&self, text: &mut String) {
-        const NAME: &str = "plimsoll_operation_duration_seconds";
-        let _ =
-            writeln!(text, "# HELP {NAME} Time from an operation's first request to the end of its answer.");
-        let _ = writeln!(text, "# TYPE {NAME} histogram");
+        const HELP: &str = "Time from an operation's first request to the end of its answer.";
+        let mut metric = Metric::new(text, "plimsoll_operation_duration_seconds", "histogram", HELP);
         for (labels, cells) in self.each() {
-            let mut below = 0;
-            for (bucket, counted) in cells[..BUCKETS].iter().enumerate() {
-                below += counted.load(Ordering::Relaxed);
-                match BOUNDS_MICROS.get(bucket) {
-                    Some(bound) => {
-                        let _ =
-                            writeln!(text, "{NAME}_bucket{{{labels},le=\"{}\"}} {below}", Seconds(*bound));
-                    }
-                    None => {
-                        let _ = writeln!(text, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {below}");
-                    }
-                }
-            }
-            let sum = Seconds(cells[MICROS].load(Ordering::Relaxed));
-            let _ = writeln!(text, "{NAME}_sum{{{labels}}} {sum}\n{NAME}_count{{{labels}}} {below}");
+            let counts = cells[..BUCKETS].iter().map(|count| count.load(Ordering::Relaxed));
+            metric.histogram(&labels, &BOUNDS_MICROS, counts, cells[MICROS].load(Ordering::Relaxed));
         }
     }
 
     fn write_sums(&self, text: &mut String, name: &str, help: &str, cell: usize) {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
+        let mut metric = Metric::new(text, name, "counter", help);
         for (labels, cells) in self.each() {
-            let _ = writeln!(text, "{name}{{{labels}}} {}", cells[cell].load(Ordering::Relaxed));
+            metric.series(&labels, cells[cell].load(Ordering::Relaxed));
         }
-    }
-}
-
-/// Microseconds, displayed as seconds without trailing zeros.
-struct Seconds(u64);
-
-impl std::fmt::Display for Seconds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = format!("{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000);
-        f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 

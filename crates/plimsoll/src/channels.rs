@@ -3,9 +3,9 @@
 //! It counts nothing. Invariant: a server on which no channel was ever set up shows zeros, not nothing.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use plimsoll_channel::{Count, CountKind, Settings};
+use plimsoll_wire::metrics::Metric;
 
 /// The unit behind the name of a time in `/api/status`.
 const STATUS_UNIT: &str = "microseconds";
@@ -22,13 +22,12 @@ pub(crate) fn metrics(settings: &Settings) -> String {
                 ("counter", "_seconds_total", format!("{}.{:06}", value / 1_000_000, value % 1_000_000))
             }
         };
-        let name = format!("plimsoll_channel_{name}{suffix}");
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+        Metric::new(&mut text, format!("plimsoll_channel_{name}{suffix}"), kind, help).value(value);
     }
-    let _ = writeln!(text, "# HELP plimsoll_channel_limit A limit of each connection by shared memory.");
-    let _ = writeln!(text, "# TYPE plimsoll_channel_limit gauge");
+    let help = "A limit of each connection by shared memory.";
+    let mut limit = Metric::new(&mut text, "plimsoll_channel_limit", "gauge", help);
     for (name, value) in limits(settings) {
-        let _ = writeln!(text, "plimsoll_channel_limit{{name=\"{name}\"}} {value}");
+        limit.series(&[("name", name)], value);
     }
     text
 }

@@ -2,18 +2,16 @@
 //!
 //! It serves no page. Invariant: reading takes no lock that a request holds while it waits.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_client::http::limits::HEAD;
+use plimsoll_wire::metrics::Metric;
 
 use crate::cache::response_cache::CacheFigures;
 use crate::limits;
 use crate::origin::Origin;
 use crate::settings::Settings;
-
-const LATENCY: &str = "plimsoll_proxy_first_byte_seconds";
 
 /// A figure of an origin: its name, its kind, its help, and its value.
 type Figure = (&'static str, &'static str, &'static str, fn(&Origin) -> &AtomicU64);
@@ -47,19 +45,10 @@ const LIMITS: [(&str, u64); 6] = [
 pub fn metrics(settings: &Settings) -> String {
     let mut text = String::new();
     for (name, kind, help, value) in FIGURES {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "# HELP plimsoll_proxy_{name} {help}\n# TYPE plimsoll_proxy_{name} {kind}");
-        for origin in origins(settings) {
-            let value = value(origin).load(Ordering::Relaxed);
-            let _ = writeln!(text, "plimsoll_proxy_{name}{{{}}} {value}", label(origin));
-        }
+        write_each(settings, &mut text, (name, kind, help), |origin| value(origin).load(Ordering::Relaxed));
     }
-    let _ = writeln!(text, "# HELP plimsoll_proxy_requests_waiting Requests that wait for a connection.");
-    let _ = writeln!(text, "# TYPE plimsoll_proxy_requests_waiting gauge");
-    for origin in origins(settings) {
-        let waiting = origin.admission.waiting();
-        let _ = writeln!(text, "plimsoll_proxy_requests_waiting{{{}}} {waiting}", label(origin));
-    }
+    let waiting = ("requests_waiting", "gauge", "Requests that wait for a connection.");
+    write_each(settings, &mut text, waiting, |origin| origin.admission.waiting() as u64);
     let (spooled, spool_max) = (settings.spool.bytes(), settings.spool.bytes_max());
     for (name, help, value) in [
         ("spool_bytes", "Bytes of responses that wait in files for slow clients.", spooled),
@@ -70,30 +59,24 @@ pub fn metrics(settings: &Settings) -> String {
             settings.origin_connections as u64,
         ),
     ] {
-        let _ = writeln!(text, "# HELP plimsoll_proxy_{name} {help}");
-        let _ = writeln!(text, "# TYPE plimsoll_proxy_{name} gauge\nplimsoll_proxy_{name} {value}");
+        Metric::new(&mut text, format!("plimsoll_proxy_{name}"), "gauge", help).value(value);
     }
     let failures = limits::FAILURES_MAX;
     let help = format!("0 after {failures} failures in a row to connect, until a connection is accepted.");
-    let _ = writeln!(text, "# HELP plimsoll_proxy_origin_up {help}");
-    let _ = writeln!(text, "# TYPE plimsoll_proxy_origin_up gauge");
+    let up = ("origin_up", "gauge", help.as_str());
+    write_each(settings, &mut text, up, |origin| u64::from(!origin.is_failing()));
+    let help = "Time from a request to the head of its response.";
+    let mut latency = Metric::new(&mut text, "plimsoll_proxy_first_byte_seconds", "histogram", help);
     for origin in origins(settings) {
-        let up = u8::from(!origin.is_failing());
-        let _ = writeln!(text, "plimsoll_proxy_origin_up{{{}}} {up}", label(origin));
-    }
-
-    let _ = writeln!(text, "# HELP {LATENCY} Time from a request to the head of its response.");
-    let _ = writeln!(text, "# TYPE {LATENCY} histogram");
-    for origin in origins(settings) {
-        origin.counts.first_byte.write(LATENCY, &label(origin), &mut text);
+        origin.counts.first_byte.write(&mut latency, origin.key());
     }
     if let Some(cache) = settings.open_cache() {
         write_cache(&cache.figures(), &mut text);
     }
-    let _ = writeln!(text, "# HELP plimsoll_proxy_limit A limit of the proxy, by its name.");
-    let _ = writeln!(text, "# TYPE plimsoll_proxy_limit gauge");
+    let mut limit =
+        Metric::new(&mut text, "plimsoll_proxy_limit", "gauge", "A limit of the proxy, by its name.");
     for (name, value) in LIMITS {
-        let _ = writeln!(text, "plimsoll_proxy_limit{{name=\"{name}\"}} {value}");
+        limit.series(&[("name", name)], value);
     }
     text
 }
@@ -160,22 +143,26 @@ fn write_cache(figures: &CacheFigures, text: &mut String) {
         ),
         ("passed_bytes_max", "gauge", "The limit of that.", index.passed_bytes_max),
     ] {
-        let _ = writeln!(text, "# HELP plimsoll_proxy_cache_{name} {help}");
-        let _ =
-            writeln!(text, "# TYPE plimsoll_proxy_cache_{name} {kind}\nplimsoll_proxy_cache_{name} {value}");
+        Metric::new(text, format!("plimsoll_proxy_cache_{name}"), kind, help).value(value);
     }
-    let _ =
-        writeln!(text, "# HELP plimsoll_proxy_cache_hit_ratio Share of requests answered from the cache.");
-    let _ = writeln!(text, "# TYPE plimsoll_proxy_cache_hit_ratio gauge");
-    let _ = writeln!(text, "plimsoll_proxy_cache_hit_ratio {:.4}", figures.hit_ratio);
+    let help = "Share of requests answered from the cache.";
+    let ratio = Metric::new(text, "plimsoll_proxy_cache_hit_ratio", "gauge", help);
+    ratio.value(format_args!("{:.4}", figures.hit_ratio));
+}
+
+/// Writes a metric, by its name, kind and help, with a value of each origin.
+fn write_each(
+    settings: &Settings,
+    text: &mut String,
+    (name, kind, help): (&str, &str, &str),
+    value: impl Fn(&Origin) -> u64,
+) {
+    let mut metric = Metric::new(text, format!("plimsoll_proxy_{name}"), kind, help);
+    for origin in origins(settings) {
+        metric.series(&[("origin", origin.key())], value(origin));
+    }
 }
 
 fn origins(settings: &Settings) -> impl Iterator<Item = &Arc<Origin>> {
     settings.origins.origins().iter().chain(settings.forward.origins())
-}
-
-/// Returns the label of an origin. A path of a Unix socket may have any byte.
-fn label(origin: &Origin) -> String {
-    let escaped = origin.key().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    format!("origin=\"{escaped}\"")
 }

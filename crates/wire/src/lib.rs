@@ -14,6 +14,7 @@ pub mod hex;
 pub mod host;
 pub mod http;
 pub mod limits;
+pub mod metrics;
 pub mod nearest;
 pub mod password;
 pub mod proxy;

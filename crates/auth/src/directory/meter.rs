@@ -2,12 +2,12 @@
 //!
 //! Invariant: counting neither locks nor allocates.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use plimsoll_io::Cells;
+use plimsoll_wire::metrics::Metric;
 
 use super::DirectoryError;
 
@@ -58,7 +58,6 @@ impl DirectoryMeter {
         if asked == 0 {
             return text;
         }
-        // Writing to a string does not fail.
         for (name, kind, help, value) in [
             (
                 "requests_waiting",
@@ -74,25 +73,19 @@ impl DirectoryMeter {
                 cell(CONNECTIONS),
             ),
         ] {
-            let name = format!("plimsoll_directory_{name}");
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+            Metric::new(&mut text, format!("plimsoll_directory_{name}"), kind, help).value(value);
         }
         for (name, help, count, micros) in [
             ("wait", "Time that requests waited for a connection.", begun, cell(WAITED_MICROS)),
             ("request", "Time of requests, with what they wait to connect.", ended, cell(ANSWERED_MICROS)),
         ] {
             let name = format!("plimsoll_directory_{name}_seconds");
-            let seconds = Duration::from_micros(micros).as_secs_f64();
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} summary");
-            let _ = writeln!(text, "{name}_sum {seconds}\n{name}_count {count}");
+            Metric::new(&mut text, name, "summary", help).summary(&[], count, micros);
         }
-        let name = "plimsoll_directory_errors_total";
-        let _ = writeln!(
-            text,
-            "# HELP {name} Requests that failed, by the kind of error.\n# TYPE {name} counter"
-        );
+        let help = "Requests that failed, by the kind of error.";
+        let mut errors = Metric::new(&mut text, "plimsoll_directory_errors_total", "counter", help);
         for (number, kind) in DirectoryError::KINDS.iter().enumerate() {
-            let _ = writeln!(text, "{name}{{kind=\"{kind}\"}} {}", cell(ERRORS + number));
+            errors.series(&[("kind", kind)], cell(ERRORS + number));
         }
         text
     }

@@ -22,6 +22,7 @@ use plimsoll_engine::{EngineKind, SystemFs, run_all};
 use plimsoll_io::{Cells, Fs as _, Stop};
 use plimsoll_proto::http::Challenges;
 use plimsoll_tls::{BadCertificate, ChallengeCertificates};
+use plimsoll_wire::metrics::Metric;
 
 use super::files::{Pair, read, read_key};
 use crate::config::{AcmeChallenge, AcmeSettings, Config};
@@ -67,19 +68,16 @@ impl Renewals {
 
     /// Returns the metrics in Prometheus' text format.
     pub(crate) fn metrics(&self) -> String {
-        const RENEWALS: &str = "plimsoll_acme_renewals_total";
-        const NEXT: &str = "plimsoll_acme_next_attempt_seconds";
+        const RENEWALS: &str = "Orders of certificates by ACME, by their result.";
+        const NEXT: &str = "The time of the next order, in seconds since 1970; 0 before the first one.";
         let cell = |number: usize| self.0.get(number).map_or(0, |cell| cell.load(Ordering::Relaxed));
         let [stored, failed, next] = [Renewals::STORED, Renewals::FAILED, Renewals::NEXT_ATTEMPT].map(cell);
-        format!(
-            "# HELP {RENEWALS} Orders of certificates by ACME, by their result.\n\
-             # TYPE {RENEWALS} counter\n\
-             {RENEWALS}{{result=\"stored\"}} {stored}\n\
-             {RENEWALS}{{result=\"failed\"}} {failed}\n\
-             # HELP {NEXT} The time of the next order, in seconds since 1970; 0 before the first one.\n\
-             # TYPE {NEXT} gauge\n\
-             {NEXT} {next}\n"
-        )
+        let mut text = String::new();
+        let mut renewals = Metric::new(&mut text, "plimsoll_acme_renewals_total", "counter", RENEWALS);
+        renewals.series(&[("result", "stored")], stored);
+        renewals.series(&[("result", "failed")], failed);
+        Metric::new(&mut text, "plimsoll_acme_next_attempt_seconds", "gauge", NEXT).value(next);
+        text
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_proto::http::CertificateStatus;
 use plimsoll_tls::{Certificates, Handshakes, Outcome};
+use plimsoll_wire::metrics::Metric;
 use sha2::{Digest as _, Sha256};
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
@@ -83,31 +84,24 @@ impl Facts {
 
 /// Returns the metrics of certificates in Prometheus' text format.
 pub(crate) fn metrics_of(certificates: &[Facts], handshakes: &Handshakes) -> String {
-    const NAME: &str = "plimsoll_certificate_not_after_seconds";
-    const HANDSHAKES: &str = "plimsoll_tls_handshakes_total";
+    const HANDSHAKES: &str = "TLS handshakes, by their result.";
+    const NOT_AFTER: &str = "The end of a certificate, in seconds since 1970.";
     if certificates.is_empty() {
         return String::new();
     }
-    let mut text =
-        format!("# HELP {HANDSHAKES} TLS handshakes, by their result.\n# TYPE {HANDSHAKES} counter\n");
+    let mut text = String::new();
+    let mut metric = Metric::new(&mut text, "plimsoll_tls_handshakes_total", "counter", HANDSHAKES);
     for (outcome, name) in Outcome::ALL {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{HANDSHAKES}{{result=\"{name}\"}} {}", handshakes.count(outcome));
+        metric.series(&[("result", name)], handshakes.count(outcome));
     }
-    text += &format!("# HELP {NAME} The end of a certificate, in seconds since 1970.\n# TYPE {NAME} gauge\n");
+    let mut metric = Metric::new(&mut text, "plimsoll_certificate_not_after_seconds", "gauge", NOT_AFTER);
     let mut names: Vec<&str> = Vec::new();
     for certificate in certificates {
         let name = certificate.name();
         // A name may have two certificates, with different kinds of keys. A series is written once.
         if !names.contains(&name) {
             names.push(name);
-            // Writing to a string does not fail. No name has a quotation mark: these are not of the DNS.
-            let _ = writeln!(
-                text,
-                "{NAME}{{name=\"{}\"}} {}",
-                name.replace(['"', '\\', '\n'], ""),
-                certificate.not_after
-            );
+            metric.series(&[("name", name)], certificate.not_after);
         }
     }
     text

@@ -4,12 +4,11 @@
 //! This module counts nothing. Invariant: a page of another site in an operator's browser reads and changes
 //! nothing.
 
-use std::fmt::Write as _;
-
 use plimsoll_io::Peer;
 use plimsoll_wire::host::{is_localhost, parse_address};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
+use plimsoll_wire::metrics::Metric;
 
 use super::answer::{Answer, Body};
 use super::local_request::host_of;
@@ -88,10 +87,10 @@ pub(super) fn metrics(status: &StatusPage) -> Answer {
 /// Writes the metrics of the server as a whole.
 fn write_server(text: &mut String, status: &StatusPage) {
     let (load, counters, hot) = ((status.load)(), &status.counters, status.hot.figures());
-    let _ = writeln!(text, "# HELP plimsoll_answers_total HTTP answers, by the first digit of their status.");
-    let _ = writeln!(text, "# TYPE plimsoll_answers_total counter");
+    let help = "HTTP answers, by the first digit of their status.";
+    let mut answers = Metric::new(text, "plimsoll_answers_total", "counter", help);
     for class in 2..=5 {
-        let _ = writeln!(text, "plimsoll_answers_total{{class=\"{class}xx\"}} {}", counters.answers(class));
+        answers.series(&[("class", &format!("{class}xx"))], counters.answers(class));
     }
     for (name, kind, help, value) in [
         ("sent_bytes_total", "counter", "Bytes of bodies that were sent over HTTP.", counters.sent_bytes()),
@@ -115,8 +114,7 @@ fn write_server(text: &mut String, status: &StatusPage) {
         ("draining", "gauge", "1 while the server is about to end.", u64::from(load.draining)),
         ("uptime_seconds", "gauge", "Seconds since the start.", load.uptime_seconds),
     ] {
-        let _ = writeln!(text, "# HELP plimsoll_{name} {help}\n# TYPE plimsoll_{name} {kind}");
-        let _ = writeln!(text, "plimsoll_{name} {value}");
+        Metric::new(text, format!("plimsoll_{name}"), kind, help).value(value);
     }
 }
 
