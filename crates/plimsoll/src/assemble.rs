@@ -3,49 +3,47 @@
 //! It decides nothing that the configuration leaves open. Invariant: per-thread state is built on its own
 //! thread. Threads share only counters, caches, configuration and the log queues.
 
+mod listeners;
 mod pages;
+mod servers;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use plimsoll_auth::{Auth, AuthServer, DirectoryMeter, Secret, ServerAddress, forwarder};
-use plimsoll_channel::{Channels, Meter as ChannelMeter, Settings as ChannelSettings};
+use plimsoll_auth::{Auth, DirectoryMeter};
+use plimsoll_channel::{Meter as ChannelMeter, Settings as ChannelSettings};
 use plimsoll_content::{HotCache, Site};
 use plimsoll_engine::{
-    Bound, Connections, EngineKind, Forking, Orders, PerAddress, Plan, ReloadScope, Service, SlotPolicy,
-    WhenFull, serve,
+    Connections, EngineKind, Forking, Orders, PerAddress, Plan, ReloadScope, SlotPolicy, WhenFull, serve,
 };
-use plimsoll_io::{Cells, Handler, Network, Networks, Setup, Stop};
+use plimsoll_io::{Cells, Network, Networks, Stop};
 use plimsoll_operations::Operations;
-use plimsoll_proto::classic::{self, Classic};
-use plimsoll_proto::ftp::{self, Ftp, PortShares, StartBarrier};
+use plimsoll_proto::ftp::{self, PortShares, StartBarrier};
 use plimsoll_proto::http::{
-    AccessLog, Api, Challenges, Check, Counters, Http, LogSink, Readiness, Routes, RpcServer, Snapshot,
-    TierLocation, Tiers,
+    Api, Challenges, Check, Counters, LogSink, Readiness, Routes, Snapshot, TierLocation, Tiers,
 };
-use plimsoll_proto::{Current, Proxied as ProxiedHandler};
-use plimsoll_proxy::{Logs as ProxyLogs, Proxy, Settings as ProxySettings};
-use plimsoll_rpc::{SecretCheck, Service as RpcService};
+use plimsoll_proto::{Current, classic};
+use plimsoll_proxy::Settings as ProxySettings;
 use plimsoll_store::Store;
-use plimsoll_tls::{Secured, ServerTls};
-use plimsoll_web::{Web, with_store};
+use plimsoll_tls::ServerTls;
 
 use crate::common_cells::CommonCells;
 use crate::config::{AuthAt, Config, Fixed, FtpTls, PlainPasswords, Proxied, ServerCommand, StoreAt};
 use crate::encryption::{self, Encryption, Renewals};
 use crate::line_writer::Reopen;
-use crate::listening::{CLASSIC, FTP, FTPS, HTTP, HTTPS, Listening};
-use crate::locked_folder::{FolderLock, share_data_folder, take_data_folder};
+use crate::listening::Listening;
+use crate::locked_folder::FolderLock;
 use crate::log_sinks::{Logs, Sinks};
 use crate::proxying;
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
-use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts, trash_time};
+use crate::tiers::{auth_settings, trash_time};
 use crate::{hot, open_files, readiness};
+
+pub(crate) use self::servers::auth_server;
 
 /// A server with all its parts, not yet serving.
 pub(crate) struct Server {
@@ -136,111 +134,7 @@ pub(crate) struct Reloadable {
 }
 
 impl Server {
-    /// Builds a server for `sites` by the rules of `config`.
-    pub(crate) fn new(config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
-        let fixed = &config.fixed;
-        let counters = Arc::<Counters>::default();
-        // Before the logs, which may be in the data folder.
-        let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
-        let logs = Logs::open(fixed)?;
-        let sinks = logs.sinks(&counters);
-        let operations = folder.as_ref().map(|_| open_operations(config, &sinks.audit_log)).transpose()?;
-        let accounts = operations.as_ref().map(|operations| accounts(operations, fixed));
-        let data = folder.is_some().then(|| fixed.data.clone());
-        let cells = CommonCells::own();
-        let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
-        let server = Server::made_of(parts, config, sites)?;
-        let proof = server.shared.encryption.proof();
-        encryption::start_acme(config, proof, &server.shared.renewals, server.stop())?;
-        Ok(server)
-    }
-
-    /// Builds the server of a fork master. Its counters are shared between processes, and another process
-    /// writes its logs.
-    pub(crate) fn of_master(
-        config: &Config,
-        counters: Arc<Counters>,
-        cells: CommonCells,
-        sinks: Sinks,
-        operations: Option<Operations>,
-    ) -> anyhow::Result<Server> {
-        let data = operations.is_some().then(|| config.fixed.data.clone());
-        let accounts = operations.as_ref().map(|operations| Accounts {
-            store: Some(operations.store().clone()),
-            ..accounts(operations, &config.fixed)
-        });
-        let (logs, folder) = (Logs::default(), None);
-        let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
-        Server::made_of(parts, config, open_sites(config)?)
-    }
-
-    /// Builds the RPC servers of the main process, which answer the connection processes.
-    pub(crate) fn of_rpc_servers(
-        config: &Config,
-        auth: Auth,
-        api: Arc<dyn Api>,
-        folder: Option<FolderLock>,
-    ) -> anyhow::Result<Server> {
-        let accounts = Some(Accounts { auth: Some(auth), store: None, homes: None, api });
-        let mut config = config.clone();
-        config.without_tls();
-        Server::of_tier(&config, Arc::default(), accounts, Logs::default(), folder)
-    }
-
-    /// Builds the server of an authentication server's fork master. It forwards requests to `main_process`.
-    pub(crate) fn of_auth_master(
-        config: &Config,
-        counters: Arc<Counters>,
-        cells: CommonCells,
-        main_process: ServerAddress,
-        secret: Secret,
-    ) -> anyhow::Result<Server> {
-        let auth = Auth::of_main_process(main_process.clone(), auth_settings(config));
-        let api = auth_server(SecretCheck::of_one_connection(secret), Arc::new(forwarder(main_process)));
-        let accounts = Some(Accounts { auth: Some(auth), store: None, homes: None, api });
-        let (logs, folder, data) = (Logs::default(), None, None);
-        let (operations, sinks) = (None, logs.sinks(&counters));
-        let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
-        Server::made_of(parts, config, Vec::new())
-    }
-
-    /// Builds an authentication server. It answers remote fronts and has no other service.
-    pub(crate) fn of_auth(config: &Config, secret: Secret) -> anyhow::Result<Server> {
-        let counters = Arc::<Counters>::default();
-        let fixed = &config.fixed;
-        let folder = fixed.has_directory_in_data().then(|| share_data_folder(&fixed.data)).transpose()?;
-        let logs = Logs::open(fixed)?;
-        let auth = open_auth_here(config)?;
-        let api = auth_server(SecretCheck::new(secret), Arc::new(AuthServer::for_fronts(auth.clone())));
-        let accounts = Some(Accounts { auth: Some(auth), store: None, homes: None, api });
-        Server::of_tier(config, counters, accounts, logs, folder)
-    }
-
-    /// Builds a storage server. It stores the files of remote fronts and has no other service.
-    pub(crate) fn of_store(config: &Config, secret: Secret) -> anyhow::Result<Server> {
-        let counters = Arc::<Counters>::default();
-        let folder = Some(take_data_folder(&config.fixed.data)?);
-        let logs = Logs::open(&config.fixed)?;
-        let store = open_store_of_fronts(config)?;
-        let api = store_server(store.clone(), SecretCheck::new(secret));
-        let accounts = Some(Accounts { auth: None, store: None, homes: Some(store), api });
-        Server::of_tier(config, counters, accounts, logs, folder)
-    }
-
-    /// Builds a server of a single tier, without sites or operations.
-    fn of_tier(
-        config: &Config,
-        counters: Arc<Counters>,
-        accounts: Option<Accounts>,
-        logs: Logs,
-        folder: Option<FolderLock>,
-    ) -> anyhow::Result<Server> {
-        let (sinks, cells, operations) = (logs.sinks(&counters), CommonCells::own(), None);
-        let data = folder.is_some().then(|| config.fixed.data.clone());
-        let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
-        Server::made_of(parts, config, Vec::new())
-    }
-
+    /// Builds a server of its parts.
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
         let Parts { counters, cells, accounts, operations, sinks, logs, data, folder } = parts;
         let CommonCells { connections, hold, ports, ready, channels, handshakes, renewals, directory } =
@@ -344,108 +238,6 @@ impl Server {
         let listeners = self.behind(listening);
         Ok(orders.serve(Forking { listeners, stop, grace: self.grace, connections, reload })?)
     }
-
-    /// Returns each listener with the handler of its protocol.
-    fn behind(&self, listening: Listening) -> Vec<(Bound, Setup)> {
-        let http = match &self.shared.proxy {
-            Some(settings) => self.proxy(settings),
-            None => self.http(&self.current.http),
-        };
-        let https = self.encrypted(&http).map(|https| self.behind_proxies(Proxied::Http, HTTPS, https));
-        let metrics = self.http(&self.current.metrics);
-        let metrics_tls = self.encrypted(&metrics);
-        let https_listeners = listening.https.into_iter().zip(https.iter().cycle().cloned());
-        let http = self.behind_proxies(Proxied::Http, HTTP, http);
-        let ftp = self.behind_proxies(Proxied::Ftp, FTP, self.ftp(|ftp| ftp));
-        let ftps = self.behind_proxies(Proxied::Ftp, FTPS, self.ftp(Ftp::implicit));
-        let channels = self.over_channels(self.http(&self.current.channels));
-        let channels = listening.channel.into_iter().map(|bound| (bound, Arc::clone(&channels)));
-        let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
-        let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
-        let ftps_listeners = listening.ftps.into_iter().map(|bound| (bound, Arc::clone(&ftps)));
-        let classic = self.classic().map(|classic| self.behind_proxies(Proxied::Classic, CLASSIC, classic));
-        let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
-        let metrics_listeners = listening.metrics.into_iter().map(|bound| (bound, Arc::clone(&metrics)));
-        let metrics_listeners = metrics_listeners
-            .chain(listening.metrics_tls.into_iter().zip(metrics_tls.iter().cycle().cloned()));
-        let listeners =
-            http_listeners.chain(https_listeners).chain(ftp_listeners).chain(ftps_listeners).chain(classic);
-        listeners.chain(channels).chain(metrics_listeners).collect()
-    }
-
-    /// Serves `protocol` over TLS; `None` without a listener for it.
-    fn encrypted(&self, setup: &Setup) -> Option<Setup> {
-        let encryption = &self.shared.encryption;
-        let (setup, current) = (Arc::clone(setup), Arc::clone(encryption.https()?));
-        let handshakes = Arc::clone(encryption.handshakes());
-        Some(Arc::new(move |io| {
-            let inner = setup(io.clone());
-            let handler = Secured::new(io, inner, Arc::clone(&current)).counted(Arc::clone(&handshakes));
-            Rc::new(handler) as Rc<dyn Handler>
-        }))
-    }
-
-    /// Serves `protocol` over channels.
-    fn over_channels(&self, setup: Setup) -> Setup {
-        let settings = self.shared.channels.clone();
-        Arc::new(move |io| {
-            let inner = setup(io.clone());
-            Rc::new(Channels::new(io, inner, settings.clone())) as Rc<dyn Handler>
-        })
-    }
-
-    /// Expects a PROXY protocol header before `protocol`, if the configuration says so.
-    fn behind_proxies(&self, protocol: Proxied, service: Service, setup: Setup) -> Setup {
-        let is_proxied = self.proxied.iter().any(|protocols| protocols.includes(protocol));
-        if !is_proxied {
-            return setup;
-        }
-        self.shared.connections.expect_headers(service.number);
-        let proxies = Arc::clone(&self.current.proxies);
-        Arc::new(move |io| {
-            let inner = setup(io.clone());
-            let handler = ProxiedHandler::new(io, inner, Arc::clone(&proxies), service.refusal);
-            Rc::new(handler) as Rc<dyn Handler>
-        })
-    }
-
-    /// Returns the factory of the HTTP handler of each thread.
-    fn http(&self, current: &Arc<Current<Snapshot<Arc<Routes>>>>) -> Setup {
-        let counters = Arc::clone(&self.shared.counters);
-        let (sink, current) = (self.requests.clone(), Arc::clone(current));
-        let hot = Arc::clone(&self.shared.hot);
-        Arc::new(move |io| {
-            let log = AccessLog::new(sink.clone());
-            let (current, counters, hot) = (Arc::clone(&current), Arc::clone(&counters), Arc::clone(&hot));
-            Rc::new(Http::new(io, current, log, counters, hot)) as Rc<dyn Handler>
-        })
-    }
-
-    /// Returns the factory of the proxy's handler of each thread.
-    fn proxy(&self, current: &Arc<Current<ProxySettings>>) -> Setup {
-        let counters = Arc::clone(&self.shared.counters);
-        let (sink, current) = (self.requests.clone(), Arc::clone(current));
-        Arc::new(move |io| {
-            let logs = ProxyLogs { access: AccessLog::new(sink.clone()), counters: Arc::clone(&counters) };
-            Rc::new(Proxy::new(io, Arc::clone(&current), logs)) as Rc<dyn Handler>
-        })
-    }
-
-    /// Returns the factory of the FTP handler of each thread, changed by `adapt`.
-    fn ftp(&self, adapt: fn(Ftp) -> Ftp) -> Setup {
-        let (current, served) = (Arc::clone(&self.current.ftp), Arc::clone(&self.shared.ftp));
-        Arc::new(move |io| {
-            Rc::new(adapt(Ftp::new(io, Arc::clone(&current), Arc::clone(&served)))) as Rc<dyn Handler>
-        })
-    }
-
-    /// Returns the factory of the classic handler of each thread; `None` without accounts.
-    fn classic(&self) -> Option<Setup> {
-        let (current, operations) = (Arc::clone(&self.current.classic), self.shared.ftp.operations.clone()?);
-        Some(Arc::new(move |io| {
-            Rc::new(Classic::new(io, Arc::clone(&current), operations.clone())) as Rc<dyn Handler>
-        }))
-    }
 }
 
 impl Replace for Reloadable {
@@ -530,22 +322,6 @@ fn checks(
     let store = accounts.and_then(|accounts| accounts.store.clone()).map(readiness::store);
     let origins = proxy.map(proxying::origins_check);
     folder.into_iter().chain(auth).chain(store).chain(origins).collect()
-}
-
-/// Returns the RPC server of accounts.
-pub(crate) fn auth_server(secret: SecretCheck, service: Arc<dyn RpcService>) -> Arc<RpcServer> {
-    Arc::new(RpcServer::new(secret, "an authentication server", "plimsoll auth").with(service))
-}
-
-/// Returns the RPC server of files.
-fn store_server(store: Store, secret: SecretCheck) -> Arc<RpcServer> {
-    Arc::new(with_store(RpcServer::new(secret, "a storage server", "plimsoll store"), store))
-}
-
-fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {
-    let (api, is_local) = (Web::new(operations.clone()), fixed.store == StoreAt::Local);
-    let [store, homes] = [!is_local, is_local].map(|is_it| is_it.then(|| operations.store().clone()));
-    Accounts { auth: Some(operations.auth().clone()), store, homes, api }
 }
 
 /// Returns the shares of the ports for data of FTP.
