@@ -18,9 +18,7 @@ use crate::cache::limits::RECORD_BYTES_MAX;
 use crate::cache::policy::{CacheStatus, FieldLines};
 use crate::cache::recorder::Recorder;
 use crate::cache::store::PassedFile;
-use crate::caching::{
-    CachePass, ClientSide, NotSent, Part, Received, Recording, Rest, Selection, StoredAnswer,
-};
+use crate::caching::{CachePass, ClientSide, NotSent, Part, Received, Recording, Selection, StoredAnswer};
 use crate::failure::Failure;
 use crate::limits::RELAY_AHEAD_BYTES_MAX;
 
@@ -178,26 +176,21 @@ impl<'r> Download<'_, 'r> {
             let is_reusable = head.keeps_alive() && body.into_rest().is_none();
             return Ok(Downloaded::Whole { keep, is_reusable, unsent });
         };
-        let is_reusable = |body: BodyReader| is_recorded && head.keeps_alive() && body.into_rest().is_none();
         match (recorded, sent) {
-            (Err(NotRecorded::Origin(failure)), _) => return Err(failure),
+            (Err(NotRecorded::Origin(failure)), _) => Err(failure),
             // The client has all that was recorded of what it wants.
             (Err(NotRecorded::Cache(recorded, rest)), Err(NotSent::CutShort(sent))) if sent >= recorded => {
                 let length = selection.end().map(|end| end.saturating_sub(sent));
                 let part = Part { skipped: sent - recorded, length, framing };
                 self.relay_part(&mut body, rest, part).await?;
+                Ok(Downloaded::whole(keep, false))
             }
-            // The client needed no more than was recorded.
-            (_, Ok(())) => {}
-            (_, Err(NotSent::Unreadable(at, _))) => {
-                let rest = Rest::behind(&request, &stored, length, at, framing);
-                let unsent = Some(Unsent::Elsewhere(OutcomeEnding::unfinished(rest, keep)));
-                return Ok(Downloaded::Whole { keep, is_reusable: is_reusable(body), unsent });
+            (_, sent) => {
+                let unsent = sent.is_err().then(|| Unsent::Elsewhere(client.ending(&sent, &stored, length)));
+                let is_reusable = is_recorded && head.keeps_alive() && body.into_rest().is_none();
+                Ok(Downloaded::Whole { keep, is_reusable, unsent })
             }
-            (_, Err(NotSent::ClientGone)) => return Err(Failure::ClientGone),
-            (_, Err(_)) => return Err(Failure::Broken),
         }
-        Ok(Downloaded::whole(keep, is_reusable(body)))
     }
 
     /// Takes the head out of the received bytes, and returns the reader of the body.
