@@ -32,6 +32,7 @@ mod links;
 mod listings;
 mod names;
 mod operating;
+mod operator_page;
 mod other_names;
 mod page;
 mod paging;

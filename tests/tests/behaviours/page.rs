@@ -21,21 +21,21 @@ const ACCEPT: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n";
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\n";
 
 /// A browser, with its cookie.
-struct Browser {
-    client: Client,
+pub(super) struct Browser {
+    pub(super) client: Client,
     origin: String,
     /// The cookie of the session, as `NAME=VALUE`.
     cookie: Option<String>,
 }
 
 impl Browser {
-    async fn new(scene: &Scene) -> Browser {
+    pub(super) async fn new(scene: &Scene) -> Browser {
         let origin = format!("{}://test", scene.scheme());
         Browser { client: scene.connect().await, origin, cookie: None }
     }
 
     /// Logs in as an account with the usual password.
-    async fn logged_in(scene: &Scene, name: &str) -> Browser {
+    pub(super) async fn logged_in(scene: &Scene, name: &str) -> Browser {
         let mut browser = Browser::new(scene).await;
         let answer =
             browser.submit("/app/login", &format!("name={name}&password={}", encoded(PASSWORD))).await;
@@ -48,13 +48,13 @@ impl Browser {
         format!("{ACCEPT}{}", cookie.unwrap_or_default())
     }
 
-    async fn open(&mut self, target: &str) -> Answer {
+    pub(super) async fn open(&mut self, target: &str) -> Answer {
         let fields = format!("Upgrade-Insecure-Requests: 1\r\n{}", self.fields());
         self.client.get_with(target, &fields).await
     }
 
     /// Submits a form of the page, and stores the cookie of the response.
-    async fn submit(&mut self, target: &str, form: &str) -> Answer {
+    pub(super) async fn submit(&mut self, target: &str, form: &str) -> Answer {
         let fields = format!("{FORM}Origin: {}\r\n{}", self.origin, self.fields());
         let answer = self.client.ask("POST", target, &fields, form).await;
         if let Some(cookie) = answer.field("Set-Cookie") {

@@ -5,7 +5,7 @@
 mod accounts;
 pub(crate) mod links;
 mod openapi;
-mod operate;
+pub(crate) mod operate;
 mod password;
 pub(crate) mod search;
 mod sessions;

@@ -4,12 +4,10 @@
 //! The right is not checked here. Invariants: a response is bounded, and has no secret and no name of a file
 //! that is neither shared nor linked; following `next` lists every account that exists throughout.
 
-use std::rc::Rc;
-
 use plimsoll_auth::limits::ACCOUNTS_PER_PAGE_MAX;
 use plimsoll_auth::{Account, Change, Error as AuthError, Permissions, Quota};
 use plimsoll_operations::{Caller, Error};
-use plimsoll_proto::http::{Answer, Request};
+use plimsoll_proto::http::Answer;
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use plimsoll_wire::http::form_urlencoded::value_of;
 use plimsoll_wire::http::head::Method;
@@ -21,7 +19,7 @@ use super::whoami::Used;
 use super::{links, shares};
 use crate::limits::{LINKS_PER_PAGE_MAX, SHARES_PER_PAGE_MAX};
 use crate::refusal::Refusal;
-use crate::{RoutedRequest, Web, credentials, json};
+use crate::{RoutedRequest, credentials, json};
 
 /// A resource below `/api/operate`. The first text is the name of an account.
 #[derive(Clone)]
@@ -145,7 +143,8 @@ pub(super) async fn answer(
     method: Method,
     point: OperatorPoint,
 ) -> Result<Answer, Refusal> {
-    let caller = operator(ask.web, ask.request).await?;
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    check_session(&caller)?;
     let operations = &ask.web.operations;
     match &point {
         OperatorPoint::Accounts => list(ask, &caller).await,
@@ -171,22 +170,29 @@ pub(super) async fn answer(
     }
 }
 
-/// Returns the caller. One with the right needs a session, by which the auth tier verifies the right. One
-/// without it is refused by the operation, which notes that in the transfer log.
-async fn operator(web: &Web, request: &mut Request<'_>) -> Result<Rc<Caller>, Refusal> {
-    let caller = credentials::caller(web, request).await?;
+/// Checks that a caller with the right has a session, by which the auth tier verifies the right. One without
+/// the right is refused by the operation, which notes that in the transfer log.
+///
+/// # Errors
+/// The caller has presented a password.
+pub(crate) fn check_session(caller: &Caller) -> Result<(), Refusal> {
     if caller.identity.account.permissions.administer && caller.identity.session().is_none() {
         let detail = "This takes the token of a session, and no password. Log in: POST /api/sessions.";
         return Err(Refusal::new(Status::FORBIDDEN, detail));
     }
-    Ok(caller)
+    Ok(())
+}
+
+/// Returns the name behind which a list starts.
+pub(crate) fn after_of(query: Option<&[u8]>) -> Option<String> {
+    let after = value_of(query?, "after")?;
+    // A name has no space: a plus sign that a client did not encode is one.
+    Some(String::from_utf8_lossy(&after).replace(' ', "+"))
 }
 
 async fn list(ask: RoutedRequest<'_, '_>, caller: &Caller) -> Result<Answer, Refusal> {
     let asked = Paging::from_query(ask.called.query, ACCOUNTS_PER_PAGE_MAX)?;
-    // A name has no space: a plus sign that a client did not encode is one.
-    let after = ask.called.query.and_then(|query| value_of(query, "after"));
-    let after = after.map(|after| String::from_utf8_lossy(&after).replace(' ', "+"));
+    let after = after_of(ask.called.query);
     let listed = ask.web.operations.list_accounts(caller, after).await?;
     let (accounts, next) = asked.page_of(listed, |account| &account.name);
     let accounts = accounts.into_iter().map(|account| AccountJson::new(account, None)).collect();

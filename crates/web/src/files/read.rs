@@ -150,7 +150,7 @@ fn selection(
         VisibleEntries::Only(names) => Some(names),
     };
     let framed = site::wants_page(request)
-        .then(|| page::folder_of_account(request, path, &caller.identity.account.name, may));
+        .then(|| page::folder_of_account(request, path, &caller.identity.account, may));
     Ok(Selection { only, page, framed })
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Log-in is not here. Invariant: a session ends on the server before the browser forgets it.
 
-use maud::{Markup, html};
-use plimsoll_auth::Error as AuthError;
+use maud::html;
+use plimsoll_auth::{Error as AuthError, Quota};
 use plimsoll_content::page::rounded_size;
-use plimsoll_operations::{Caller, Error, WhoAmI};
+use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::Answer;
 use plimsoll_wire::http::set_cookie::SetCookie;
 use plimsoll_wire::http::status::Status;
@@ -48,11 +48,11 @@ async fn page(
     error: Option<String>,
 ) -> Result<Answer, Refusal> {
     let known = ask.web.operations.who_am_i(caller).await?;
-    let frame = Frame::new(ask.request, Section::Account, Some(&known.account.name));
+    let frame = Frame::new(ask.request, Section::Account, Some(&known.account));
     let language = frame.language;
     let content = html! {
         h1 { bdi { (known.account.name) } }
-        p { (usage(language, &known)) }
+        p { (usage(language, known.usage.bytes, known.account.quota)) }
         (notice(&frame, ask.called.query))
         @if let Some(error) = error { p.notice.error role="alert" { (error) } }
         section {
@@ -69,6 +69,12 @@ async fn page(
                 button.primary { (language.text("password.change")) }
             }
         }
+        @if known.account.permissions.administer {
+            section {
+                h2 { (language.text("operate")) }
+                p { a.button href="/app/operate" { (language.text("operate.accounts")) } }
+            }
+        }
         section {
             h2 { (language.text("log-out")) }
             @if cookie::token(ask.request).is_some() {
@@ -82,13 +88,13 @@ async fn page(
     Ok(frame.answer(status, &known.account.name, &content))
 }
 
-fn usage(language: &Language, known: &WhoAmI) -> Markup {
-    let used = rounded_size(known.usage.bytes);
-    let text = match known.account.quota.bytes {
+/// Returns the text about used bytes.
+pub(super) fn usage(language: &Language, bytes: u64, quota: Quota) -> String {
+    let used = rounded_size(bytes);
+    match quota.bytes {
         Some(quota) => language.fill("usage.of", &[("used", &used), ("quota", &rounded_size(quota))]),
         None => language.fill("usage", &[("used", &used)]),
-    };
-    html! { (text) }
+    }
 }
 
 /// Ends the session of the cookie, also if the browser sends a password of its own beside it. A browser

@@ -17,7 +17,7 @@ use plimsoll_wire::units::Size;
 
 use super::entry::{name_of_permission, split, target_of};
 use super::form::Form;
-use super::{go_to, links, trash};
+use super::{go_to, links, operate, trash};
 use crate::api::links::{not_made, url_of};
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, Web, conditions, credentials};
@@ -36,7 +36,7 @@ pub(super) async fn receive(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusa
         b"restore" => trash::restore(ask.web, &caller, &form).await?.into(),
         b"delete-trashed" => trash::delete(ask.web, &caller, &form).await?.into(),
         b"empty-trash" => trash::empty(ask.web, &caller, &form).await?.into(),
-        _ => return Err(Refusal::bad("The form names no action. Open the page again.")),
+        action => operate::change(ask.web, &caller, &form, action).await?.into(),
     };
     Ok(go_to(form.next().with_notice(&notice)))
 }
@@ -156,8 +156,8 @@ fn expires(io: &Io, day: &str) -> Result<Option<SystemTime>, Refusal> {
 /// Makes a public link. The response has its URL, which no other page can show.
 async fn link(ask: &RoutedRequest<'_, '_>, caller: &Caller, form: &Form) -> Result<Answer, Refusal> {
     let place = target_of(&form.bytes("at"))?.place;
-    let account = &caller.identity.account.name;
-    if !place.is_own(account) {
+    let account = &caller.identity.account;
+    if !place.is_own(&account.name) {
         return Err(Error::NotPermitted("share files of others").into());
     }
     let permission = match &*form.text("permission") {

@@ -78,7 +78,7 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
     let href = encoded_path(&target.path);
     let entry = Entry { href, target, stat, may: access.may, shares, links, trash_days };
     let section = if is_own { Section::Files } else { Section::Shares };
-    let frame = Frame::new(ask.request, section, Some(&caller.identity.account.name));
+    let frame = Frame::new(ask.request, section, Some(&caller.identity.account));
     let content = page(&frame, &entry, ask.called.query);
     Ok(frame.answer(Status::OK, &name_of(&entry.target), &content))
 }
@@ -137,7 +137,7 @@ fn sharing(language: &'static Language, entry: &Entry) -> Markup {
                             span { bdi { (share.with) } " " span.quiet {
                                 (permission_text(language, share.permission)) (share_until(language, share))
                             } }
-                            (end_form(language, share, &next))
+                            (end_form(language, share, &next, None))
                         }
                     }
                 }
@@ -169,7 +169,7 @@ fn linking(language: &Language, entry: &Entry, of_entry: &[Link]) -> Markup {
     html! {
         section {
             h2 { (language.text("link")) }
-            @if !of_entry.is_empty() { (links::rows(language, of_entry, &next)) }
+            @if !of_entry.is_empty() { (links::rows(language, of_entry, &next, None)) }
             @let takes_uploads = entry.may.write && entry.stat.kind == FileKind::Folder;
             (links::form(language, &entry.href, &next, takes_uploads))
         }

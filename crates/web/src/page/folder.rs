@@ -3,7 +3,7 @@
 //! It lists nothing itself. Invariant: the page shows the entries that the API would list, and no others.
 
 use maud::{Markup, html};
-use plimsoll_auth::Permissions;
+use plimsoll_auth::{Account, Permissions};
 use plimsoll_content::ListingRow;
 use plimsoll_content::page::{FolderFrame, FolderWords};
 use plimsoll_proto::http::Request;
@@ -27,16 +27,16 @@ struct AccountFolder {
     notice: Markup,
 }
 
-/// Returns the page around a folder that the account `name` lists, with these permissions there.
+/// Returns the page around a folder that the account lists, with these permissions there.
 pub(crate) fn of_account(
     request: &Request<'_>,
     path: &RequestPath<'_>,
-    name: &str,
+    account: &Account,
     may: Permissions,
 ) -> FramedPage {
     let is_shared = path.path.starts_with(b"/shared");
     let (section, root) = if is_shared { (Section::Shares, "shared") } else { (Section::Files, "files") };
-    let frame = Frame::new(request, section, Some(name));
+    let frame = Frame::new(request, section, Some(account));
     let fields = frame.fields();
     let from = path.query.and_then(|query| value_of(query, "from"));
     let from = from.and_then(|from| std::str::from_utf8(&from).ok()?.parse::<usize>().ok()).unwrap_or(0);

@@ -4,6 +4,7 @@
 //! embeds it; no cache stores it.
 
 use maud::{DOCTYPE, Markup, html};
+use plimsoll_auth::Account;
 use plimsoll_content::page::{ICON, MARK};
 use plimsoll_proto::http::{Answer, Request, site};
 use plimsoll_wire::hex;
@@ -27,6 +28,8 @@ pub(crate) enum Section {
     Shares,
     /// The account's trash.
     Trash,
+    /// All accounts, for operators.
+    Operate,
     /// The account itself.
     Account,
     /// None of them.
@@ -38,6 +41,8 @@ pub(crate) struct Frame {
     pub(crate) language: &'static Language,
     pub(super) section: Section,
     account: Option<String>,
+    /// Whether the account may open the operator's page.
+    is_operator: bool,
     /// Whether the browser has a session that it can end.
     has_session: bool,
     nonce: String,
@@ -49,7 +54,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Creates the frame of a page. Without an account, it has no navigation.
-    pub(crate) fn new(request: &Request<'_>, section: Section, account: Option<&str>) -> Frame {
+    pub(crate) fn new(request: &Request<'_>, section: Section, account: Option<&Account>) -> Frame {
         let mut nonce = [0; NONCE_BYTES];
         request.io.entropy(&mut nonce);
         let target = match request.method() {
@@ -59,7 +64,8 @@ impl Frame {
         Frame {
             language: Language::of(request),
             section,
-            account: account.map(str::to_owned),
+            account: account.map(|account| account.name.clone()),
+            is_operator: account.is_some_and(|account| account.permissions.administer),
             has_session: cookie::token(request).is_some(),
             nonce: hex::encode(&nonce),
             is_of_link: false,
@@ -146,6 +152,12 @@ impl Frame {
                     (link(Section::Files, "/files/", self.language.text("files")))
                     (link(Section::Shares, "/app/shares", self.language.text("shares")))
                     (link(Section::Trash, "/app/trash", self.language.text("trash")))
+                    @if self.is_operator {
+                        @let current = (self.section == Section::Operate).then_some("true");
+                        a.operate href="/app/operate" aria-current=[current] {
+                            (self.language.text("operate"))
+                        }
+                    }
                     span.space {}
                     (link(Section::Account, "/app/account", account))
                 }

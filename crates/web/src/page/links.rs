@@ -3,7 +3,7 @@
 //! It makes no link itself. Invariant: the URL of a link is on one page only, which no cache stores.
 
 use maud::{Markup, html};
-use plimsoll_auth::{Link, LinkPermission};
+use plimsoll_auth::{Account, Link, LinkPermission};
 use plimsoll_content::page::rounded_size;
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
@@ -44,8 +44,9 @@ pub(super) fn form(language: &Language, href: &str, next: &str, takes_uploads: b
     }
 }
 
-/// Returns the rows of links.
-pub(super) fn rows(language: &Language, links: &[Link], next: &str) -> Markup {
+/// Returns the rows of links. `of` is their account, if the reader is an operator.
+pub(super) fn rows(language: &Language, links: &[Link], next: &str, of: Option<&str>) -> Markup {
+    let action = if of.is_some() { "account-unlink" } else { "unlink" };
     html! {
         ul.rows {
             @for link in links {
@@ -54,7 +55,8 @@ pub(super) fn rows(language: &Language, links: &[Link], next: &str) -> Markup {
                     form method="post" action="/app/do" {
                         input type="hidden" name="id" value=(link.id);
                         input type="hidden" name="next" value=(next);
-                        button name="action" value="unlink" { (language.text("link.end")) }
+                        @if let Some(of) = of { input type="hidden" name="account" value=(of); }
+                        button name="action" value=(action) { (language.text("link.end")) }
                     }
                 }
             }
@@ -87,7 +89,7 @@ fn terms(language: &Language, link: &Link) -> String {
 }
 
 /// Returns the page that shows the URL of a new link.
-pub(super) fn made(request: &Request<'_>, account: &str, link: &Link, url: &str, next: &str) -> Answer {
+pub(super) fn made(request: &Request<'_>, account: &Account, link: &Link, url: &str, next: &str) -> Answer {
     let frame = Frame::new(request, Section::Shares, Some(account));
     let language = frame.language;
     let title = language.text("link.made");

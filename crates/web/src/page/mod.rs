@@ -15,6 +15,7 @@ pub(crate) mod link;
 mod links;
 mod local_target;
 mod login;
+mod operate;
 mod qr;
 mod search;
 mod shares;
@@ -58,6 +59,8 @@ pub(crate) enum View {
     /// The results of a search.
     Search,
     Trash,
+    /// All accounts, or one of them, for operators.
+    Operate,
     /// The receiver of the forms that change something.
     Changes,
     /// One of the page's own files, by its path below `/app/`.
@@ -65,7 +68,7 @@ pub(crate) enum View {
 }
 
 /// The views with fixed paths, by path below `/app/`.
-const VIEWS: [(&str, View); 12] = [
+const VIEWS: [(&str, View); 13] = [
     ("", View::Start),
     ("login", View::LogIn),
     ("signup", View::SignUp),
@@ -77,6 +80,7 @@ const VIEWS: [(&str, View); 12] = [
     ("shares", View::Shares),
     ("search", View::Search),
     ("trash", View::Trash),
+    ("operate", View::Operate),
     ("do", View::Changes),
 ];
 
@@ -96,6 +100,7 @@ impl View {
             | View::Shares
             | View::Search
             | View::Trash
+            | View::Operate
             | View::Asset(_) => &[Get, Head],
             // GET too, because the page of a refused form has that path, and may be reloaded.
             View::LogIn | View::SignUp | View::Password => &[Get, Head, Post],
@@ -125,6 +130,7 @@ pub(crate) async fn answer(
         View::Shares => shares::show(ask).await,
         View::Search => search::show(ask).await,
         View::Trash => trash::show(ask).await,
+        View::Operate => operate::show(ask).await,
         View::Changes => changes::receive(ask).await,
         View::Asset(path) => assets::answer(&path),
     }

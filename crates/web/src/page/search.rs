@@ -42,7 +42,7 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
     let found = search.run(ask.web, ask.request, &caller, &target.place).await?.ok_or_else(gone)?;
     let is_own = target.place.is_own(&caller.identity.account.name);
     let section = if is_own { Section::Files } else { Section::Shares };
-    let frame = Frame::new(ask.request, section, Some(&caller.identity.account.name));
+    let frame = Frame::new(ask.request, section, Some(&caller.identity.account));
     let language = frame.language;
     let folder = [target.path.strip_suffix(b"/").unwrap_or(&target.path), b"/"].concat();
     let href = href_of(&folder, false);

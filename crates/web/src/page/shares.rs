@@ -25,7 +25,7 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
         true => ask.web.operations.links(&caller).await.unwrap_or_default(),
         false => Vec::new(),
     };
-    let frame = Frame::new(ask.request, Section::Shares, Some(&caller.identity.account.name));
+    let frame = Frame::new(ask.request, Section::Shares, Some(&caller.identity.account));
     let language = frame.language;
     let content = html! {
         h1 { (language.text("shares")) }
@@ -41,7 +41,7 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
             @else { ul.rows { @for share in &given { (given_row(language, share)) } } }
         }
         @if !links.is_empty() {
-            section { h2 { (language.text("links")) } (rows(language, &links, "/app/shares")) }
+            section { h2 { (language.text("links")) } (rows(language, &links, "/app/shares", None)) }
         }
     };
     Ok(frame.answer(Status::OK, language.text("shares"), &content))
@@ -58,7 +58,7 @@ fn given_row(language: &Language, share: &Share) -> Markup {
                     (permission_text(language, share.permission)) (share_until(language, share))
                 }
             }
-            (end_form(language, share, "/app/shares"))
+            (end_form(language, share, "/app/shares", None))
         }
     }
 }
@@ -98,13 +98,15 @@ pub(super) fn share_until(language: &Language, share: &Share) -> String {
     format!(", {}", language.fill("share.until", &[("date", date)]))
 }
 
-/// Returns the form that ends a share.
-pub(super) fn end_form(language: &Language, share: &Share, next: &str) -> Markup {
+/// Returns the form that ends a share. `of` is its owner, if the reader is an operator.
+pub(super) fn end_form(language: &Language, share: &Share, next: &str, of: Option<&str>) -> Markup {
+    let action = if of.is_some() { "account-unshare" } else { "unshare" };
     html! {
         form method="post" action="/app/do" {
             input type="hidden" name="id" value=(share.id);
             input type="hidden" name="next" value=(next);
-            button name="action" value="unshare" { (language.text("unshare")) }
+            @if let Some(of) = of { input type="hidden" name="account" value=(of); }
+            button name="action" value=(action) { (language.text("unshare")) }
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> 
     let is_last = entries.len() <= FOLDER_PAGE_ENTRIES;
     entries.truncate(FOLDER_PAGE_ENTRIES);
     let more = entries.last().filter(|_| !is_last).map(|last| format!("/app/trash?after={}", last.id));
-    let frame = Frame::new(ask.request, Section::Trash, Some(&caller.identity.account.name));
+    let frame = Frame::new(ask.request, Section::Trash, Some(&caller.identity.account));
     let (language, may) = (frame.language, caller.identity.account.permissions);
     let content = html! {
         h1 { (language.text("trash")) }

@@ -1,13 +1,14 @@
 //! The scripts of the web page, used as a person does: Playwright drives Chromium through each scenario.
 //!
-//! A scenario has a server of its own, and prints `kill` or `start` for it to end or to start again.
+//! A scenario has a server of its own, and prints `kill` or `start` for it to end or to start again, or
+//! `permit NAME PERMISSIONS` to change an account on the command line.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use plimsoll_tests::binary::ports::free_port;
-use plimsoll_tests::binary::{EngineKind, Server, tool};
+use plimsoll_tests::binary::{EngineKind, Server, command, tool};
 
 use super::clients::node_modules;
 
@@ -34,6 +35,11 @@ impl Restarted {
             "start" => {
                 let args = ["--http", &*self.address];
                 self.server = Some(Server::on_data(self.kind, self.data.path(), &args));
+            }
+            order if order.starts_with("permit ") => {
+                let mut account = command();
+                account.arg("account").args(order.split(' ')).arg("--data").arg(self.data.path());
+                tool::run(&mut account).well();
             }
             other => println!("{other}"),
         }
@@ -100,6 +106,11 @@ fn uploads_are_paused_resumed_after_a_kill_and_a_closed_tab_and_cancelled() {
 #[test]
 fn files_are_previewed_and_a_text_is_edited_unless_another_person_has_changed_it() {
     run(EngineKind::Epoll, "preview");
+}
+
+#[test]
+fn an_operator_changes_an_account_on_the_page_without_scripts() {
+    run(EngineKind::Epoll, "operator");
 }
 
 #[test]

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { drop, end, open, ready, send, signUp, start } from "./browser.mjs";
+import { drop, end, have, open, ready, send, signUp, start } from "./browser.mjs";
 
 const require = createRequire(`${process.env.TOOLS}/`);
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -19,6 +19,12 @@ const first = await start();
 const maker = await signUp(first.context, "alice");
 for (const name of NAMES) await send(maker, "PUT", `/files/${encodeURIComponent(name)}`, "# Notes\n\nSome *words*.\n");
 for (const name of ["Photos", "Größe und Maß"]) await send(maker, "MKCOL", `/files/${encodeURIComponent(name)}`);
+const other = await start();
+await signUp(other.context, "bob");
+await other.browser.close();
+await send(maker, "POST", "/api/shares", JSON.stringify({ path: "/notes.md", with: "bob", permission: "read" }),
+  { "Content-Type": "application/json" });
+await have("permit alice +administer");
 const state = await first.context.storageState();
 await maker.close();
 await first.browser.close();
@@ -88,7 +94,8 @@ for (const [size, [width, height]] of Object.entries(WIDTHS)) {
       await lead(page);
       await take(page, name);
     }
-    for (const [name, path] of Object.entries({ shares: "/app/shares", account: "/app/account", entry: "/app/entry?at=/files/notes.md" })) {
+    for (const [name, path] of Object.entries({ shares: "/app/shares", account: "/app/account", entry: "/app/entry?at=/files/notes.md",
+      accounts: "/app/operate", operate: "/app/operate?account=alice" })) {
       await take(await open(session.context, path), name);
     }
     await session.browser.close();
