@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::Operations;
 use crate::caller::{Caller, Protocol, Visitor};
 use crate::error::{BROKEN_OFF, Error};
+use crate::failures::Failure;
 use crate::limits::{LOG_NAME_BYTES_MAX, LOG_PATH_BYTES_MAX};
 use crate::meter::Meter;
 use crate::operation::Operation;
@@ -258,6 +259,9 @@ impl AuditEntry {
         let end = self.io.wall_exact();
         let time = end.duration_since(self.start).unwrap_or(Duration::ZERO);
         sinks.meter.count(self.protocol, self.operation, time, failed.is_some());
+        if let Some(reason) = failed.filter(|word| !Error::EXPECTED.contains(word)) {
+            sinks.meter.record_failure(&self.failure(end, reason));
+        }
         let Some(names) = &self.names else { return };
         if let Some(log) = &sinks.log {
             log.take(self.line(names, end, failed));
@@ -267,6 +271,16 @@ impl AuditEntry {
         {
             xferlog.take(entry.line().into_bytes());
         }
+    }
+
+    /// Returns the record of a failed operation for operators.
+    fn failure(&self, time: SystemTime, reason: &str) -> Failure {
+        let (peer, account) = match &self.names {
+            Some(names) => (names.peer.clone(), names.account.clone()),
+            None => Default::default(),
+        };
+        let (protocol, operation) = (self.protocol.name().to_owned(), self.operation.name().to_owned());
+        Failure { time, protocol, operation, reason: reason.to_owned(), peer, account }
     }
 
     /// Formats the line of the transfer log.
@@ -411,6 +425,24 @@ mod tests {
                 "7 /f a _ i r alice ftp 0 * i\n",
             ]
         );
+    }
+
+    #[test]
+    fn failures_are_recorded_unless_they_are_expected() {
+        let _ = logged(|audit_log, visitor| {
+            for reason in ["not found", "failed", "precondition", BROKEN_OFF, "not authenticated"] {
+                audit_log.begin(visitor, Operation::LogIn, "alice", &"/secret").failed(reason);
+            }
+            drop(audit_log.begin(visitor, Operation::Download, "alice", &"/secret"));
+            audit_log.begin(visitor, Operation::Download, "alice", &"/secret").done();
+            let failures = audit_log.meter().failures();
+            let reasons: Vec<&str> = failures.iter().map(|failure| &*failure.reason).collect();
+            assert_eq!(reasons, ["not authenticated", "failed"]);
+            let Failure { protocol, operation, peer, account, .. } = &failures[0];
+            let fields = [protocol, operation, peer, account];
+            assert_eq!(fields, ["ftp", "login", "192.0.2.7", "alice"]);
+            assert!(!format!("{failures:?}").contains("secret"));
+        });
     }
 
     #[test]

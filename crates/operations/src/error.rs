@@ -42,6 +42,10 @@ impl Error {
     /// The path does not exist, or the caller may not know about it.
     pub const NOT_FOUND: Error = Error::Store(store::Error::NotFound);
 
+    /// The words of errors that occur in everyday use, and say nothing about the server's state.
+    pub(crate) const EXPECTED: [&str; 7] =
+        ["not found", "exists", "wrong kind", "not empty", "precondition", "locked", BROKEN_OFF];
+
     /// Returns the word for this error in the transfer log.
     pub fn word(&self) -> &'static str {
         match self {

@@ -12,6 +12,7 @@ mod accounts;
 mod audit;
 mod caller;
 mod error;
+mod failures;
 mod files;
 mod home_path;
 pub mod limits;
@@ -40,11 +41,12 @@ pub use accounts::WhoAmI;
 pub use audit::{AuditEntry, AuditLog, GUEST, LineSink};
 pub use caller::{Caller, Protocol, Visitor};
 pub use error::Error;
+pub use failures::Failure;
 pub use files::{ReadAccess, VisibleEntries};
 pub use home_path::HomePath;
 pub use linking::LinkVisitor;
 pub use locking::{LockRequest, LockState};
-pub use meter::Meter;
+pub use meter::{Meter, OperationFigures};
 pub use operation::Operation;
 pub use permit::Parents;
 pub use transfer_permit::Permit;
@@ -92,7 +94,7 @@ impl Operations {
         &self.0.auth
     }
 
-    /// The store, for uses that are not operations: readiness.
+    /// The store, for uses that are not operations: readiness and status.
     pub fn store(&self) -> &Store {
         &self.0.store
     }

@@ -16,5 +16,9 @@ pub const RIGHT_CHECK_TIME: Duration = Duration::from_millis(250);
 pub const RIGHT_UNVERIFIED_TIME: Duration = Duration::from_secs(10);
 /// Uploads in progress by one public link, in each process. Visitors share it: they are strangers.
 pub const UPLOADS_PER_LINK_MAX: usize = 16;
+/// Failed operations that operators can look at.
+pub const RECENT_FAILURES_MAX: usize = 64;
+/// Bytes of the record of a failed operation.
+pub const RECENT_FAILURE_BYTES_MAX: usize = 248;
 /// How often a commit is retried because the account's or the share's rights changed right before the rename.
 pub const COMMIT_CHECKS_MAX: usize = 8;

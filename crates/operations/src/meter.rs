@@ -1,4 +1,4 @@
-//! Counts and latencies, by protocol and operation.
+//! Counts and latencies, by protocol and operation, and the last failures.
 //!
 //! It is not the metrics page. Invariants: counting neither locks nor allocates.
 
@@ -9,6 +9,7 @@ use plimsoll_io::Cells;
 use plimsoll_wire::metrics::Metric;
 
 use crate::caller::Protocol;
+use crate::failures::{Failure, FailureRing, RING_CELLS};
 use crate::operation::Operation;
 
 /// Upper bounds of the buckets, in microseconds: steps of 1, 2.5 and 5 from 50 microseconds to 50 s.
@@ -28,6 +29,27 @@ const MICROS: usize = BUCKETS;
 const FAILED: usize = BUCKETS + 1;
 const BYTES: usize = BUCKETS + 2;
 const EACH: usize = BUCKETS + 3;
+/// The cells of all counts.
+const COUNTS: usize = PROTOCOLS * OPERATIONS * EACH;
+
+/// The percentages of operations whose time [`OperationFigures`] has.
+const PERCENTILES: [u64; 3] = [50, 95, 99];
+
+/// The figures of an operation since the start, over all protocols.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationFigures {
+    /// The operation.
+    pub operation: Operation,
+    /// How many have ended.
+    pub count: u64,
+    /// Those that were refused, failed or aborted.
+    pub failed: u64,
+    /// Bytes of file contents that they moved.
+    pub bytes: u64,
+    /// The times in which half of them, 95 % and 99 % ended. Interpolated within a bucket; times above the
+    /// last bound count as the bound.
+    pub percentiles: [Duration; 3],
+}
 
 /// The names of a protocol and an operation.
 type Labels = [(&'static str, &'static str); 2];
@@ -35,7 +57,7 @@ type Labels = [(&'static str, &'static str); 2];
 /// The counters since the start.
 #[derive(Debug)]
 pub struct Meter {
-    /// `EACH` cells for each operation of each protocol.
+    /// `EACH` cells for each operation of each protocol, and behind them the ring of failures.
     cells: Cells,
 }
 
@@ -47,7 +69,7 @@ impl Default for Meter {
 
 impl Meter {
     /// The number of cells.
-    pub const CELLS: usize = PROTOCOLS * OPERATIONS * EACH;
+    pub const CELLS: usize = COUNTS + RING_CELLS;
 
     /// Counts in `cells`, of which there must be [`Meter::CELLS`].
     pub fn counted_in(cells: Cells) -> Meter {
@@ -96,6 +118,38 @@ impl Meter {
         text
     }
 
+    /// Records an operation that has failed.
+    pub(crate) fn record_failure(&self, failure: &Failure) {
+        FailureRing(&self.cells[COUNTS..]).record(failure);
+    }
+
+    /// Returns the last operations that failed, the newest first:
+    /// [`RECENT_FAILURES_MAX`](crate::limits::RECENT_FAILURES_MAX) at most.
+    pub fn failures(&self) -> Vec<Failure> {
+        FailureRing(&self.cells[COUNTS..]).read()
+    }
+
+    /// Returns the figures of the operations that have ended at least once.
+    pub fn figures(&self) -> Vec<OperationFigures> {
+        Operation::ALL.into_iter().filter_map(|operation| self.figures_of(operation)).collect()
+    }
+
+    fn figures_of(&self, operation: Operation) -> Option<OperationFigures> {
+        let cell = |index: usize| -> u64 {
+            let of = |protocol| self.of(protocol, operation)[index].load(Ordering::Relaxed);
+            Protocol::ALL.into_iter().map(of).sum()
+        };
+        let buckets: [u64; BUCKETS] = std::array::from_fn(cell);
+        let count: u64 = buckets.iter().sum();
+        (count > 0).then(|| OperationFigures {
+            operation,
+            count,
+            failed: cell(FAILED),
+            bytes: cell(BYTES),
+            percentiles: PERCENTILES.map(|percent| percentile(&buckets, percent)),
+        })
+    }
+
     fn each(&self) -> impl Iterator<Item = (Labels, &[AtomicU64])> {
         Protocol::ALL.into_iter().flat_map(move |protocol| {
             Operation::ALL.into_iter().map(move |operation| {
@@ -120,6 +174,23 @@ impl Meter {
             metric.series(&labels, cells[cell].load(Ordering::Relaxed));
         }
     }
+}
+
+/// Returns the time in which `percent` of the operations in `buckets` ended. They are taken to be spread
+/// evenly over their bucket.
+fn percentile(buckets: &[u64; BUCKETS], percent: u64) -> Duration {
+    let wanted = u128::from(buckets.iter().sum::<u64>()) * u128::from(percent);
+    let (mut below, mut lower) = (0, 0);
+    for (counted, upper) in buckets.iter().zip(BOUNDS_MICROS) {
+        let (within, width) = (u128::from(*counted) * 100, u128::from(upper - lower));
+        if within > 0 && below + within >= wanted {
+            let micros = width * (wanted - below) / within;
+            return Duration::from_micros(lower + u64::try_from(micros).unwrap_or(u64::MAX));
+        }
+        below += within;
+        lower = upper;
+    }
+    Duration::from_micros(lower)
 }
 
 #[cfg(test)]
@@ -149,6 +220,27 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
+    }
+
+    #[test]
+    fn percentiles_are_interpolated_within_a_bucket_over_all_protocols() {
+        let meter = Meter::default();
+        assert!(meter.figures().is_empty());
+        // 98 between 1 and 2.5 ms, one between 5 and 10 ms, and one above the last bound.
+        for index in 0..100 {
+            let micros = [2_000, 7_000, 90_000_000][usize::from(index > 97) + usize::from(index > 98)];
+            let protocol = Protocol::ALL[usize::from(index % 2 == 0)];
+            meter.count(protocol, Operation::Upload, Duration::from_micros(micros), index > 98);
+        }
+        meter.count_bytes(Protocol::Http, Operation::Upload, 10);
+        let figures = meter.figures();
+        let [of_uploads] = &*figures else { panic!("{figures:?}") };
+        assert_eq!((of_uploads.operation, of_uploads.count), (Operation::Upload, 100));
+        assert_eq!((of_uploads.failed, of_uploads.bytes), (1, 10));
+        let micros = of_uploads.percentiles.map(|time| time.as_micros());
+        assert_eq!(micros, [1_000 + 1_500 * 50 / 98, 1_000 + 1_500 * 95 / 98, 10_000]);
+        meter.count(Protocol::Http, Operation::List, Duration::from_secs(100), false);
+        assert_eq!(meter.figures()[0].percentiles, [Duration::from_secs(50); 3]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use plimsoll_channel::Settings as ChannelSettings;
 use plimsoll_cli::WrongUsage;
 use plimsoll_engine::SystemFs;
 use plimsoll_proto::Current;
-use plimsoll_proto::http::{Api, Check, DecodedTarget, PendingAnswer, Request, problem};
+use plimsoll_proto::http::{Api, Check, DecodedTarget, PendingAnswer, Request, StatusPage, problem};
 use plimsoll_proxy::cache::opening::CacheOpener;
 use plimsoll_proxy::cache::response_cache::CacheSizes;
 use plimsoll_proxy::cache::store::{CacheFolder, Checksums, Claimant};
@@ -162,7 +162,12 @@ pub(crate) fn purging(settings: &Settings) -> Arc<dyn Api> {
 struct NoCache;
 
 impl Api for NoCache {
-    fn answer<'a>(&'a self, _: &'a mut Request<'_>, _: DecodedTarget<'a>) -> PendingAnswer<'a> {
+    fn answer<'a>(
+        &'a self,
+        _: &'a mut Request<'_>,
+        _: DecodedTarget<'a>,
+        _: &'a StatusPage,
+    ) -> PendingAnswer<'a> {
         const NOTHING: &str =
             "This proxy has no cache, so there is nothing to purge. --cache DIR gives it one.";
         Box::pin(async { problem(Status::NOT_FOUND, NOTHING) })

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, problem};
+use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, StatusPage, problem};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
@@ -61,7 +61,12 @@ impl Purging {
 }
 
 impl Api for Purging {
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, target: DecodedTarget<'a>) -> PendingAnswer<'a> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a mut Request<'_>,
+        target: DecodedTarget<'a>,
+        _: &'a StatusPage,
+    ) -> PendingAnswer<'a> {
         Box::pin(async move { self.purge(request, &target).await })
     }
 }

@@ -150,6 +150,11 @@ impl LocalStore {
         self.0.common.trash_seconds.store(time.as_secs(), Ordering::Relaxed);
     }
 
+    /// Returns the free bytes of the data folder's file system, if it reports them.
+    pub(crate) fn free_bytes(&self, fs: &dyn Fs) -> Option<u64> {
+        fs.space(&self.0.accounts).ok().map(|space| space.bytes)
+    }
+
     /// Returns the same home if it is open, without blocking.
     pub(crate) fn try_home(&self, account: i64, name: &str, directory: &str) -> Option<LocalHome> {
         of(self.known(account)?, name, directory).ok()

@@ -30,9 +30,10 @@ mod uploads;
 
 use std::sync::Arc;
 
+use plimsoll_auth::Permissions;
 use plimsoll_operations::Operations;
 use plimsoll_proto::http::{
-    Answer, Api, DecodedTarget, PendingAnswer, PendingAuthorisation, Request, operators_only,
+    Answer, Api, DecodedTarget, PendingAnswer, PendingAuthorisation, Request, StatusPage, operators_only,
 };
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
@@ -51,6 +52,7 @@ pub(crate) struct RoutedRequest<'a, 'r> {
     pub(crate) web: &'a Web,
     pub(crate) request: &'a mut Request<'r>,
     pub(crate) called: DecodedTarget<'a>,
+    pub(crate) status: &'a StatusPage,
 }
 
 impl Web {
@@ -103,6 +105,11 @@ impl Web {
     }
 }
 
+/// Whether an account may read metrics and status. One that administers accounts could permit it to itself.
+pub(crate) fn may_read_status(permissions: Permissions) -> bool {
+    permissions.operate || permissions.administer
+}
+
 /// Returns the value of Allow. OPTIONS is allowed for every resource.
 fn allow(methods: &[Method]) -> String {
     let names: Vec<&str> = methods.iter().map(|method| method.as_str()).chain(["OPTIONS"]).collect();
@@ -116,7 +123,7 @@ impl Api for Web {
                 return Err(operators_only());
             }
             match credentials::caller(self, request).await {
-                Ok(caller) if caller.identity.account.permissions.operate => Ok(()),
+                Ok(caller) if may_read_status(caller.identity.account.permissions) => Ok(()),
                 Ok(_) => Err(operators_only()),
                 Err(refusal) => Err(refusal.answer(request)),
             }
@@ -131,10 +138,16 @@ impl Api for Web {
         files::try_get(self, request, called)
     }
 
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a mut Request<'_>,
+        called: DecodedTarget<'a>,
+        status: &'a StatusPage,
+    ) -> PendingAnswer<'a> {
         Box::pin(async move {
             let (is_tus, is_link) = (uploads::is_below(&called.path), links::is_below(&called.path));
-            let answered = self.serve(RoutedRequest { web: self, request: &mut *request, called }).await;
+            let answered =
+                self.serve(RoutedRequest { web: self, request: &mut *request, called, status }).await;
             let answer = answered.unwrap_or_else(|refusal| match is_link {
                 true => links::refused(request, refusal),
                 false => page::refused(self, request, refusal),

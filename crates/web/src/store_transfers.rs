@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_content::{Found, Visibility};
 use plimsoll_proto::http::site;
-use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, RpcServer};
+use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, RpcServer, StatusPage};
 use plimsoll_store::backend::{Ended, Ending, StatJson};
 use plimsoll_store::limits::STORE_TELLS_EVERY;
 use plimsoll_store::remote::{
@@ -144,7 +144,12 @@ fn error_answer(error: &Error) -> Answer {
 }
 
 impl Api for StoreTransfers {
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
+    fn answer<'a>(
+        &'a self,
+        request: &'a mut Request<'_>,
+        called: DecodedTarget<'a>,
+        _: &'a StatusPage,
+    ) -> PendingAnswer<'a> {
         Box::pin(async move {
             let answered = self.serve(request, &called.path).await;
             answered.unwrap_or_else(|refusal| refusal.answer(request))

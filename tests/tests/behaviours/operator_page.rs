@@ -176,7 +176,37 @@ async fn an_operator_keeps_its_right_and_a_form_that_is_not_understood_changes_n
     assert_eq!(alice.get("/api/whoami").await.json()["quota"], json!({ "bytes": null, "files": null }));
 }
 
+async fn an_account_that_may_read_status_sees_the_servers_figures_on_the_page(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", "hello").await;
+    let refused = Browser::logged_in(&scene, "alice").await.open("/app/status").await;
+    assert!(refused.status == 403 && !refused.text().contains("<th"), "{}", refused.text());
+    assert_eq!(Browser::new(&scene).await.open("/app/status").await.status, 401);
+    let may = Permissions { operate: true, ..Permissions::default() };
+    Person::with(&scene, "monitor", Quota::default(), may).await;
+    let mut monitor = Browser::logged_in(&scene, "monitor").await;
+    let page = monitor.open("/app/status").await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    let page = page.text();
+    for part in ["<th scope=\"row\">upload</th><td>1</td><td>0</td>", "href=\"/app/status\"", "1 open of 2;"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("/app/operate") && !page.contains("Recent errors"), "{page}");
+    let wrong = Browser::new(&scene).await.submit("/app/login", "name=mallory&password=wrong+one").await;
+    assert_eq!(wrong.status, 401);
+    let page = operator(&scene).await.open("/app/status").await;
+    let text = page.text();
+    let shown = "<bdi>mallory</bdi> <span class=\"quiet\" lang=\"en\">login: not authenticated, http, ";
+    assert!(text.contains("Recent errors") && text.contains(shown), "{text}");
+    assert!(page.status == 200 && page.text().contains("href=\"/app/operate\""), "{}", page.text());
+    let auth = &scene.accounts().auth;
+    auth.set_permissions(&scene.io, "monitor", Permissions::default()).await.unwrap();
+    assert_eq!(monitor.open("/app/status").await.status, 403);
+}
+
 behaviours!(scenario and remote and tls;
+    an_account_that_may_read_status_sees_the_servers_figures_on_the_page,
     only_an_account_with_the_right_has_the_operators_page_and_its_forms,
     the_right_ends_for_the_open_page_too,
     an_operator_limits_an_account_and_changes_its_permissions_on_the_page,

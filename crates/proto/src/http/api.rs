@@ -11,6 +11,7 @@ use plimsoll_wire::http::target::{BadTarget, decode_path, parse_target};
 use super::answer::Answer;
 use super::operator::operators_only;
 use super::request::Request;
+use super::status_page::StatusPage;
 
 /// A decoded target.
 pub struct DecodedTarget<'a> {
@@ -40,8 +41,13 @@ pub type PendingAuthorisation<'a> = Pin<Box<dyn Future<Output = Result<(), Answe
 
 /// The service under the API's prefixes.
 pub trait Api: Send + Sync {
-    /// Returns the response to one request of any method.
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, target: DecodedTarget<'a>) -> PendingAnswer<'a>;
+    /// Returns the response to one request of any method. `status` is of the server that received it.
+    fn answer<'a>(
+        &'a self,
+        request: &'a mut Request<'_>,
+        target: DecodedTarget<'a>,
+        status: &'a StatusPage,
+    ) -> PendingAnswer<'a>;
 
     /// Returns the response without blocking, if everything for it is cached; `None` before any effect
     /// otherwise. Most downloads on a keep-alive connection take this path; a boxed future for each costs one

@@ -55,5 +55,5 @@ pub use request::{Arrival, ConnectionData, Request};
 pub use routes::{Routes, is_reserved};
 pub use rpc_server::RpcServer;
 pub use service::{Http, Service, Snapshot};
-pub use status_page::{CertificateStatus, Load, StatusPage, TierLocation, Tiers};
+pub use status_page::{Answers, CertificateStatus, Load, StatusDocument, StatusPage, TierLocation, Tiers};
 pub use turns::{Answered, Ending, Refused, SideWork, Turns, answer_in_turn, refuse_busy, resume_turns};

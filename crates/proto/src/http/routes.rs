@@ -136,7 +136,7 @@ impl Routes {
         if let Some(api) = self.api_for(&target.path) {
             return match api.try_answer(request, &target) {
                 Some(answer) => answer,
-                None => api.answer(request, target).await,
+                None => api.answer(request, target, &self.status).await,
             };
         }
         if target.path == b"/"
@@ -144,7 +144,7 @@ impl Routes {
             && let Some(pages) = self.pages()
         {
             // Also where a site is: some WebDAV clients ask there first, whatever path they are given.
-            return pages.answer(request, target).await;
+            return pages.answer(request, target, &self.status).await;
         }
         match request.method() {
             Method::Get | Method::Head => self.read(request, target).await,
@@ -168,7 +168,7 @@ impl Routes {
                 site::refused(request, Status::NOT_FOUND, "Nothing is served under this path.")
             }
             None => match self.pages() {
-                Some(pages) => pages.answer(request, target).await,
+                Some(pages) => pages.answer(request, target, &self.status).await,
                 None => site::start_page(),
             },
         }

@@ -16,6 +16,7 @@ use super::api::{Api, DecodedTarget, PendingAnswer};
 use super::body::BodyError;
 use super::request::Request;
 use super::site::refused;
+use super::status_page::StatusPage;
 
 /// A tier's RPC server over HTTP.
 pub struct RpcServer {
@@ -70,7 +71,12 @@ impl RpcServer {
         }
     }
 
-    async fn serve(&self, request: &mut Request<'_>, called: DecodedTarget<'_>) -> Answer {
+    async fn serve(
+        &self,
+        request: &mut Request<'_>,
+        called: DecodedTarget<'_>,
+        status: &StatusPage,
+    ) -> Answer {
         if let Err(refused) = self.check(request).await {
             return refused;
         }
@@ -78,7 +84,7 @@ impl RpcServer {
         let path = str::from_utf8(&called.path).unwrap_or_default();
         match (self.services.iter().find(|service| service.has(path)), &self.transfers) {
             (Some(service), _) => execute(&**service, request, path).await,
-            (None, Some(transfers)) => transfers.answer(request, called).await,
+            (None, Some(transfers)) => transfers.answer(request, called, status).await,
             (None, None) => no_such_method(request),
         }
     }
@@ -136,8 +142,13 @@ fn refuse(request: &Request<'_>, status: Status, detail: &str) -> Answer {
 }
 
 impl Api for RpcServer {
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
-        Box::pin(self.serve(request, called))
+    fn answer<'a>(
+        &'a self,
+        request: &'a mut Request<'_>,
+        called: DecodedTarget<'a>,
+        status: &'a StatusPage,
+    ) -> PendingAnswer<'a> {
+        Box::pin(self.serve(request, called, status))
     }
 
     fn is_private(&self) -> bool {

@@ -98,40 +98,60 @@ pub struct StatusPage {
     pub readiness: Arc<Readiness>,
 }
 
+/// The activity of a server at one moment.
 #[derive(Serialize)]
-struct StatusDocument<'a> {
-    version: &'a str,
-    engine: &'a str,
-    threads: usize,
-    tiers: Tiers,
-    load: Load,
-    answers: Answers,
-    sent_bytes: u64,
-    dropped_log_lines: u64,
-    hot_set: HotFigures,
-    channel: BTreeMap<String, u64>,
-    lab: &'a [&'static str],
-    certificates: Vec<CertificateStatus>,
+pub struct StatusDocument<'a> {
+    /// The version of the program.
+    pub version: &'a str,
+    /// The name of the engine.
+    pub engine: &'a str,
+    /// Event loops or workers of the engine.
+    pub threads: usize,
+    /// The locations of the tiers.
+    pub tiers: Tiers,
+    /// The current load.
+    pub load: Load,
+    /// Responses since the start.
+    pub answers: Answers,
+    /// Bytes of responses since the start.
+    pub sent_bytes: u64,
+    /// Lines of the access log that were lost.
+    pub dropped_log_lines: u64,
+    /// The hot cache.
+    pub hot_set: HotFigures,
+    /// The counts and limits of channels, by name.
+    pub channel: BTreeMap<String, u64>,
+    /// Settings for a laboratory that are on.
+    pub lab: &'a [&'static str],
+    /// The certificates of the listeners.
+    pub certificates: Vec<CertificateStatus>,
+    /// The figures of a proxy.
     #[serde(skip_serializing_if = "Option::is_none")]
-    proxy: Option<serde_json::Value>,
+    pub proxy: Option<serde_json::Value>,
 }
 
+/// Responses, by the first digit of their status.
 #[derive(Serialize)]
-struct Answers {
+pub struct Answers {
+    /// Successful ones.
     #[serde(rename = "2xx")]
-    succeeded: u64,
+    pub succeeded: u64,
+    /// Redirects, and conditions that hold.
     #[serde(rename = "3xx")]
-    redirected: u64,
+    pub redirected: u64,
+    /// Refused requests.
     #[serde(rename = "4xx")]
-    refused: u64,
+    pub refused: u64,
+    /// Errors of the server.
     #[serde(rename = "5xx")]
-    failed: u64,
+    pub failed: u64,
 }
 
 impl StatusPage {
-    pub(super) fn answer(&self) -> Answer {
+    /// Returns the activity now.
+    pub fn document(&self) -> StatusDocument<'_> {
         let count = |class| self.counters.answers(class);
-        let document = StatusDocument {
+        StatusDocument {
             version: self.version,
             engine: &self.engine,
             threads: self.threads,
@@ -150,9 +170,12 @@ impl StatusPage {
             lab: &self.lab,
             certificates: (self.certificates)(),
             proxy: self.proxy.as_ref().map(|figures| figures()),
-        };
+        }
+    }
+
+    pub(super) fn answer(&self) -> Answer {
         // Numbers and strings always serialise.
-        let body = serde_json::to_vec(&document).unwrap_or_default();
+        let body = serde_json::to_vec(&self.document()).unwrap_or_default();
         Answer::new(Status::OK)
             .field("Content-Type", "application/json")
             .field("Cache-Control", "no-store")

@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_io::{Fs, Io};
+use plimsoll_io::{Fs, Io, Work};
 
 use super::home::{Backend, Home};
 use crate::backend::StoreBackend;
@@ -85,6 +85,14 @@ impl Store {
         if let Tier::Local(store) = &self.0 {
             store.set_trash_time(time);
         }
+    }
+
+    /// Returns the free bytes of the data folder's file system; `None` for a remote store, or if the file
+    /// system does not report them.
+    pub async fn free_bytes(&self, io: &Io) -> Option<u64> {
+        let Tier::Local(store) = &self.0 else { return None };
+        let store = store.clone();
+        io.offload(Work::Files, move |fs| store.free_bytes(fs)).await.ok().flatten()
     }
 
     /// Checks that a remote store responds.

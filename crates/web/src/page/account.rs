@@ -13,7 +13,7 @@ use plimsoll_wire::http::status::Status;
 use super::form::Form;
 use super::frame::{Frame, Section};
 use super::texts::{LANGUAGE_COOKIE, Language};
-use super::{LocalTarget, cookie, go_to, notice};
+use super::{LocalTarget, cookie, go_to, notice, operate};
 use crate::limits::LANGUAGE_KEPT_TIME;
 use crate::refusal::Refusal;
 use crate::{RoutedRequest, credentials};
@@ -69,10 +69,10 @@ async fn page(
                 button.primary { (language.text("password.change")) }
             }
         }
-        @if known.account.permissions.administer {
+        @if let Some(href) = operate::start_page(known.account.permissions) {
             section {
                 h2 { (language.text("operate")) }
-                p { a.button href="/app/operate" { (language.text("operate.accounts")) } }
+                p { a.button href=(href) { (language.text("entry.open")) } }
             }
         }
         section {

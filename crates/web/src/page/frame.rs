@@ -13,7 +13,7 @@ use plimsoll_wire::http::status::Status;
 
 use super::local_target::LocalTarget;
 use super::texts::{LANGUAGES, Language};
-use super::{assets, cookie};
+use super::{assets, cookie, operate};
 
 /// Bytes of the number that admits the page's own style and scripts, so that markup in the page cannot add
 /// others. 'self' would not do: it admits every file of every account.
@@ -28,7 +28,7 @@ pub(crate) enum Section {
     Shares,
     /// The account's trash.
     Trash,
-    /// All accounts, for operators.
+    /// The server and all accounts, for operators.
     Operate,
     /// The account itself.
     Account,
@@ -41,8 +41,8 @@ pub(crate) struct Frame {
     pub(crate) language: &'static Language,
     pub(super) section: Section,
     account: Option<String>,
-    /// Whether the account may open the operator's page.
-    is_operator: bool,
+    /// The operator's page that the account may open.
+    operators_page: Option<&'static str>,
     /// Whether the browser has a session that it can end.
     has_session: bool,
     nonce: String,
@@ -65,7 +65,7 @@ impl Frame {
             language: Language::of(request),
             section,
             account: account.map(|account| account.name.clone()),
-            is_operator: account.is_some_and(|account| account.permissions.administer),
+            operators_page: account.and_then(|account| operate::start_page(account.permissions)),
             has_session: cookie::token(request).is_some(),
             nonce: hex::encode(&nonce),
             is_of_link: false,
@@ -152,11 +152,9 @@ impl Frame {
                     (link(Section::Files, "/files/", self.language.text("files")))
                     (link(Section::Shares, "/app/shares", self.language.text("shares")))
                     (link(Section::Trash, "/app/trash", self.language.text("trash")))
-                    @if self.is_operator {
+                    @if let Some(href) = self.operators_page {
                         @let current = (self.section == Section::Operate).then_some("true");
-                        a.operate href="/app/operate" aria-current=[current] {
-                            (self.language.text("operate"))
-                        }
+                        a.operate href=(href) aria-current=[current] { (self.language.text("operate")) }
                     }
                     span.space {}
                     (link(Section::Account, "/app/account", account))

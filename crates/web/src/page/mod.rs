@@ -19,6 +19,7 @@ mod operate;
 mod qr;
 mod search;
 mod shares;
+mod status;
 mod texts;
 mod trash;
 
@@ -61,6 +62,8 @@ pub(crate) enum View {
     Trash,
     /// All accounts, or one of them, for operators.
     Operate,
+    /// The server's activity, for operators.
+    Status,
     /// The receiver of the forms that change something.
     Changes,
     /// One of the page's own files, by its path below `/app/`.
@@ -68,7 +71,7 @@ pub(crate) enum View {
 }
 
 /// The views with fixed paths, by path below `/app/`.
-const VIEWS: [(&str, View); 13] = [
+const VIEWS: [(&str, View); 14] = [
     ("", View::Start),
     ("login", View::LogIn),
     ("signup", View::SignUp),
@@ -81,6 +84,7 @@ const VIEWS: [(&str, View); 13] = [
     ("search", View::Search),
     ("trash", View::Trash),
     ("operate", View::Operate),
+    ("status", View::Status),
     ("do", View::Changes),
 ];
 
@@ -101,6 +105,7 @@ impl View {
             | View::Search
             | View::Trash
             | View::Operate
+            | View::Status
             | View::Asset(_) => &[Get, Head],
             // GET too, because the page of a refused form has that path, and may be reloaded.
             View::LogIn | View::SignUp | View::Password => &[Get, Head, Post],
@@ -131,6 +136,7 @@ pub(crate) async fn answer(
         View::Search => search::show(ask).await,
         View::Trash => trash::show(ask).await,
         View::Operate => operate::show(ask).await,
+        View::Status => status::show(ask).await,
         View::Changes => changes::receive(ask).await,
         View::Asset(path) => assets::answer(&path),
     }

@@ -51,6 +51,15 @@ struct AccountView {
     next: String,
 }
 
+/// Returns the operator's page to which the navigation leads, if an account has any.
+pub(super) fn start_page(may: Permissions) -> Option<&'static str> {
+    match may {
+        Permissions { administer: true, .. } => Some("/app/operate"),
+        Permissions { operate: true, .. } => Some("/app/status"),
+        _ => None,
+    }
+}
+
 /// Returns the page of all accounts, or of the one that the query names.
 pub(super) async fn show(ask: RoutedRequest<'_, '_>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
@@ -71,6 +80,7 @@ async fn list(ask: RoutedRequest<'_, '_>, caller: &Caller) -> Result<Answer, Ref
     let language = frame.language;
     let content = html! {
         h1 { (language.text("operate.accounts")) }
+        p { a href="/app/status" { (language.text("status")) } }
         form.card action="/app/operate" {
             label { (language.text("operate.name"))
                 input name="account" required maxlength="64" autocapitalize="none" spellcheck="false";

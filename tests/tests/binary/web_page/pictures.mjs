@@ -95,7 +95,7 @@ for (const [size, [width, height]] of Object.entries(WIDTHS)) {
       await take(page, name);
     }
     for (const [name, path] of Object.entries({ shares: "/app/shares", account: "/app/account", entry: "/app/entry?at=/files/notes.md",
-      accounts: "/app/operate", operate: "/app/operate?account=alice" })) {
+      accounts: "/app/operate", status: "/app/status", operate: "/app/operate?account=alice" })) {
       await take(await open(session.context, path), name);
     }
     await session.browser.close();
