@@ -81,6 +81,13 @@ pub(crate) fn restore(config: &Config, from: &Path, ends: Ends) -> anyhow::Resul
     if is_ours {
         refuse_rows(config)?;
     }
+    // Nothing here can read the output of another program.
+    let is_output = dump.is_some() && !is_ours;
+    ensure!(
+        !(is_output && (ends.sessions || ends.links)),
+        "the accounts in this backup are the output of a command: restore without --end-sessions and \
+         --end-links, load the dump into its database, then remove the rows there"
+    );
     open_files::raise();
     let owner = make_folder(config, &manifest)?;
     let restored = as_user(owner, || {
