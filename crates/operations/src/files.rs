@@ -130,6 +130,7 @@ impl Operations {
         if !parents.are_made(&at) || !matches!(made, Err(StoreError::NoFolder)) {
             return Ok(made?);
         }
+        self.check_locks_of_parents(caller, &at).await?;
         Ok(at.home.make_folder(caller.io(), at.path, at.quota, true).await?)
     }
 

@@ -121,6 +121,21 @@ impl Operations {
         }
     }
 
+    /// Checks that no lock excludes the creation of the missing folders above a path.
+    ///
+    /// # Errors
+    /// As [`Operations::check_locks`].
+    pub(crate) async fn check_locks_of_parents(&self, caller: &Caller, at: &Permitted) -> Result<(), Error> {
+        let folders = std::iter::successors(at.path.parent(), Path::parent);
+        for folder in folders.take_while(|folder| !folder.is_top()) {
+            if at.home.stat(caller.io(), &folder).await.is_ok() {
+                break;
+            }
+            self.checked_locks(caller, (at.owner, &folder), Effect::Creation).await?;
+        }
+        Ok(())
+    }
+
     async fn checked_locks(
         &self,
         caller: &Caller,

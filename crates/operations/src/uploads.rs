@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
+use plimsoll_auth::Error as AuthError;
 use plimsoll_io::{EndProbe, Lease};
 use plimsoll_store::backend::{ResumeTerms, UploadStart};
 use plimsoll_store::{
@@ -273,7 +274,20 @@ impl Operations {
                 audit.done();
                 Ok(None)
             }
+            // A lock of a file that is there is no reason to refuse one of another name.
+            Err(Error::Auth(AuthError::Locked { .. })) if self.is_taken(caller, place).await => {
+                audit.omit();
+                audit.done();
+                Ok(None)
+            }
             Err(error) => audit.end(Err(error)),
+        }
+    }
+
+    async fn is_taken(&self, caller: &Caller, place: &HomePath) -> bool {
+        match self.permit(caller, place, &[AccessRight::Write]).await {
+            Ok(at) => at.home.stat(caller.io(), &at.path).await.is_ok(),
+            Err(_) => false,
         }
     }
 
@@ -302,8 +316,20 @@ impl Operations {
             return Ok((begun?, link));
         }
         // Boxed: rarely taken, and inlining it would enlarge every upload's future.
-        Box::pin(make_parents(caller, &at)).await?;
+        Box::pin(self.make_parents(caller, &at)).await?;
         Ok((at.home.begin_upload(caller.io(), start).await?, link))
+    }
+
+    /// Creates the folder of an upload, with those that it is in. Only its existence counts: another upload
+    /// may create it at the same time.
+    async fn make_parents(&self, caller: &Caller, at: &Permitted) -> Result<(), Error> {
+        // Neither a home nor a shared folder is made again.
+        let Some(folder) = at.path.parent().filter(|folder| !folder.is_top()) else { return Ok(()) };
+        self.check_locks_of_parents(caller, at).await?;
+        match at.home.make_folder(caller.io(), folder, at.quota, true).await {
+            Err(StoreError::AlreadyExists) => Ok(()),
+            made => Ok(made?),
+        }
     }
 }
 
@@ -312,17 +338,6 @@ fn announced(start: &UploadStart) -> u64 {
     match start {
         UploadStart::Whole(_, expected) => expected.bytes.unwrap_or_default(),
         _ => 0,
-    }
-}
-
-/// Creates the folder of an upload, with those that it is in. Only its existence counts: another upload may
-/// create it at the same time.
-async fn make_parents(caller: &Caller, at: &Permitted) -> Result<(), Error> {
-    // Neither a home nor a shared folder is made again.
-    let Some(folder) = at.path.parent().filter(|folder| !folder.is_top()) else { return Ok(()) };
-    match at.home.make_folder(caller.io(), folder, at.quota, true).await {
-        Err(StoreError::AlreadyExists) => Ok(()),
-        made => Ok(made?),
     }
 }
 

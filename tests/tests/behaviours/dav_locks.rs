@@ -146,8 +146,11 @@ async fn a_lock_of_a_folder_alone_protects_its_names(scene: Scene) {
     alice.put("/files/d/b", "").await.problem(423);
     alice.delete("/files/d/a").await.problem(423);
     alice.ask("MKCOL", "/files/d/c", "", "").await.problem(423);
+    alice.put("/files/d/new/folder/b?parents=true", "").await.problem(423);
+    assert_eq!(alice.get("/files/d/new").await.status, 404);
     alice.delete("/files/d").await.problem(423);
     let tagged = format!("If: </files/d> (<{held}>)\r\n");
+    assert_eq!(alice.ask("PUT", "/files/d/new/folder/b?parents=true", &tagged, "").await.status, 201);
     assert_eq!(alice.ask("PUT", "/files/d/b", &tagged, "").await.status, 201);
     let inner = lock(&mut alice, "/files/d/a", ZERO).await;
     let refused = alice.ask("DELETE", "/files/d", &submit(&held), "").await;
@@ -244,14 +247,20 @@ async fn a_lock_excludes_resumable_uploads_forms_and_links(scene: Scene) {
     let at = created.field("Location").expect("a location").to_owned();
     let link = alice.send("POST", "/api/links", &json!({ "path": "d", "permission": "upload" })).await.json();
     let link = link["url"].as_str().and_then(|url| url.split_once("://test")).expect("a URL").1.to_owned();
+    let mut visitor = scene.connect().await;
+    let folder = link.trim_end_matches('/');
+    // Visitors do not learn that the name is taken, nor that the file is locked.
+    let held = lock(&mut alice, "/files/d/a", ZERO).await;
+    assert_eq!(visitor.ask("PUT", &format!("{folder}/a"), "", "new").await.status, 201);
+    assert_eq!(scene.home("alice")["d/a"].as_deref(), Some(&b"old"[..]));
+    assert_eq!(unlock(&mut alice, "/files/d/a", &held).await.status, 204);
     let held = lock(&mut alice, "/files/d", "").await;
     let part = format!("{tus}Content-Type: application/offset+octet-stream\r\nUpload-Offset: 0\r\n");
     alice.ask("PATCH", &at, &part, "new").await.problem(423);
     let form = "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\n\r\nnew\r\n--x--\r\n";
     let multipart = "Content-Type: multipart/form-data; boundary=x\r\n";
     alice.ask("POST", "/files/d/", multipart, form).await.problem(423);
-    let mut visitor = scene.connect().await;
-    let target = format!("{}/b", link.trim_end_matches('/'));
+    let target = format!("{folder}/b");
     let detail = visitor.ask("PUT", &target, "", "new").await.problem(423);
     assert!(detail.contains("in use just now") && !detail.contains("alice"), "{detail}");
     assert_eq!(scene.home("alice")["d/a"].as_deref(), Some(&b"old"[..]));
@@ -358,6 +367,14 @@ async fn an_entity_tag_in_if_is_compared_again_when_the_file_is_stored(scene: Sc
     alice.client.send("half").await;
     assert_eq!(alice.client.answer().await.status, 412);
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"of another"[..]));
+    // A list that compares no tag suffices.
+    let either = format!("If: (Not <DAV:no-lock>) (Not [{tag}])\r\n");
+    let head = format!("PUT /files/b HTTP/1.1\r\nHost: test\r\n{field}{either}Content-Length: 8\r\n\r\nhalf");
+    alice.client.send(head).await;
+    scene.io.sleep(Duration::from_millis(100)).await;
+    assert_eq!(other.put("/files/b", "of another").await.status, 201);
+    alice.client.send("half").await;
+    assert_eq!(alice.client.answer().await.status, 204);
     let tag = other.get("/files/a").await.field("ETag").expect("a tag").to_owned();
     let with_match = format!("If: ([{tag}])\r\nIf-Match: {tag}\r\n");
     other.ask("PUT", "/files/a", &with_match, "").await.problem(400);

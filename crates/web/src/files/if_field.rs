@@ -90,7 +90,8 @@ async fn checked(
             "If is malformed, or has more than 100 conditions. Send it as RFC 4918, section 10.4, says.",
         )
     })?;
-    let (mut holds, mut unchanged) = (false, None);
+    // A true list without entity tags holds whatever happens to the file.
+    let (mut holds, mut holds_for_any, mut unchanged) = (false, false, None);
     for list in &lists {
         let place = place(ask, target, list);
         let state = match &place {
@@ -101,6 +102,7 @@ async fn checked(
         if is_true(list, &state) {
             holds = true;
             let is_own = place.as_ref() == Some(&target.place);
+            holds_for_any |= !compares_tag(list);
             unchanged = unchanged.or_else(|| as_found(list, &state).filter(|_| is_own));
         }
     }
@@ -116,17 +118,20 @@ async fn checked(
             IfState::EntityTag(_) => None,
         });
     let caller = Rc::new((*caller).clone().with_locks(tokens.collect()));
-    Ok(Checked { caller, unchanged })
+    Ok(Checked { caller, unchanged: unchanged.filter(|_| !holds_for_any) })
+}
+
+fn compares_tag(list: &IfList<'_>) -> bool {
+    list.conditions.iter().any(|item| matches!(item.state, IfState::EntityTag(_)))
 }
 
 /// Returns the condition that a resource is still in this state, if a list compares its entity tag.
 fn as_found(list: &IfList<'_>, state: &LockState) -> Option<Condition> {
-    let compares_tag = list.conditions.iter().any(|item| matches!(item.state, IfState::EntityTag(_)));
     let line = || match &state.stat {
         Some(stat) => format!("If-Match: {}\r\n", plimsoll_content::etag(stat)),
         None => "If-None-Match: *\r\n".to_owned(),
     };
-    compares_tag.then(|| conditions::parse_stored(&line()))
+    compares_tag(list).then(|| conditions::parse_stored(&line()))
 }
 
 /// Returns the place of the resource that a list is about, if it is on this server.
