@@ -153,13 +153,15 @@ impl LockedFolder {
     /// Creates a folder below `work`, with a lock that the agent holds until it ends. It is a lock of the
     /// process: with flock(2), a program that a killed agent had just begun to start would hold it, too.
     fn create(work: &Path) -> Result<LockedFolder> {
-        let unlocked = tempfile::Builder::new().prefix(NEW_PREFIX).tempdir_in(work)?.keep();
-        let lock = File::create(unlocked.join(LOCK))?;
+        let unlocked = tempfile::Builder::new().prefix(NEW_PREFIX).tempdir_in(work)?;
+        let lock = File::create(unlocked.path().join(LOCK))?;
         fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         // Under its name, the folder is locked from its first moment: without a lock, it is abandoned.
-        let name = unlocked.file_name().and_then(|name| name.to_str()?.strip_prefix("new-"));
+        let name = unlocked.path().file_name().and_then(|name| name.to_str()?.strip_prefix("new-"));
         let path = work.join(name.context("the name of the folder")?);
-        fs::rename(unlocked, &path)?;
+        fs::rename(&unlocked, &path)?;
+        // Its name has gone: there is nothing to remove.
+        let _ = unlocked.keep();
         Ok(LockedFolder { path, _lock: lock })
     }
 }
