@@ -13,8 +13,9 @@ mod polling;
 mod process;
 mod validity;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
 
 use plimsoll_io::{Io, LocalFuture, Peer};
 use plimsoll_rpc::time::{self, Millis};
@@ -51,7 +52,7 @@ struct Shared {
     /// The locks of homes, by the number of the account.
     home_locks: Table<Arc<HomeLocks>>,
     /// Whether the authentication server has locks, once it is known.
-    has_locks: OnceLock<bool>,
+    has_locks: AtomicBool,
     /// Wrong passwords by address. Counted here because the cache is consulted before the account
     /// service: without this limit, passwords could be guessed against the cache for ever.
     misses: Counts,
@@ -108,7 +109,7 @@ impl Auth {
                 tier,
                 remembered,
                 home_locks: Table::new(),
-                has_locks: OnceLock::new(),
+                has_locks: AtomicBool::new(false),
                 misses,
                 flights: Flights::default(),
                 early_poll,

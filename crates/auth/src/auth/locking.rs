@@ -4,6 +4,7 @@
 //! A cached list is valid under the same conditions as a cached grant of a share.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::Io;
@@ -61,12 +62,16 @@ impl Auth {
         if !self.is_remote() {
             return true;
         }
-        if let Some(has_locks) = self.shared.has_locks.get() {
-            return *has_locks;
+        if self.shared.has_locks.load(Ordering::Relaxed) {
+            return true;
         }
         // There is no account 0: the response only says whether the server knows the request.
         match self.home_locks(io, 0).await {
-            Ok(known) => *self.shared.has_locks.get_or_init(|| known.are_available()),
+            Ok(known) => {
+                // Only remembered if it has: a server without locks may be upgraded.
+                self.shared.has_locks.store(known.are_available(), Ordering::Relaxed);
+                known.are_available()
+            }
             // Clients ask when they connect: if an outage meant no locks, they would do without until they
             // connect again.
             Err(_) => true,
