@@ -27,8 +27,8 @@ pub enum Topic {
     Session(SessionId),
     /// The shares that the account of this number gives.
     Shares(i64),
-    /// New locks in the home of the account of this number. The commit of an upload that was checked against
-    /// older ones is checked again.
+    /// A lock was added in the home of the account of this number. An upload that was checked before repeats
+    /// its check before the commit.
     Locks(i64),
     /// Refreshed and ended locks in that home, which exclude nothing that was permitted before.
     LockEnds(i64),

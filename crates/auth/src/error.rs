@@ -48,7 +48,7 @@ pub enum Error {
     NotAllowed,
     /// An administrator would take its right from itself.
     #[error(
-        "An account cannot take the right administer from itself or disable itself. Another operator can."
+        "You cannot disable your own account or take the right administer from it. Another administrator can."
     )]
     OwnRight,
     /// There are no public links here: the operator has turned them off, or accounts are of another system.

@@ -33,8 +33,8 @@ pub const LOCKS_PER_HOLDER_MAX: usize = 100;
 /// Locks in one home that other accounts than its owner hold. So its owner can always take locks, and a list
 /// of a home's locks has a bounded size.
 pub const LOCKS_OF_OTHERS_MAX: usize = 900;
-/// Shared locks that a shared lock meets, itself included: those of its path, deep ones of the folders that
-/// it is in, and if it is deep, all below it. Each is described in each listing of what it covers.
+/// Shared locks that overlap with a new one, which counts, too: locks of the same path, deep locks of the
+/// folders above it and, if it is deep, locks below it. Each is described in each listing of what it covers.
 pub const LOCKS_MEETING_MAX: usize = 16;
 /// Bytes of the path of a lock.
 pub const LOCK_PATH_BYTES_MAX: usize = 2048;

@@ -105,7 +105,8 @@ impl Web {
     }
 }
 
-/// Whether an account may read metrics and status. One that administers accounts could permit it to itself.
+/// Whether an account may read metrics and status. `administer` implies `operate`, which such an
+/// account could grant to itself.
 pub(crate) fn may_read_status(permissions: Permissions) -> bool {
     permissions.operate || permissions.administer
 }

@@ -117,8 +117,8 @@ impl AdminJob<'_> {
         })
     }
 
-    /// Changes an account. Operators cannot take their own right, so that one is left. A change whose second
-    /// part fails has made its first one: the client sends all of it again.
+    /// Changes an account. No account can take its own right, but two can take each other's at once: the
+    /// command line permits it again. If one of the changes fails, those before it have been made.
     fn change(&mut self, operator: &Account, mut account: Account, changes: &[Change]) -> Outcome<Account> {
         let is_loss = |change: &Change| match change {
             Change::Permissions(may) => !may.administer,

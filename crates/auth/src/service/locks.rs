@@ -200,9 +200,8 @@ fn may_hold(holder: &Account) -> bool {
     holder.enabled && holder.permissions.write
 }
 
-/// Removes locks whose holders have lost the right to them. A failure does not concern the request: they are
-/// not in its response either way. So a directory that cannot be written does not stop the changes of a
-/// home.
+/// Removes locks whose holders have lost the right to them. A failure is only logged: no response has these
+/// locks, and a directory that cannot be written must not stop the changes of a home.
 fn remove_lapsed(directory: &mut dyn Directory, owner: i64, lapsed: &[String]) {
     if !lapsed.is_empty()
         && let Err(error) = directory.end_locks(owner, lapsed)

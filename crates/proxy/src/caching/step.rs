@@ -1,8 +1,9 @@
 //! The steps of a request that the cache takes part in.
 //!
-//! Each step has the data that it needs, and its work yields the next one. Invariant: before another step
-//! than Rest and Done, no byte was sent to the client. In the row of a step, an `x` marks each step that may
-//! come next. The loop of the steps asserts the table as it stands here, and so does each test of a proxy.
+//! Each step has the data that it needs, and its work yields the next one. Invariant: when another step than
+//! Rest and Done begins, no byte has been sent to the client. In the row of a step, an `x` marks each step
+//! that may come next. The loop of the steps asserts the table as it stands here, and so does each test of a
+//! proxy.
 //!
 //! | step | LookUp | Slices | Join | Follow | Fetch | Plain | Rest | Done |
 //! | --- | --- | --- | --- | --- | --- | --- | --- | --- |
