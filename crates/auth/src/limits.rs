@@ -28,7 +28,9 @@ pub const LINK_UPLOAD_BYTES_DEFAULT: u64 = 10 << 30;
 pub const LINK_GRANT_TIME: Duration = Duration::from_secs(12 * 3600);
 /// Bytes of a grant that a visitor presents; a longer one is none.
 pub const LINK_GRANT_BYTES_MAX: usize = 128;
-/// Locks that one account holds in one home.
+/// Locks that an account holds in its own home. A mounted file system locks every file that it is copying.
+pub const LOCKS_OF_OWNER_MAX: usize = 2_000;
+/// Locks that one account holds in the home of another.
 pub const LOCKS_PER_HOLDER_MAX: usize = 100;
 /// Locks in one home that other accounts than its owner hold. So its owner can always take locks, and a list
 /// of a home's locks has a bounded size.

@@ -16,15 +16,18 @@ use crate::directory::{Directory, DirectoryError, LockBounds, ShareSelection, St
 use crate::error::Error;
 use crate::limits::{
     LOCK_ATTEMPTS, LOCK_OWNER_BYTES_MAX, LOCK_PATH_BYTES_MAX, LOCK_TIME_MAX, LOCK_TIME_MIN,
-    LOCKS_MEETING_MAX, LOCKS_OF_OTHERS_MAX, LOCKS_PER_HOLDER_MAX,
+    LOCKS_MEETING_MAX, LOCKS_OF_OTHERS_MAX, LOCKS_OF_OWNER_MAX, LOCKS_PER_HOLDER_MAX,
 };
 use crate::locks::{Lock, NewLock, draw_id};
 use crate::request::AuthResponse;
 use crate::shares::{Permission, Share, shared_path};
 use plimsoll_rpc::time::{self, Millis, millis};
 
-const BOUNDS: LockBounds =
-    LockBounds { holder: LOCKS_PER_HOLDER_MAX, others: LOCKS_OF_OTHERS_MAX, meeting: LOCKS_MEETING_MAX };
+/// Returns the bounds for a lock.
+fn bounds(row: &StoredLock) -> LockBounds {
+    let holder = if row.holder == row.owner { LOCKS_OF_OWNER_MAX } else { LOCKS_PER_HOLDER_MAX };
+    LockBounds { holder, others: LOCKS_OF_OTHERS_MAX, meeting: LOCKS_MEETING_MAX }
+}
 
 /// The locks of a home.
 #[derive(Default)]
@@ -60,7 +63,7 @@ impl AccountService {
             let Some(right) = right(directory, &row, now)? else { return Ok(Err(Error::NotFound)) };
             let row = StoredLock { expires: right.end(row.expires), ..row };
             for _ in 0..LOCK_ATTEMPTS {
-                let added = directory.add_lock(&row, BOUNDS);
+                let added = directory.add_lock(&row, bounds(&row));
                 // A refused request must not make the commits of uploads start over.
                 if !matches!(added, Ok(false)) {
                     changes.note(Topic::Locks(row.owner));

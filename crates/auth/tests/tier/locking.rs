@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_auth::limits::{
-    LOCK_OWNER_BYTES_MAX, LOCK_PATH_BYTES_MAX, LOCK_TIME_MAX, LOCKS_MEETING_MAX, LOCKS_PER_HOLDER_MAX,
+    LOCK_OWNER_BYTES_MAX, LOCK_PATH_BYTES_MAX, LOCK_TIME_MAX, LOCKS_MEETING_MAX, LOCKS_OF_OWNER_MAX,
+    LOCKS_PER_HOLDER_MAX,
 };
 use plimsoll_auth::{Auth, Error, Identity, Lock, NewLock, NewShare, Permission, Permissions};
 use plimsoll_io::Io;
@@ -163,6 +164,17 @@ fn an_account_that_takes_all_locks_it_may_leaves_room_for_others() {
             auth.lock(&io, shared.clone()).await.unwrap();
         }
         assert_eq!(auth.lock(&io, shared).await.unwrap_err(), Error::TooManyLocks);
+    });
+}
+
+#[test]
+fn an_account_takes_many_locks_in_its_own_home_and_not_one_too_many() {
+    run(&settings(), async |io, auth| {
+        let alice = join_as(&io, &auth, "alice").await;
+        for number in 0..LOCKS_OF_OWNER_MAX {
+            auth.lock(&io, lock(&alice, &format!("a/{number}"))).await.unwrap();
+        }
+        assert_eq!(auth.lock(&io, lock(&alice, "a/x")).await.unwrap_err(), Error::TooManyLocks);
     });
 }
 
