@@ -1,4 +1,5 @@
-//! Locks over WebDAV (RFC 4918, sections 6, 7, 9.10 and 10.4), and what they exclude by whatever protocol.
+//! Locks over WebDAV (RFC 4918, sections 6, 7, 9.10 and 10.4), and the changes that they exclude over every
+//! protocol.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Requests about any account, by accounts with the right `administer`.
 //!
-//! Programs with access to the directory are in `operator.rs`. Invariants: the right is verified in the job
-//! that uses it, by the session, whatever the front believes; a change is noted in the same job. A password
-//! or token is in no response.
+//! Programs with access to the directory are in `operator.rs`. Invariants: the job that uses the right
+//! verifies it by the session, and trusts no answer that a front has cached. The same job notes the change.
+//! No response has a password or token.
 
 use plimsoll_io::Io;
 
